@@ -37,7 +37,7 @@ STREAMS, STREAM_SECONDS = 2000, 20.0
 WARM, SESSIONS = 4000, 6000  # run to their end, to see whether memory grows: 10,000 in all
 PATIENCE = 60.0
 CORES_FOR_TWO = 4  # two services, their database and the clients need as many
-START = "from sublet.api.server import run; from sublet.serving import *; run(ServeOptions())"
+START = "from sublet.server.server import run; from sublet.kernel.serving import *; run(ServeOptions())"
 PLATFORM = '[platforms.memory]\nkind = "memory"\nnodes = 1024\ncores = 64\nmemory = "256GiB"\ntakes = "0s"\n'
 
 

@@ -105,7 +105,11 @@ def sublet_server(directory: str) -> Iterator[tuple[int, str]]:
         f'[platforms.memory]\nkind = "memory"\nnodes = {NODES}\ncores = 64\nmemory = "256GiB"\n'
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", "from sublet.api.server import run; from sublet.serving import *; run(ServeOptions())"],
+        [
+            sys.executable,
+            "-c",
+            "from sublet.server.server import run; from sublet.kernel.serving import *; run(ServeOptions())",
+        ],
         env={**os.environ, "SUBLET_HOME": str(home)},
         stderr=subprocess.DEVNULL,
     )

@@ -14,11 +14,11 @@ from benchmarks.row import Row
 from benchmarks.sites import Counted, NoSite, Site, counted, site
 from benchmarks.size import WHOLE, Size
 from sublet.app import open_service
-from sublet.logs import start_logs
+from sublet.kernel.logs import start_logs
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
 from sublet.reach.port import Command, said
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.service import Service
 
 NAME = "a sweep of 1,000 points on Slurm, over SSH with 20 ms round trips"
 POINTS = 1_000

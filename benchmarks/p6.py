@@ -16,11 +16,11 @@ from benchmarks.row import Row
 from benchmarks.sites import NoSite, Site, counted, site
 from benchmarks.size import WHOLE, Size
 from sublet.app import open_service
-from sublet.logs import start_logs
+from sublet.kernel.logs import start_logs
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
 from sublet.reach.port import Command, said
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.service import Service
 
 NAME = "what Sublet adds: accept → job running on Slurm, over SSH with 20 ms round trips"
 ROUNDS = 20  # the two take turns, so that a slow moment of the machine hits both, each at so many moments of a second

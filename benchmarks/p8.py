@@ -49,8 +49,8 @@ def _measure(count: int) -> str:
 
 async def measure(count: int) -> dict[str, float]:
     """Fill a store, open the service on it, and time the turns of its loop."""
-    from sublet.service.person import Person
-    from sublet.settings import Settings
+    from sublet.kernel.settings import Settings
+    from sublet.people.model.person import Person
 
     with tempfile.TemporaryDirectory() as home:
         node = {"cores": 64, "memory": "256GiB", "nodes": 400, "takes": "10h"}
@@ -74,10 +74,10 @@ async def measure(count: int) -> dict[str, float]:
 
 async def fill(service: object, pattern: object, count: int) -> None:
     """Sessions of every age: nine of ten are over, the tenth runs."""
-    from sublet.core.job import Job, Program
-    from sublet.core.offer import Shape, Take
-    from sublet.core.session import End, EndKind, Phase, Session
-    from sublet.service.service import Service
+    from sublet.booking.model.job import Job, Program
+    from sublet.booking.model.offer import Shape, Take
+    from sublet.booking.model.session import End, EndKind, Phase, Session
+    from sublet.service import Service
 
     assert isinstance(service, Service)
     assert isinstance(pattern, Session)

@@ -14,9 +14,9 @@ from pathlib import Path
 from benchmarks.__main__ import table
 from benchmarks.row import Row
 from benchmarks.size import WHOLE, Size
-from sublet.core.offer import Node, Offer, Quote, Shape, Take
-from sublet.core.request import GIB, Executable, Request
-from sublet.core.session import OfferSet, Phase, Session
+from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
+from sublet.booking.model.request import GIB, Executable, Request
+from sublet.booking.model.session import OfferSet, Phase, Session
 from sublet.store import Store, Tx
 
 NAME = "an offer set with four offers, its hold and its event, durably, without HTTP"

@@ -17,7 +17,8 @@ from testbed.plan import SiteError, Skip
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCK, PROJECT = CHECKOUT / "locks/run.txt", CHECKOUT / "pyproject.toml"
 THERE = "/opt/sublet"
-LOADED = "import sublet.api.server, sublet.cli.annex_create, sublet.cli.annex_setup, sublet.cli.logins, sublet.cli.jobs"
+COMMANDS = ("annexes.cli.create", "annexes.cli.setup", "annexes.cli.jobs", "systems.cli.logins")
+LOADED = "import sublet.server.server" + "".join(f", sublet.{module}" for module in COMMANDS)
 # The checkout is read-only there, and for another Python than this machine's: what it compiles is kept beside it.
 PATHS = f"""\
 import sys; sys.pycache_prefix = "{THERE}/compiled"

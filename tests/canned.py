@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from sublet.wire.reader import plain
-from sublet.wire.v1.offers import OfferSetView, OfferView
-from sublet.wire.v1.quotes import QuoteView, TermsView
-from sublet.wire.v1.sessions import EndView, SessionView, UsageView
+from sublet.booking.views.offers import OfferSetView, OfferView
+from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.sessions import EndView, SessionView, UsageView
+from sublet.kernel.views import plain
 from tests.threads import serving
 
 NOW = datetime(2026, 11, 16, 9, 0, tzinfo=UTC)

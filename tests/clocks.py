@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sublet.service.clock import utc_now
-from sublet.service.service import Service
+from sublet.kernel.clock import utc_now
+from sublet.service import Service
 
 
 @dataclass

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sublet.pilots.configuration import PLUGINS, STRICT, places, written
-from sublet.pilots.tokens import POOL, Signer, new_key
-from sublet.wire.v1.access_point import AccessPointView
+from sublet.annexes.pilots.tokens import POOL, Signer, new_key
+from sublet.annexes.views.access_point import AccessPointView
+from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, places, written
 from tests.sites import Site
 
 PROGRAMS = {"RELEASE_DIR": "/usr", "LIB": "/usr/lib/condor", "LIBEXEC": "/usr/libexec/condor"}

@@ -26,10 +26,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, NoReturn, TextIO
 
-from sublet.plugins import GROUPS, plugins
+from sublet.kernel.plugins import GROUPS, plugins
 
 ROOT = Path(__file__).parents[1]
-LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.api.server", "uvicorn.protocols.http.h11_impl")
+LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.server.server", "uvicorn.protocols.http.h11_impl")
 SUBLET = "sublet"  # the program that is no module: its command line
 LARGEST = 1 << 17  # bytes of a command line and its environment
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx2
 
-from sublet import master_key
-from sublet.settings_tables import OidcSettings
+from sublet.kernel import master_key
+from sublet.kernel.settings_tables import OidcSettings
 from tests.openid_server import PASSWORD
 from tests.serving import Serving
 

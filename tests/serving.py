@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sublet.client import Client
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 from tests.databases import put_database
 from tests.nursery import Begun, begin
 from tests.pace import pause

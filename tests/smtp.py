@@ -18,7 +18,7 @@ from typing import Any
 
 from aiosmtpd.smtp import SMTP
 
-from sublet.settings_tables import MailSettings
+from sublet.kernel.settings_tables import MailSettings
 
 PATIENCE = 30.0
 SENDER = "gateway@example.org"

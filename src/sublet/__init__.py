@@ -13,7 +13,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sublet import errors as errors
     from sublet.client import AsyncClient as AsyncClient
     from sublet.client import AsyncOffer as AsyncOffer
     from sublet.client import AsyncOffers as AsyncOffers
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
     from sublet.client import Result as Result
     from sublet.client import Session as Session
     from sublet.client import User as User
-    from sublet.errors import NoOffers as NoOffers
-    from sublet.errors import NotOverYet as NotOverYet
-    from sublet.errors import SubletError as SubletError
+    from sublet.kernel import errors as errors
+    from sublet.kernel.errors import NoOffers as NoOffers
+    from sublet.kernel.errors import NotOverYet as NotOverYet
+    from sublet.kernel.errors import SubletError as SubletError
 
     __version__: str
 

@@ -7,16 +7,16 @@ import contextlib
 from collections.abc import AsyncIterator
 from functools import partial
 
-from sublet.errors import SubletError
-from sublet.service.clock import Clock, utc_now
-from sublet.service.database_guard import DatabaseGuard
-from sublet.service.log import log
-from sublet.service.loop_context import LoopContext
-from sublet.service.ports import Caretaker
-from sublet.service.reconcile import Loop
-from sublet.service.service import Service
-from sublet.service.sweeping import Sweeper
-from sublet.settings import Settings
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.reconcile import Loop
+from sublet.booking.loop.sweeping import Sweeper
+from sublet.booking.ports import Caretaker
+from sublet.kernel.clock import Clock, utc_now
+from sublet.kernel.errors import SubletError
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.service import Service
+from sublet.store.guard import DatabaseGuard
 from sublet.store.migrate import Copies
 from sublet.store.store import Store
 from sublet.wiring import build_service

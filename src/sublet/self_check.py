@@ -9,10 +9,10 @@ from pathlib import Path
 from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from sublet.errors import SubletError
+from sublet.kernel.db.engine import Database
+from sublet.kernel.errors import SubletError
+from sublet.kernel.settings import Settings
 from sublet.platforms.registry import load_platforms
-from sublet.settings import Settings
-from sublet.store.engine import Database
 
 PATIENCE = 5  # seconds for a connection to PostgreSQL
 

@@ -4,96 +4,97 @@ from __future__ import annotations
 
 from functools import partial
 
+from sublet.access.access import Access
+from sublet.access.account_platforms import AccountPlatforms
+from sublet.access.accounts import Accounts
+from sublet.access.audit import AuditLog
+from sublet.access.people_work import PeopleWork
+from sublet.access.pledges import Pledges
+from sublet.access.quotas import Quotas
+from sublet.access.rekeying import Rekeying
+from sublet.access.rules import AccessRules
+from sublet.access.usage import Usage
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.annexes import Annexes
+from sublet.annexes.dag_moves import DagMoves
+from sublet.annexes.dags import Dags
+from sublet.annexes.drains import AnnexDrains
+from sublet.annexes.inputs import Inputs
+from sublet.annexes.invitations import Invitations
+from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.job_queue import JobQueue
+from sublet.annexes.jobs import Jobs
+from sublet.annexes.lease_plans import LeasePlans
+from sublet.annexes.lease_watch import LeaseWatch
+from sublet.annexes.leases import Leases
+from sublet.annexes.naming import Naming
+from sublet.annexes.node_releases import NodeReleases
+from sublet.annexes.pilot_claims import Pilots
+from sublet.annexes.pilot_orders import PilotOrders
+from sublet.annexes.pilot_plans import PilotPlans
+from sublet.annexes.platforms import AnnexPlatforms
+from sublet.annexes.sharing import AnnexSharing
+from sublet.annexes.shrinking import Shrinking
+from sublet.annexes.splits import Splits
+from sublet.annexes.status import AnnexStatus
+from sublet.annexes.templates import Templates
+from sublet.apps.catalogue import AppCatalogue
+from sublet.apps.maintainers import Maintainers
+from sublet.apps.pinning import Apps
+from sublet.apps.proposing import Proposing
+from sublet.apps.reviewing import Reviewing
+from sublet.apps.runs import AppRuns
+from sublet.apps.trials import Trials
+from sublet.booking.asking import Asking
+from sublet.booking.candidates import Candidates
+from sublet.booking.connect import Connect
+from sublet.booking.contents import Contents
+from sublet.booking.direct import Direct
+from sublet.booking.explain import Explain
+from sublet.booking.logins import Logins
+from sublet.booking.loop.state import LoopState
+from sublet.booking.offers import Offers
+from sublet.booking.output import Output
+from sublet.booking.pausing import Pausing
+from sublet.booking.platforms.changes import PlatformChanges, admit_platforms
+from sublet.booking.platforms.drains import Drains
+from sublet.booking.platforms.drains_seen import DrainsSeen
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.platforms.platforms import Platforms
+from sublet.booking.platforms.probing import Probing
+from sublet.booking.platforms.systems import OwnSystems
+from sublet.booking.presenter import Presenter
+from sublet.booking.rerun import Again
+from sublet.booking.session_endings import SessionEndings
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.booking.sessions import Sessions
+from sublet.booking.signals import Signals
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.doors.cybergis.drafts import Drafts
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock, utc_now
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle
+from sublet.kernel.vault import Vault
 from sublet.kinds.registry import survey_kinds
 from sublet.movers.logins import Login
 from sublet.movers.registry import survey_movers
+from sublet.notices.events import Events
+from sublet.notices.hooks import Hooks
+from sublet.notices.webhooks import Telling
+from sublet.people.factors import Factors
+from sublet.people.groups import Groups
+from sublet.people.names import PeopleNames
+from sublet.people.oidc import Oidc
+from sublet.people.people import People
+from sublet.people.sign_in_tokens import SignInTokens
+from sublet.people.signing_in import SigningIn
+from sublet.people.standing import Standing
+from sublet.people.standings import Standings
+from sublet.people.tokens import Tokens
 from sublet.platforms.registry import load_platforms
-from sublet.service.access import Access
-from sublet.service.access_point import AccessPoints
-from sublet.service.account_platforms import AccountPlatforms
-from sublet.service.accounts import Accounts
-from sublet.service.again import Again
-from sublet.service.annex_drains import AnnexDrains
-from sublet.service.annex_platforms import AnnexPlatforms
-from sublet.service.annex_sharing import AnnexSharing
-from sublet.service.annex_status import AnnexStatus
-from sublet.service.annexes import Annexes
-from sublet.service.app_catalogue import AppCatalogue
-from sublet.service.app_runs import AppRuns
-from sublet.service.apps import Apps
-from sublet.service.asking import Asking
-from sublet.service.audit import AuditLog
-from sublet.service.authority import Authority
-from sublet.service.candidates import Candidates
-from sublet.service.clock import Clock, utc_now
-from sublet.service.connect import Connect
-from sublet.service.contents import Contents
-from sublet.service.dag_moves import DagMoves
-from sublet.service.dags import Dags
-from sublet.service.direct import Direct
-from sublet.service.drafts import Drafts
-from sublet.service.drains import Drains
-from sublet.service.drains_seen import DrainsSeen
-from sublet.service.events import Events
-from sublet.service.executables import ExecutableKinds, Movers
-from sublet.service.explain import Explain
-from sublet.service.factors import Factors
-from sublet.service.groups import Groups
-from sublet.service.hooks import Hooks
-from sublet.service.inputs import Inputs
-from sublet.service.invitations import Invitations
-from sublet.service.invited_sites import InvitedSites
-from sublet.service.job_queue import JobQueue
-from sublet.service.jobs import Jobs
-from sublet.service.known_platforms import KnownPlatforms
-from sublet.service.lease_plans import LeasePlans
-from sublet.service.lease_watch import LeaseWatch
-from sublet.service.leases import Leases
-from sublet.service.logins import Logins
-from sublet.service.loop_state import LoopState
-from sublet.service.mail import Mail
-from sublet.service.maintainers import Maintainers
-from sublet.service.naming import Naming
-from sublet.service.node_releases import NodeReleases
-from sublet.service.offers import Offers
-from sublet.service.oidc import Oidc
-from sublet.service.output import Output
-from sublet.service.pausing import Pausing
-from sublet.service.people import People
-from sublet.service.people_names import PeopleNames
-from sublet.service.people_work import PeopleWork
-from sublet.service.pilot_orders import PilotOrders
-from sublet.service.pilot_plans import PilotPlans
-from sublet.service.pilots import Pilots
-from sublet.service.platform_changes import PlatformChanges, admitted
-from sublet.service.platforms import Platforms
-from sublet.service.pledges import Pledges
-from sublet.service.presenter import Presenter
-from sublet.service.probing import Probing
-from sublet.service.proposing import Proposing
-from sublet.service.quotas import Quotas
-from sublet.service.rekeying import Rekeying
-from sublet.service.reviewing import Reviewing
-from sublet.service.rules import AccessRules
-from sublet.service.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
-from sublet.service.session_endings import SessionEndings
-from sublet.service.session_secrets import SessionSecrets
-from sublet.service.sessions import Sessions
-from sublet.service.shrinking import Shrinking
-from sublet.service.sign_in_tokens import SignInTokens
-from sublet.service.signals import Signals
-from sublet.service.signing_in import SigningIn
-from sublet.service.splits import Splits
-from sublet.service.standing import Standing
-from sublet.service.standings import Standings
-from sublet.service.telling import Telling
-from sublet.service.templates import Templates
-from sublet.service.throttle import Throttle
-from sublet.service.tokens import Tokens
-from sublet.service.trials import Trials
-from sublet.service.usage import Usage
-from sublet.service.vault import Vault
-from sublet.settings import Settings
+from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
 from sublet.store.store import Store
 
 
@@ -120,7 +121,7 @@ def _load_movers(settings: Settings) -> tuple[Movers, dict[str, str]]:
 
 def _load_platforms(settings: Settings, store: Store, now: Clock, broken: dict[str, str]) -> KnownPlatforms:
     """The platforms of the settings; none is open yet."""
-    platforms, bad = admitted(*load_platforms(settings.platforms, settings.refuse), settings.mode)
+    platforms, bad = admit_platforms(*load_platforms(settings.platforms, settings.refuse), settings.mode)
     personal = settings.mode == "personal"
     return KnownPlatforms(store, now, settings.answer_within, platforms, broken | bad, personal)
 
@@ -212,7 +213,9 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     rules = AccessRules(settings, store, now, platforms, authority, quotas)
     account_platforms = AccountPlatforms(settings, store, vault)
     sites = InvitedSites(settings, platforms, secrets)
-    changes = PlatformChanges(settings, now, platforms, sites, annex_platforms, account_platforms)
+    changes = PlatformChanges(
+        settings, now, platforms, (OwnSystems(settings), sites, account_platforms, annex_platforms)
+    )
     usable = Platforms(store, now, platforms, annex_platforms, quotas)
     accounts = Accounts(
         settings, store, now, platforms, signals, vault, authority, quotas, rules, account_platforms, changes

@@ -11,11 +11,11 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.smtp import Mailbox, running_smtp
 
 HOST = "http://broker.test"

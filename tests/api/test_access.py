@@ -11,12 +11,12 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.access.audit import csv_line
 from sublet.app import open_service
-from sublet.service import metrics
-from sublet.service.audit import csv_line
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel import metrics
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.documents import phase_update
 

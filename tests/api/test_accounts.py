@@ -10,11 +10,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from sublet.access.account_keys import read_key
 from sublet.app import open_service
-from sublet.master_key import make
-from sublet.service.account_keys import read_key
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.master_key import make
+from sublet.kernel.settings import Settings
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import signed_in
 

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from sublet.core.annex import Pilot
-from sublet.core.jobs import QueuedJob
-from sublet.core.lease_state import Jobs, Slots
-from sublet.core.session import Phase
-from sublet.service.annex_status import Heard
-from sublet.service.lease_plans import Wanted
-from sublet.service.person import Person
+from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.model.annex import Pilot
+from sublet.annexes.model.jobs import QueuedJob
+from sublet.annexes.model.lease_state import Jobs, Slots
+from sublet.annexes.status import Heard
+from sublet.booking.model.session import Phase
+from sublet.people.model.person import Person
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_in, token_on
 from tests.contract.leases import TWO, PlayedService, ended, lease_when, leasing

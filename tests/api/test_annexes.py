@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.service.service import Service
-from sublet.wire.reader import read
-from sublet.wire.v1.annexes import AnnexHistory, AnnexView, LeaseView, PlanView, TemplateView
+from sublet.annexes.views.annexes import AnnexHistory, AnnexView, LeaseView, PlanView, TemplateView
+from sublet.kernel.views import read
+from sublet.service import Service
 from tests.contract.leases import leasing
 
 pytestmark = pytest.mark.anyio

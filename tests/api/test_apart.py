@@ -9,12 +9,12 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.core.session import Connector
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import Connector
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.contract.services import ask
 
 pytestmark = pytest.mark.anyio

@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from sublet.app import open_service
-from sublet.core.people import Known, Role
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import sent, signed_in
 from tests.contract.services import allow

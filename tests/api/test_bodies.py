@@ -11,8 +11,8 @@ import httpx2
 import pytest
 import yaml
 
-from sublet.api.app import openapi_document
 from sublet.api.bodies import LIMIT
+from sublet.server.app import openapi_document
 from tests.api import documents
 from tests.api.conftest import Callers
 from tests.api.documents import CONTAINER

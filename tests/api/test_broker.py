@@ -11,7 +11,7 @@ import httpx2
 import pytest
 import yaml
 
-from sublet.api.app import openapi_document
+from sublet.server.app import openapi_document
 from tests.api import documents
 from tests.api.conftest import HOST
 from tests.api.documents import SIMPLE, Document, phase_update

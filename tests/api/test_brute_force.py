@@ -8,11 +8,11 @@ from collections import Counter
 import httpx2
 import pytest
 
-from sublet.api.connections import Connections
-from sublet.api.listening import Reception, make_server
-from sublet.api.server import behind
-from sublet.service.service import Service
-from sublet.settings_operation import ThrottleSettings
+from sublet.kernel.settings_operation import ThrottleSettings
+from sublet.server.connections import Connections
+from sublet.server.listening import Reception, make_server
+from sublet.server.server import behind
+from sublet.service import Service
 from tests.api.conftest import HOST, Callers
 from tests.api.test_pages import token_on
 

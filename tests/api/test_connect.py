@@ -20,8 +20,8 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from sublet.api.connect import Connect
-from sublet.errors import NotAllowedNow, NotFound
+from sublet.booking.api.connect import Connect
+from sublet.kernel.errors import NotAllowedNow, NotFound
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from sublet.api.connections import RESERVED, Connections, CountedSocket
-from sublet.settings_operation import ConnectionSettings
+from sublet.kernel.settings_operation import ConnectionSettings
+from sublet.server.connections import RESERVED, Connections, CountedSocket
 
 
 class Visitors:

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from starlette.routing import Mount, Route
 
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.service import Service
 from sublet.web.entry import form_token, issue_code
 from sublet.web.pages import HEADERS
 from tests.api.conftest import HOST, Callers

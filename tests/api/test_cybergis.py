@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import uvicorn
 
-from sublet.api.app import make_app
 from sublet.app import open_service
 from sublet.client import Job, User
-from sublet.core.people import Known, Role
-from sublet.errors import NoOwnLogins, NotReviewed, NotSignedIn, NotSubmitted, WrongCode
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.errors import NoOwnLogins, NotReviewed, NotSignedIn, NotSubmitted, WrongCode
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.contract.services import allow, change_settings
 from tests.contract.test_service_app_runs import MANIFEST
 from tests.git_server import GitServer, git_server, program

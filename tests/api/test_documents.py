@@ -13,11 +13,11 @@ import yaml
 from pydantic_core import to_json
 
 from sublet.api.bodies import to_yaml
-from sublet.core.offer import Offer, Predicted, Quote, Reason, Shape
-from sublet.core.request import GIB, Compute, Data, Executable, Range, Request, Storage, Volume
-from sublet.core.session import CLIENT_MOVES, Connector, End, EndKind, OfferSet, Phase, Session
-from sublet.wire.offersets import offerset_document
-from sublet.wire.sessions import LIFECYCLE, reason_message, session_document
+from sublet.booking.model.offer import Offer, Predicted, Quote, Reason, Shape
+from sublet.booking.model.request import GIB, Compute, Data, Executable, Range, Request, Storage, Volume
+from sublet.booking.model.session import CLIENT_MOVES, Connector, End, EndKind, OfferSet, Phase, Session
+from sublet.doors.ivoa.offersets import offerset_document
+from sublet.doors.ivoa.sessions import LIFECYCLE, reason_message, session_document
 
 BASE = "https://broker.example.org"
 ID = "7c1f6b1e-8d43-4b0a-9e55-6a3f0a1d2b3c"

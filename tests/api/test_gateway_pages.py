@@ -10,16 +10,16 @@ import httpx2
 import pytest
 from starlette.requests import Request
 
+from sublet.access.audit import Sought
 from sublet.app import open_service
-from sublet.errors import TooMany
-from sublet.master_key import make
-from sublet.service.audit import Sought
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.errors import TooMany
+from sublet.kernel.master_key import make
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.people.pages.signing_in import browser_of
+from sublet.service import Service
 from sublet.web.entry import COOKIE as NAME
 from sublet.web.entry import HOST, KNOWN_COOKIE, Sealed, form_token, issue_code, seal
-from sublet.web.signing_in import browser_of
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_in, token_on
 from tests.smtp import Mailbox

@@ -12,9 +12,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.core.giving_way import Precedence
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.booking.model.giving_way import Precedence
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.api import documents
 from tests.api.conftest import Callers
 from tests.api.documents import phase_update

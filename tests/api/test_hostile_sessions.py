@@ -12,8 +12,8 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.service import Service
 from sublet.web.entry import issue_code
 from tests.api.conftest import Callers
 from tests.api.test_again import run

@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx2
 import pytest
 
-from sublet.api.app import openapi_document
+from sublet.server.app import openapi_document
 from tests.api import documents
 from tests.api.documents import phase_update
 

@@ -12,10 +12,10 @@ import httpx2
 import pytest
 from websockets.asyncio.client import connect
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.service.person import Person
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
 from tests.api.test_connect import served
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from sublet.platforms.slurm import Slurm
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.platforms.slurm.platform import Slurm
+from sublet.service import Service
 from sublet.web.entry import issue_code
 from tests.api.conftest import HOST, Callers
 from tests.sshd import Sshd, make_key, needs_sshd, sshd

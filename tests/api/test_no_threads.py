@@ -9,7 +9,7 @@ from typing import Any
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from sublet.api.app import NOUNS
+from sublet.server.app import NOUNS
 
 
 def calls(dependant: Dependant) -> Iterator[Callable[..., Any] | None]:

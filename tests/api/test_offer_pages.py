@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_on
 

@@ -16,10 +16,10 @@ import pyotp
 import pytest
 from fastapi import FastAPI
 
-from sublet import master_key
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.settings import Settings
+from sublet.kernel import master_key
+from sublet.kernel.settings import Settings
+from sublet.server.app import make_app
 from tests.clocks import LateClock
 from tests.openid import OpenId, openid
 

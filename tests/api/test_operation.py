@@ -16,10 +16,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.api.conftest import HOST
 from tests.databases import put_database
 from tests.serving import PATIENCE, Serving, eventually

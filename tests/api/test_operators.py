@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from sublet.app import open_service
-from sublet.core.people import Known, Role
-from sublet.core.session import Phase
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import Phase
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.people.model.person import Person
+from sublet.service import Service
 from sublet.web.entry import form_token
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import sent, signed_in

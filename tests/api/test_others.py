@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from sublet.api.scopes import OF_ONE_SESSION
-from sublet.core.short_ids import SHORTEST
-from sublet.service.person import Person
+from sublet.kernel.short_ids import SHORTEST
+from sublet.people.model.person import Person
 from sublet.web.entry import form_token
 from tests.api.test_access_pages import signed_in
 from tests.api.test_csrf import addresses, routes

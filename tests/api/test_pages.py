@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from sublet.api.people import ON_SOCKET
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.service import Service
 from sublet.web.entry import COOKIE, Sealed, issue_code, seal, unseal
 from tests.api.conftest import HOST, Callers
 

@@ -15,11 +15,11 @@ import pytest
 import uvicorn
 from hypothesis import HealthCheck, settings
 
-from sublet.api.app import make_app, openapi_document
 from sublet.app import open_service
-from sublet.core.rate_limits import RateLimit
-from sublet.settings import Settings
-from sublet.store.tokens import Token
+from sublet.kernel.rate_limits import RateLimit
+from sublet.kernel.settings import Settings
+from sublet.people.store.tokens import Token
+from sublet.server.app import make_app, openapi_document
 from tests.databases import put_database
 from tests.examples import SEARCHING
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sublet.api.server import spare_collector
+from sublet.server.server import spare_collector
 from tests.nursery import begin
 from tests.serving import Serving
 

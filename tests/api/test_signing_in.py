@@ -9,10 +9,10 @@ import httpx2
 import pytest
 
 from sublet.app import open_service
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
-from sublet.settings_tables import SigningSettings
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_tables import SigningSettings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.api.conftest import HOST, Callers
 from tests.smtp import Mailbox
 

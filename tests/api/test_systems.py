@@ -9,14 +9,14 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.core.estimate import ENOUGH, Sample
-from sublet.errors import LoginNeeded
-from sublet.platforms.slurm import Slurm
+from sublet.booking.model.estimate import ENOUGH, Sample
+from sublet.booking.views.systems import ProbeView, RecordView
+from sublet.kernel.errors import LoginNeeded
+from sublet.kernel.views import read
+from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, Outcome
-from sublet.service.service import Service
-from sublet.wire.reader import read
-from sublet.wire.v1.systems import ProbeView, RecordView
+from sublet.service import Service
 from tests.api.conftest import Callers
 
 pytestmark = pytest.mark.anyio

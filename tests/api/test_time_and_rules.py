@@ -11,9 +11,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.server.app import make_app
 from tests.api import documents
 from tests.api.conftest import Callers
 from tests.clocks import StillClock

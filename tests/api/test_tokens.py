@@ -8,11 +8,11 @@ from datetime import timedelta
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
 from sublet.app import open_service
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.clocks import LateClock
 from tests.contract.services import allow

@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.api.app import make_app
-from sublet.errors import WrongCode
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.kernel.errors import WrongCode
+from sublet.people.model.person import Person
+from sublet.server.app import make_app
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import signed_in
 from tests.contract.services import ask, serving

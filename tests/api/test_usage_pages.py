@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from sublet.access.model.access import Amounts
+from sublet.access.model.account import Account
 from sublet.app import open_service
-from sublet.core.access import Amounts
-from sublet.core.account import Account
-from sublet.core.people import Known, Role
-from sublet.core.session import Phase, Session
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import Phase, Session
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import signed_in
 from tests.contract.stored import HOUR, a_session, a_set, an_offer

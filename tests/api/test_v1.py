@@ -12,10 +12,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.wire.reader import read
-from sublet.wire.v1.moves import PauseView
-from sublet.wire.v1.offers import OfferSetView
-from sublet.wire.v1.sessions import SessionPage, SessionView
+from sublet.booking.views.moves import PauseView
+from sublet.booking.views.offers import OfferSetView
+from sublet.booking.views.sessions import SessionPage, SessionView
+from sublet.kernel.views import read
 from tests.api.conftest import HOST, Callers
 
 pytestmark = pytest.mark.anyio

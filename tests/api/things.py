@@ -11,13 +11,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.api.app import make_app, openapi_document
 from sublet.app import open_service
-from sublet.core.people import Known, Role
-from sublet.master_key import make
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.kernel.master_key import make
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.people.model.person import Person
+from sublet.server.app import make_app, openapi_document
+from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.contract.services import allow
 from tests.git_server import git_server, program

@@ -16,8 +16,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
-from sublet.core.annex import Annex, Details, Lease, Pilot
-from sublet.settings import Settings
+from sublet.annexes.model.annex import Annex, Details, Lease, Pilot
+from sublet.kernel.settings import Settings
 from sublet.store import Store
 from tests.serving import Serving
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from sublet.client import Client
-from sublet.client.calls.hooks import add as add_hook
+from sublet.notices.calls.hooks import add as add_hook
 from tests.browser.conftest import Socket, comes_with, looked_at
 from tests.git_server import GitServer, Repository, program
 from tests.serving import Serving

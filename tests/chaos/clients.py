@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from sublet.booking.calls import sessions
+from sublet.booking.views.offers import OfferSetView
+from sublet.booking.views.sessions import SessionView
 from sublet.client import Client
 from sublet.client.call import Answer, Call, as_view, body_of
-from sublet.client.calls import sessions
 from sublet.client.link import Link
-from sublet.errors import SubletError
-from sublet.wire.v1.offers import OfferSetView
-from sublet.wire.v1.sessions import SessionView
+from sublet.kernel.errors import SubletError
 from tests.chaos.evidence import Told
 from tests.chaos.kinds import SITE
 from tests.chaos.plan import Work

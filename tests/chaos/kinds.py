@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sublet.platforms.shim.faults import POINTS as ALL_SHIM_POINTS
-from sublet.service.faults import POINTS as SERVICE_POINTS
+from sublet.kernel.faults import POINTS as SERVICE_POINTS
+from sublet.platforms.local.shim.faults import POINTS as ALL_SHIM_POINTS
 
 SHIM_POINTS = ALL_SHIM_POINTS[1:]  # the first one kills the service
 CRASH_POINTS = (*SERVICE_POINTS, ALL_SHIM_POINTS[0])

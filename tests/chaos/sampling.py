@@ -6,8 +6,8 @@ import threading
 import time
 from dataclasses import replace
 
-from sublet.client.calls.health import health
-from sublet.errors import SubletError
+from sublet.booking.calls.health import health
+from sublet.kernel.errors import SubletError
 from tests.chaos.evidence import Health
 from tests.chaos.services import BrokenService
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from sublet.booking.calls.health import health
 from sublet.client.address import Address
-from sublet.client.calls.health import health
 from sublet.client.link import Link
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 from tests.nursery import Begun, begin
 
 READY = 40.0  # seconds that a start may take on a busy machine

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testbed.plan import started
 
-from sublet.platforms.shim.clocks import VARIABLE
+from sublet.platforms.local.shim.clocks import VARIABLE
 from tests.chaos.gathering import find_directories, find_groups, find_links, find_processes
 from tests.chaos.plan import Part
 from tests.chaos.services import BrokenService

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.account import fingerprint
+from sublet.access.model.account import fingerprint
 from tests.cli.conftest import Type
 from tests.serving import Serving
 from tests.sshd import Sshd, needs_sshd, sshd

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from sublet.cli import annex_status
-from sublet.cli.annex_texts import costs, described, overview, planned, remembered
-from sublet.wire.v1.annexes import (
+from sublet.annexes.cli import status as annex_status
+from sublet.annexes.cli.texts import costs, described, overview, planned, remembered
+from sublet.annexes.views.annexes import (
     AnnexHistory,
     AnnexList,
     AnnexView,
@@ -26,7 +26,7 @@ from sublet.wire.v1.annexes import (
     TemplateList,
     TemplateView,
 )
-from sublet.wire.v1.events import EventView
+from sublet.booking.views.events import EventView
 from tests.canned import NOW, Canned, Heard, Said
 from tests.cli.conftest import Serve, Type
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.quotes import QuoteView, TermsView
-from sublet.wire.v1.results import ResultList
-from sublet.wire.v1.sessions import ConnectorView
+from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.results import ResultList
+from sublet.booking.views.sessions import ConnectorView
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import Client
-from sublet.database_copies import save_sqlite
+from sublet.kernel.db.copies import save_sqlite
 from tests.nursery import typed
 from tests.postgres import Postgres
 from tests.serving import Serving

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sublet.wire.v1.offers import OfferView, PendingList, PendingView, ReasonView
-from sublet.wire.v1.quotes import TermsView
+from sublet.booking.views.offers import OfferView, PendingList, PendingView, ReasonView
+from sublet.booking.views.quotes import TermsView
 from tests.canned import ID, NOW, Heard, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 from tests.real.terminal import Terminal

@@ -15,9 +15,9 @@ from pty import openpty
 
 import pytest
 
-from sublet.wire.v1.platforms import PlatformList, PlatformView
-from sublet.wire.v1.results import ResultFileView, ResultList
-from sublet.wire.v1.sessions import SessionPage
+from sublet.booking.views.platforms import PlatformList, PlatformView
+from sublet.booking.views.results import ResultFileView, ResultList
+from sublet.booking.views.sessions import SessionPage
 from tests.canned import NOW, Said, a_session
 from tests.cli.conftest import Serve
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from sublet.cli.doctor_service import judge, service
-from sublet.cli.doctor_settings import database, network_policies, settings
+from sublet.booking.views.health import HealthView
+from sublet.booking.views.platforms import PlatformList, PlatformView
+from sublet.cli.doctor.service import judge, service
+from sublet.cli.doctor.settings import database, network_policies, settings
 from sublet.client.versions import compare, tell_difference
-from sublet.home import Home
-from sublet.version import VERSION
-from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.people import WhoView
-from sublet.wire.v1.platforms import PlatformList, PlatformView
+from sublet.kernel.home import Home
+from sublet.kernel.version import VERSION
+from sublet.people.views.people import WhoView
 from tests.canned import NOW, Said
 from tests.cli.conftest import Serve, Type
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import Client
-from sublet.errors import NotSignedIn
+from sublet.kernel.errors import NotSignedIn
 from tests.nursery import typed
 from tests.serving import Serving
 from tests.smtp import Mailbox, running_smtp

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sublet.wire.v1.hooks import HookList, HookTestView, HookView, ToldView
+from sublet.notices.views.hooks import HookList, HookTestView, HookView, ToldView
 from tests.canned import ID, NOW, Said
 from tests.cli.conftest import Serve, Type
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import Client
-from sublet.database_record import read_record
+from sublet.kernel.db.record import read_record
 from tests.nursery import typed
 from tests.serving import Serving
 

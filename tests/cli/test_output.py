@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from sublet.cli import asking, sessions
+from sublet.booking.cli import asking, sessions
+from sublet.booking.views.events import EventPage, EventView
+from sublet.booking.views.moves import Explanation, PauseView
+from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.platforms import CheckList, CheckView, NodeView, PlatformList, PlatformView
+from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.results import ResultFileView, ResultList
+from sublet.booking.views.sessions import ConnectorView, EndView, SessionPage
 from sublet.cli.instants import read_coming, read_past
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.problems import Problem
-from sublet.cli.texts import away, length, moment, quoted, size, with_local_start, with_local_times
-from sublet.errors import PlatformDraining
-from sublet.wire.v1.events import EventPage, EventView
-from sublet.wire.v1.moves import Explanation, PauseView
-from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.people import TokenView, WhoView
-from sublet.wire.v1.platforms import CheckList, CheckView, NodeView, PlatformList, PlatformView
-from sublet.wire.v1.quotes import QuoteView, TermsView
-from sublet.wire.v1.results import ResultFileView, ResultList
-from sublet.wire.v1.sessions import ConnectorView, EndView, SessionPage
+from sublet.cli.texts import away, describe_price, length, moment, size, with_local_start, with_local_times
+from sublet.kernel.errors import PlatformDraining
+from sublet.people.views.people import TokenView, WhoView
 from tests.canned import ID, NOW, Said, a_session, an_end, an_offer
 from tests.cli.conftest import Serve, Type
 
@@ -79,8 +79,8 @@ def test_near_times_are_relative_to_now() -> None:
 
 
 def test_a_price_has_its_currency() -> None:
-    assert quoted(QuoteView(type=MONEY, min=0.5, max=0.5, description="in EUR")) == "0.5 EUR"
-    assert quoted(QuoteView(type=MONEY, min=0.5, max=1.25, description="in EUR")) == "0.5–1.25 EUR"
+    assert describe_price(QuoteView(type=MONEY, min=0.5, max=0.5, description="in EUR")) == "0.5 EUR"
+    assert describe_price(QuoteView(type=MONEY, min=0.5, max=1.25, description="in EUR")) == "0.5–1.25 EUR"
 
 
 def test_a_column_that_is_empty_throughout_is_left_out() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from sublet.wire.v1.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
+from sublet.booking.views.systems import DifferenceView, LiveNodeView, LiveQueueView, ProbeView, RecordView, TrackView
 from tests.canned import NOW, Canned, Said
 from tests.cli.conftest import Type
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from sublet.cli.systems import system as group
 from sublet.systems import catalogue
+from sublet.systems.cli.systems import system as group
 from tests.cli.conftest import Type
 
 
@@ -98,11 +98,11 @@ Sources
 def test_every_system_can_be_shown_for_people_and_as_json(name: str, type_in: Type) -> None:
     typed = type_in("system", "show", name)
     assert (typed.code, typed.err) == (0, "")
-    for source in catalogue.catalogued(name).sources:
+    for source in catalogue.find_in_catalogue(name).sources:
         assert source.date in typed.out
         assert (source.link or source.file) in typed.out
     shown = json.loads(type_in("system", "show", name, "--json").out)
-    assert [queue["name"] for queue in shown["queues"]] == [q.name for q in catalogue.catalogued(name).queues]
+    assert [queue["name"] for queue in shown["queues"]] == [q.name for q in catalogue.find_in_catalogue(name).queues]
 
 
 def test_an_unknown_system_is_refused_and_the_nearest_suggested(type_in: Type) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.container_network import USUAL, choose_networks, look_at_machine
+from sublet.kernel.container_network import USUAL, choose_networks, look_at_machine
 from tests.canned import Said
 from tests.cli.conftest import Serve, Type
 
@@ -54,7 +54,7 @@ def test_the_unexpected_is_told_without_a_traceback(
         raise RuntimeError("a defect")
 
     canned({})
-    monkeypatch.setattr("sublet.client.calls.sessions.sessions", fail)
+    monkeypatch.setattr("sublet.booking.calls.sessions.sessions", fail)
     typed = type_in("ps")
     assert (typed.code, typed.out) == (1, "")
     assert typed.err.startswith("error: something unexpected happened: ")

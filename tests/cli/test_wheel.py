@@ -20,7 +20,7 @@ import pytest
 from hatch_build import make_readme
 from packaging.requirements import Requirement
 
-from sublet.client.calls.people import new_token
+from sublet.people.calls.people import new_token
 from tests.serving import Serving
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,10 @@ LARGEST = 25 << 20  # bytes of the client with all that it needs; with the serve
 PROGRAM = "import sys; from sublet.cli import main; sys.argv[0] = 'sublet'; main()"
 EVERY_MODULE = """
 import importlib, pkgutil, sublet
-for package in ("cli", "client", "wire", "core", "reach", "systems"):
+subjects = ("booking", "people", "access", "annexes", "apps", "notices")
+layers = ("model", "views", "calls", "cli")
+rooms = [f"{subject}.{layer}" for subject in subjects for layer in layers]
+for package in ("cli", "client", "reach", "systems", *rooms):
     path = importlib.import_module(f"sublet.{package}").__path__
     for one in pkgutil.walk_packages(path, f"sublet.{package}."):
         if not one.name.endswith("__main__"):

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from sublet.pilots.split import near_half
-from sublet.pilots.split.channel import BOOT
-from sublet.pilots.split.travel import FAR_HALF, program
+from sublet.annexes.split import near_half
+from sublet.annexes.split.channel import BOOT
+from sublet.annexes.split.travel import FAR_HALF, program
 from tests.serving import eventually
 
 STARTER = """#!/usr/bin/env python3
@@ -63,7 +63,7 @@ class Split:
         return process
 
     def relay(self) -> subprocess.Popen[bytes]:
-        return self.start("-m", "sublet.pilots.split.relay", str(self.near))
+        return self.start("-m", "sublet.annexes.split.relay", str(self.near))
 
     def far(self, node: int, place: Path | None = None, **more: Any) -> subprocess.Popen[bytes]:
         eventually((self.spool / "agent").exists, "an agent")  # whose answer a far half comes with

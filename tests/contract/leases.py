@@ -10,24 +10,24 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from sublet.annexes.access_point import AccessPointState, Stage
+from sublet.annexes.job_queue import Listed
+from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.model.annex import Details, Lease, Pilot
+from sublet.annexes.model.jobs import QueuedJob
+from sublet.annexes.pilots.access_point import AccessPoint
+from sublet.annexes.pilots.own import Contact
+from sublet.annexes.status import Heard
 from sublet.app import open_service
-from sublet.core.annex import Details, Lease, Pilot
-from sublet.core.job import Program
-from sublet.core.jobs import QueuedJob
-from sublet.core.offer import Reason
-from sublet.core.request import Executable, Request
-from sublet.core.session import Phase
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.session import Phase
+from sublet.kernel.clock import utc_now
+from sublet.kernel.settings import Settings
 from sublet.kinds.port import Kind, Way
-from sublet.pilots.access_point import AccessPoint
-from sublet.pilots.own import Contact
-from sublet.service.access_point import AccessPointState, Stage
-from sublet.service.annex_status import Heard
-from sublet.service.clock import utc_now
-from sublet.service.job_queue import Listed
-from sublet.service.lease_plans import Wanted
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from sublet.store.tx import Tx
 from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, in_phase, reach

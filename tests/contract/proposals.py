@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.services import serving
 from tests.git_server import GitServer, Repository, program
 

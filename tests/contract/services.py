@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sublet.access.model.access import Limits
+from sublet.access.rules import Changed
 from sublet.app import open_service
-from sublet.core.access import Limits
-from sublet.core.giving_way import USUAL, Precedence
-from sublet.core.session import OVER, OfferSet, Phase, Session
-from sublet.service.person import Person
-from sublet.service.rules import Changed
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.giving_way import USUAL, Precedence
+from sublet.booking.model.session import OVER, OfferSet, Phase, Session
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.clocks import SettableClock
 from tests.databases import put_database
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sublet.cli.doctor_settings import database
-from sublet.home import Home
+from sublet.cli.doctor.settings import database
+from sublet.kernel.home import Home
 from tests.postgres import Postgres
 
 

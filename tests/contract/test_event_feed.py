@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sublet.core.session import Event
-from sublet.service.clock import utc_now
-from sublet.service.service import Service
+from sublet.booking.model.session import Event
+from sublet.kernel.clock import utc_now
+from sublet.service import Service
 from tests.contract.services import ME, OTHER, serving
 
 pytestmark = pytest.mark.anyio

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sublet.pilots.bundle import far
-from sublet.platforms.kept import digest_of
-from sublet.service.input_files import InputFiles, read_fingerprint
-from sublet.service.input_trees import digest_tree, pack_tree
+from sublet.annexes.input_files import InputFiles, read_fingerprint
+from sublet.annexes.input_trees import digest_tree, pack_tree
+from sublet.annexes.pilots.bundle import far
+from sublet.platforms.batch.kept import digest_of
 
 pytestmark = pytest.mark.anyio
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sublet.client.pulling import Wanted, read_invitation, written_invitation
-from sublet.core.job import Job, JobState, Program, State
-from sublet.core.offer import Shape
-from sublet.core.request import Executable, Request
-from sublet.core.session import EndKind
-from sublet.errors import BadInvitation, PilotRefused, PlatformRefused
-from sublet.platforms.invited import Invited
-from sublet.service.service import Service
+from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.session import EndKind
+from sublet.client.pulling import Wanted, read_invitation, write_invitation
+from sublet.kernel.errors import BadInvitation, PilotRefused, PlatformRefused
+from sublet.platforms.invited.platform import Invited
+from sublet.service import Service
 from tests.contract.leases import leasing
 from tests.contract.test_service_pilots import FIRST, SECOND, PlayedListener, PlayedPoint
 
@@ -124,7 +124,7 @@ def test_amounts_are_put_into_a_sites_own_command() -> None:
 
 
 def test_an_invitation_is_read_as_it_was_written_and_nothing_else_is_one() -> None:
-    text = written_invitation("partner", ["https://a:1", "https://b:1"], "pin+/=", "it's $(id)")
+    text = write_invitation("partner", ["https://a:1", "https://b:1"], "pin+/=", "it's $(id)")
     assert read_invitation(text) == {
         "site": "partner",
         "urls": "https://a:1 https://b:1",

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.image import ImageArchive
-from sublet.errors import PlatformRefused
+from sublet.booking.model.image import ImageArchive
+from sublet.kernel.errors import PlatformRefused
 from sublet.kinds.images import describe_archive
 from sublet.kinds.inside.container_images import NoImage, with_apptainer
-from sublet.platforms.kept import KeptFiles, digest_of
-from sublet.platforms.memory import MemoryPlatform
-from sublet.platforms.slurm import Slurm
+from sublet.platforms.batch.kept import KeptFiles, digest_of
+from sublet.platforms.memory.platform import MemoryPlatform
+from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Progress
 from tests.real import images

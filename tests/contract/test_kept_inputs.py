@@ -12,9 +12,9 @@ from typing import cast
 
 import pytest
 
-from sublet.errors import LoginNeeded
+from sublet.annexes.kept_inputs import FILE, KeptInputs
+from sublet.kernel.errors import LoginNeeded
 from sublet.platforms.port import Kept, Platform
-from sublet.service.kept_inputs import FILE, KeptInputs
 from tests.contract.leases import PlayedService, leasing
 
 pytestmark = pytest.mark.anyio

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from sublet.errors import BadAddress, MailNotSent
-from sublet.service.mail import Mail
-from sublet.settings_tables import MailSettings
+from sublet.kernel.errors import BadAddress, MailNotSent
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings_tables import MailSettings
 from tests.smtp import SENDER, Mailbox, running_smtp, text_of
 
 pytestmark = pytest.mark.anyio

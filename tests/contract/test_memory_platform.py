@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from sublet.core.job import State
-from sublet.core.offer import Predicted, Remote
-from sublet.core.request import Compute, Executable, Range, Request, Window
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.booking.model.job import State
+from sublet.booking.model.offer import Predicted, Remote
+from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.conformance import Trial
-from sublet.platforms.journal import Journal
-from sublet.platforms.local import Local
-from sublet.platforms.memory import MemoryPlatform
+from sublet.platforms.local.platform import Local
+from sublet.platforms.memory.journal import Journal
+from sublet.platforms.memory.platform import MemoryPlatform
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.request import Data
-from sublet.core.tree import KIND, TreeFile, archive_of, hash_of, location_of
-from sublet.errors import DataNotThere
+from sublet.apps.model.tree import KIND, TreeFile, archive_of, hash_of, location_of
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import DataNotThere
 from sublet.movers.app import AppMover, keep
 
 pytestmark = pytest.mark.anyio

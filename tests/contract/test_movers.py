@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sublet.core.request import Data
-from sublet.errors import DataNotThere
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import DataNotThere
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.port import Mover

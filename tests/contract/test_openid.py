@@ -10,9 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from sublet.errors import NotConfirmed, ProviderUnreachable
-from sublet.service.openid import Confirmed, Provider
-from sublet.settings_tables import OidcSettings
+from sublet.kernel.errors import NotConfirmed, ProviderUnreachable
+from sublet.kernel.settings_tables import OidcSettings
+from sublet.people.openid import Confirmed, Provider
 from tests.clocks import LateClock
 from tests.openid import OpenId, openid
 

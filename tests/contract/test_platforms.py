@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.job import State
-from sublet.errors import PlatformRefused
+from sublet.booking.model.job import State
+from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, Trial, check_platform, try_rule
-from sublet.platforms.local import Local
-from sublet.platforms.memory import MemoryPlatform
+from sublet.platforms.local.platform import Local
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Platform
 
 pytestmark = pytest.mark.anyio

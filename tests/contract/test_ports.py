@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.api.ports import listen_tcp, read_port
-from sublet.errors import NotHere
-from sublet.home import Home
+from sublet.kernel.errors import NotHere
+from sublet.kernel.home import Home
+from sublet.server.ports import listen_tcp, read_port
 
 HERE = "127.0.0.1"
 

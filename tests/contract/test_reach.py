@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, Outcome, Reach, as_is, said
 from tests.contract.reaching import Far, Steps, tree

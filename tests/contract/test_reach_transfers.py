@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.port import Reach
 from tests.contract.reaching import Far, Steps, tree
 

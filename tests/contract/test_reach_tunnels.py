@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import LoginNeeded, PlatformRefused
+from sublet.kernel.errors import LoginNeeded, PlatformRefused
 from sublet.reach.local import LocalReach
 from sublet.reach.login import Login
 from sublet.reach.prompts import nobody

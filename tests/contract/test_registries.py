@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.request import Data
-from sublet.errors import DataNotThere
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
 from sublet.movers.http import HttpMover
 from sublet.movers.logins import Login

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from sublet.access.audit import Sought
+from sublet.access.model.access import Amounts
 from sublet.app import open_service
-from sublet.core.access import Amounts
-from sublet.core.offer import Reason
-from sublet.core.people import Group
-from sublet.core.request import Compute, Executable, Range, Request
-from sublet.core.session import OfferSet, Phase
-from sublet.errors import (
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Compute, Executable, Range, Request
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.kernel.errors import (
     AlreadyAllowed,
     AlreadyDecided,
     BadRequest,
@@ -26,11 +26,11 @@ from sublet.errors import (
     OperatorsOnly,
     TooMany,
 )
-from sublet.service.audit import Sought
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
-from sublet.settings_operation import ThrottleSettings
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_operation import ThrottleSettings
+from sublet.people.model.people import Group
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.services import KEEP, ME, OPERATOR, allow, ask, in_phase, reach, serving
 
 pytestmark = pytest.mark.anyio

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from sublet.access.model.account import Account, host_key
 from sublet.app import open_service
-from sublet.core.account import Account, host_key
-from sublet.core.estimate import Sample
-from sublet.core.hooks import Hook
-from sublet.core.session import OVER, Phase
-from sublet.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
-from sublet.master_key import make
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.estimate import Sample
+from sublet.booking.model.session import OVER, Phase
+from sublet.kernel.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
+from sublet.kernel.master_key import make
+from sublet.kernel.settings import Settings
+from sublet.notices.model.hooks import Hook
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.services import ask, reach
 
 pytestmark = pytest.mark.anyio

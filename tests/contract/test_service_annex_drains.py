@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.annex import Pilot
-from sublet.errors import BadRequest, NoLease, NotFound
-from sublet.service.shrinking import GIVEN_BACK
+from sublet.annexes.model.annex import Pilot
+from sublet.annexes.shrinking import GIVEN_BACK
+from sublet.kernel.errors import BadRequest, NoLease, NotFound
 from tests.contract.leases import leasing, made, running
 from tests.contract.services import ME
 from tests.contract.test_service_pilots import claim, piloting, sent, unpacked, value

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core.offer import Offer, Predicted, Shape
-from sublet.service import annex_platforms
-from sublet.service.annex_platforms import read_kept, to_make_one
-from sublet.service.service import Service
+from sublet.annexes import platforms as annex_platforms
+from sublet.annexes.platforms import read_kept, to_make_one
+from sublet.booking.model.offer import Offer, Predicted, Shape
+from sublet.service import Service
 from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME, OTHER, ask
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.annex import Details
-from sublet.errors import BadName, BadRequest, NameTaken, NotFound
+from sublet.annexes.model.annex import Details
+from sublet.kernel.errors import BadName, BadRequest, NameTaken, NotFound
 from tests.contract.leases import TWO, leasing, made
 from tests.contract.services import ME, OTHER
 

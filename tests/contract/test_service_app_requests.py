@@ -10,22 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.app import VersionState
-from sublet.core.hooks import Hook
-from sublet.core.session import EndKind, OfferSet, Phase
-from sublet.errors import (
-    AppRefused,
-    AppRevoked,
-    BadManifest,
-    NotFound,
-    NotReviewed,
-    ReviewersOnly,
-    SubletError,
-)
-from sublet.service.audit import Sought
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.wire.app_runs import AppWish
+from sublet.access.audit import Sought
+from sublet.apps.model.app import VersionState
+from sublet.apps.run_requests import AppWish
+from sublet.booking.model.session import EndKind, OfferSet, Phase
+from sublet.kernel.errors import AppRefused, AppRevoked, BadManifest, NotFound, NotReviewed, ReviewersOnly, SubletError
+from sublet.notices.model.hooks import Hook
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.proposals import ANN, BOB, MANIFEST, REVIEWER, approved, begun, trusting
 from tests.contract.services import OPERATOR, allow, in_phase, over, reach
 from tests.git_server import GitServer, Repository, program

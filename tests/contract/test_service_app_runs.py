@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 
-from sublet.core.giving_way import Precedence
-from sublet.core.session import OfferSet, Phase
-from sublet.errors import (
+from sublet.apps.run_requests import AppWish
+from sublet.booking.model.giving_way import Precedence
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.doors.cybergis.drafts import MOST_OPEN
+from sublet.doors.cybergis.roadmap import read_seed
+from sublet.doors.cybergis.wire import job_of
+from sublet.kernel.errors import (
     AlreadySubmitted,
     BadRequest,
     KeyReused,
@@ -24,11 +28,8 @@ from sublet.errors import (
     SubletError,
     TooManyDrafts,
 )
-from sublet.service.drafts import MOST_OPEN
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.wire.app_runs import AppWish, read_seed
-from sublet.wire.cybergis import job_of
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.services import allow, in_phase, over, reach, serving
 from tests.git_server import GitServer, Repository, program
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.app import VersionState
-from sublet.core.request import Data
-from sublet.core.session import EndKind
-from sublet.errors import (
+from sublet.apps.model.app import VersionState
+from sublet.apps.run_requests import AppWish
+from sublet.booking.model.request import Data
+from sublet.booking.model.session import EndKind
+from sublet.doors.cybergis.roadmap import read_seed
+from sublet.kernel.errors import (
     AppFromElsewhere,
     AppTaken,
     BadManifest,
@@ -24,9 +26,8 @@ from sublet.errors import (
     ReviewersOnly,
 )
 from sublet.movers.port import SignsIn
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.wire.app_runs import AppWish, read_seed
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.proposals import ANN, BOB, DIGEST, MANIFEST, REVIEWER, approved, begun, trusting
 from tests.contract.services import OPERATOR, allow, over, serving
 from tests.git_server import GitServer, Repository, program

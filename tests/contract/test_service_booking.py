@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from sublet.app import build_context
-from sublet.core.session import OfferSet, Phase
-from sublet.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
-from sublet.service.moving_up import move_up
-from sublet.service.service import Service
-from sublet.service.steps import running
+from sublet.booking.loop.moving_up import move_up
+from sublet.booking.loop.steps import running
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.store.offersets import OfferSets
+from sublet.kernel.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
+from sublet.service import Service
 from sublet.store import Tx
-from sublet.store.offersets import OfferSets
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.core.session import Phase, Session
-from sublet.platforms.local import Local
-from sublet.platforms.shim import clocks
-from sublet.service.clock_watch import describe_step, follow_clock
-from sublet.service.service import Service
+from sublet.booking.loop.clock_watch import describe_step, follow_clock
+from sublet.booking.model.session import Phase, Session
+from sublet.platforms.local.platform import Local
+from sublet.platforms.local.shim import clocks
+from sublet.service import Service
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy.sql.elements import ClauseElement
 
-from sublet.service.person import Person
-from sublet.store.sql import Params, Sql
+from sublet.kernel.db.sql import Params, Sql
+from sublet.people.model.person import Person
 from sublet.store.store import Store
 from tests.contract.services import allow, ask, serving
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sublet.core.session import EndKind, Phase, Session
-from sublet.errors import NotYours
-from sublet.service.service import Service
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.kernel.errors import NotYours
+from sublet.service import Service
 from tests.clocks import set_clock
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
 from tests.contract.test_service_life import memory

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.core.session import EndKind, Phase, Session
-from sublet.errors import NotFound, OperatorsOnly, PlatformDraining
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.kernel.errors import NotFound, OperatorsOnly, PlatformDraining
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.clocks import LateClock
 from tests.contract.services import ME, OTHER, ask, in_phase, reach, serving
 from tests.databases import put_database

@@ -11,14 +11,14 @@ from pathlib import Path
 import pyotp
 import pytest
 
-from sublet import master_key
 from sublet.app import open_service
-from sublet.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, SubletError, TooMany, WrongCode
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.service.tokens import Token
-from sublet.settings import Settings
-from sublet.settings_tables import SigningSettings
+from sublet.kernel import master_key
+from sublet.kernel.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, SubletError, TooMany, WrongCode
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_tables import SigningSettings
+from sublet.people.model.person import Person
+from sublet.people.tokens import Token
+from sublet.service import Service
 from tests.clocks import StillClock
 from tests.contract.services import change_settings
 from tests.contract.stored import rows

@@ -13,12 +13,12 @@ from uuid import uuid4
 import pytest
 
 from sublet.app import build_context, open_service
-from sublet.core.draft import Draft
-from sublet.core.session import Phase
-from sublet.service.forgetting import KEPT, Forgetting
-from sublet.service.service import Service
-from sublet.settings import Settings
-from sublet.store.engine import Database
+from sublet.apps.model.draft import Draft
+from sublet.booking.forgetting import KEPT, Forgetting
+from sublet.booking.model.session import Phase
+from sublet.kernel.db.engine import Database
+from sublet.kernel.settings import Settings
+from sublet.service import Service
 from sublet.store.migrate import let_shrink
 from sublet.store.tx import Tx
 from tests.contract.services import ME, ask

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.core.calendar import Calendar
-from sublet.core.giving_way import Precedence
-from sublet.core.offer import Take
-from sublet.core.session import EndKind, OfferSet, Phase
-from sublet.errors import NotAllowedNow, OfferGaveWay, TooMany
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.giving_way import Precedence
+from sublet.booking.model.offer import Take
+from sublet.booking.model.session import EndKind, OfferSet, Phase
+from sublet.kernel.errors import NotAllowedNow, OfferGaveWay, TooMany
+from sublet.kernel.settings import Settings
+from sublet.service import Service
 from tests.contract.services import FIRM, KEEP, ME, OTHER, allow, ask, serving
 
 pytestmark = pytest.mark.anyio

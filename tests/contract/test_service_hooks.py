@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.hooks import TRIES, Delivery
-from sublet.core.session import Phase
-from sublet.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooMany, TooManyHooks
-from sublet.service.calling import call
-from sublet.service.faults import HOOK_POINTS
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.wire.hooks import verified
+from sublet.booking.model.session import Phase
+from sublet.kernel.calling import call
+from sublet.kernel.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooMany, TooManyHooks
+from sublet.kernel.faults import HOOK_POINTS
+from sublet.notices.messages import verified
+from sublet.notices.model.hooks import TRIES, Delivery
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.clocks import set_clock
 from tests.contract.services import ME, OTHER, ask, over, serving
 from tests.nursery import typed

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.core.answers import unanswered
-from sublet.core.offer import Answer, Booked, Offer
-from sublet.core.probe import Live
-from sublet.core.request import Request
-from sublet.errors import PlatformTimedOut
-from sublet.platforms.memory import MemoryPlatform
+from sublet.booking.candidates import Candidates
+from sublet.booking.model.answers import unanswered
+from sublet.booking.model.offer import Answer, Booked, Offer
+from sublet.booking.model.request import Request
+from sublet.data.executables import ExecutableKinds
+from sublet.kernel.errors import PlatformTimedOut
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Survey
-from sublet.service.candidates import Candidates
-from sublet.service.executables import ExecutableKinds
-from sublet.service.service import Service
+from sublet.service import Service
+from sublet.systems.model.probe import Live
 from tests.contract.services import ME, OPERATOR, ask, serving
 
 pytestmark = pytest.mark.anyio
@@ -321,7 +321,7 @@ async def test_a_survey_is_renewed_by_an_edit_of_the_systems_file(
         """A system of the file's that plays: there is no cluster in this ring."""
         return {"grown": {"kind": "memory", "terms": "predicted", **json.loads(file.read_text())}}, {}
 
-    monkeypatch.setattr("sublet.service.platform_changes.systems_of", systems_of)
+    monkeypatch.setattr("sublet.booking.platforms.systems.systems_of", systems_of)
     file.write_text('{"nodes": 1}')
     async with beside(tmp_path) as service:
         before = service.platforms.surveys["grown"]

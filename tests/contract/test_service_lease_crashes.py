@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.session import ACTIVE, Phase
-from sublet.errors import NoLease
-from sublet.service.faults import LEASE_POINTS
-from sublet.service.leases import NOTHING_SENT
+from sublet.annexes.leases import NOTHING_SENT
+from sublet.booking.model.session import ACTIVE, Phase
+from sublet.kernel.errors import NoLease
+from sublet.kernel.faults import LEASE_POINTS
 from tests.contract.leases import ended, leasing, made
 from tests.contract.services import ME, in_phase, reach
 from tests.nursery import typed

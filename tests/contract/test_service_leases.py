@@ -10,16 +10,25 @@ from uuid import uuid4
 
 import pytest
 
-from sublet.core.annex import Annex, Details, Lease, Pilot
-from sublet.core.lease_state import Slots
-from sublet.core.offer import Offer, Shape
-from sublet.core.session import Phase, Session
-from sublet.errors import AnnexInUse, BadRequest, KeyReused, LeaseRefused, NoLease, NotFound, NotPending, PersonalOnly
-from sublet.service.annex_status import Heard, timed
-from sublet.service.lease_plans import Wanted
-from sublet.service.lease_watch import all_gone
-from sublet.service.leases import NOTHING_SENT
-from sublet.service.shrinking import GIVEN_BACK
+from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.lease_watch import all_gone
+from sublet.annexes.leases import NOTHING_SENT
+from sublet.annexes.model.annex import Annex, Details, Lease, Pilot
+from sublet.annexes.model.lease_state import Slots
+from sublet.annexes.shrinking import GIVEN_BACK
+from sublet.annexes.status import Heard, timed
+from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.session import Phase, Session
+from sublet.kernel.errors import (
+    AnnexInUse,
+    BadRequest,
+    KeyReused,
+    LeaseRefused,
+    NoLease,
+    NotFound,
+    NotPending,
+    PersonalOnly,
+)
 from tests.contract.leases import CLUSTER, TWO, ended, later, leasing, made, running
 from tests.contract.services import ME, OTHER, in_phase, reach
 

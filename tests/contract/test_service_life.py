@@ -15,14 +15,14 @@ import pytest
 from pydantic import PrivateAttr
 
 from sublet.app import build_context
-from sublet.core.job import Job, JobState
-from sublet.core.session import EndKind, Phase
-from sublet.platforms.local import Local
-from sublet.platforms.memory import MemoryPlatform
+from sublet.booking.loop.reconcile import was_changed_meanwhile
+from sublet.booking.loop.step import Step
+from sublet.booking.loop.steps import STEPS
+from sublet.booking.model.job import Job, JobState
+from sublet.booking.model.session import EndKind, Phase
+from sublet.platforms.local.platform import Local
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.sessiondir import SessionDir
-from sublet.service.reconcile import asked_meanwhile
-from sublet.service.step import Step
-from sublet.service.steps import STEPS
 from tests.clocks import set_clock
 from tests.contract.services import ME, allow, ask, in_phase, over, reach, serving
 
@@ -272,10 +272,10 @@ async def test_what_is_asked_for_while_a_step_is_under_way_is_seen(tmp_path: Pat
     async with serving(tmp_path) as service:
         seen = (await ask(service, time="1h")).offers[0]
         later = replace(seen, until=service.now() + timedelta(hours=2))
-        assert asked_meanwhile(seen, later, Step())
-        assert asked_meanwhile(seen, replace(seen, cancel_by="me"), Step())
-        assert not asked_meanwhile(seen, seen, Step())
-        assert not asked_meanwhile(seen, later, Step(changes={"until": later.until}))
+        assert was_changed_meanwhile(seen, later, Step())
+        assert was_changed_meanwhile(seen, replace(seen, cancel_by="me"), Step())
+        assert not was_changed_meanwhile(seen, seen, Step())
+        assert not was_changed_meanwhile(seen, later, Step(changes={"until": later.until}))
 
 
 class Silent(MemoryPlatform):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.session import EndKind, Phase, Session
-from sublet.service.service import Service
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.service import Service
 from tests.contract.services import ME, ask, over, reach, serving
 
 pytestmark = pytest.mark.anyio

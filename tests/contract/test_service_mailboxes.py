@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
+from sublet.access.model.access import AccessRequest, Limits
+from sublet.access.quotas import used, who_is
 from sublet.app import open_service
-from sublet.core.access import AccessRequest, Limits
-from sublet.core.people import Identity, Known, Role
-from sublet.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
-from sublet.service.person import Person
-from sublet.service.quotas import used, who_is
-from sublet.service.same_mailbox import note_same_people
-from sublet.service.service import Service
-from sublet.settings import Settings
-from sublet.settings_tables import SigningSettings
+from sublet.kernel.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_tables import SigningSettings
+from sublet.people.model.people import Identity, Known, Role
+from sublet.people.model.person import Person
+from sublet.people.same_mailbox import note_same_people
+from sublet.service import Service
 from tests.contract.services import ask, serving
 from tests.smtp import Mailbox, running_smtp
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import LoginNeeded
-from sublet.service.asked import Asked
-from sublet.service.service import Service
+from sublet.booking.asked import Asked
+from sublet.kernel.errors import LoginNeeded
+from sublet.service import Service
 from tests.contract.services import ME, ask, serving
 from tests.surveys import keep_survey
 

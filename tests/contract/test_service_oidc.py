@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from sublet.errors import NotConfirmed, NotFound, SubletError, WrongCode
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.service.tokens import Token
-from sublet.settings_tables import SigningSettings
+from sublet.kernel.errors import NotConfirmed, NotFound, SubletError, WrongCode
+from sublet.kernel.settings_tables import SigningSettings
+from sublet.people.model.person import Person
+from sublet.people.tokens import Token
+from sublet.service import Service
 from tests.contract.services import change_settings, serving
 from tests.openid import OpenId, openid
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from sublet.app import open_service
-from sublet.core.session import Phase
-from sublet.errors import ContentsPrivate, NotFound, OperatorsOnly
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import Phase
+from sublet.kernel.errors import ContentsPrivate, NotFound, OperatorsOnly
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.clocks import LateClock
 from tests.contract.services import ME, ask, change_settings, in_phase, reach, serving
 from tests.databases import put_database

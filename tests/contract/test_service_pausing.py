@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.session import EndKind, Phase, Session
-from sublet.errors import NotAllowedNow, NotYours, PlatformRefused
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.kernel.errors import NotAllowedNow, NotYours, PlatformRefused
 from sublet.platforms.port import Platform
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving
 from tests.contract.test_service_life import memory

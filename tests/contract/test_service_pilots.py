@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.annex import Lease
-from sublet.errors import PilotRefused
-from sublet.pilots.own import Contact
-from sublet.service.service import Service
+from sublet.annexes.model.annex import Lease
+from sublet.annexes.pilots.own import Contact
+from sublet.kernel.errors import PilotRefused
+from sublet.service import Service
 from tests.clocks import set_clock
 from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME

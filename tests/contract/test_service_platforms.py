@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from sublet.app import build_loop
-from sublet.core.session import OfferSet, Phase
-from sublet.errors import NotFound
-from sublet.platforms.memory import MemoryPlatform
+from sublet.booking.loop.sweeping import sweep
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.platforms.systems import directory_of
+from sublet.kernel.errors import NotFound
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Survey
-from sublet.platforms.slurm import Slurm
-from sublet.service.service import Service
-from sublet.service.sweeping import sweep
-from sublet.service.systems import directory_of
+from sublet.platforms.slurm.platform import Slurm
+from sublet.service import Service
 from sublet.systems.own import Systems
 from tests.contract.services import ME, ask, in_phase, reach, serving
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from sublet.access.audit import Sought
 from sublet.app import open_service
-from sublet.core.people import Group
-from sublet.core.session import OfferSet, Phase
-from sublet.errors import BadSettings, NotAllowed
+from sublet.booking.loop.moving_up import move_up
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.kernel.errors import BadSettings, NotAllowed
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Group
+from sublet.people.model.person import Person
 from sublet.platforms.registry import load_platforms
-from sublet.service.audit import Sought
-from sublet.service.moving_up import move_up
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.service import Service
 from tests.contract.services import FIRM, KEEP, OPERATOR, allow, ask, in_phase, reach, serving
 from tests.contract.stored import most_cores
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import NotFound
+from sublet.kernel.errors import NotFound
 from sublet.platforms import machine
 from tests.contract.services import ME, allow, ask, serving
 

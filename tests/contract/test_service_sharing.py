@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sublet.core.session import OVER, Phase
-from sublet.errors import NotInvited, OperatorsOnly
-from sublet.service.leases import Wanted
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.annexes.leases import Wanted
+from sublet.booking.model.session import OVER, Phase
+from sublet.kernel.errors import NotInvited, OperatorsOnly
+from sublet.people.model.person import Person
+from sublet.service import Service
 from tests.contract.leases import TWO, leasing, made
 from tests.contract.services import ME, ask, in_phase, reach
 from tests.contract.test_service_annex_platforms import NAME, look

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sublet.core.session import Phase
-from sublet.errors import Ambiguous, IdTooShort
-from sublet.service.asking import named
-from sublet.service.person import Person
+from sublet.booking.asking import named
+from sublet.booking.model.session import Phase
+from sublet.kernel.errors import Ambiguous, IdTooShort
+from sublet.people.model.person import Person
 from sublet.store import Store, Tx
 from tests.contract.stored import NOON, a_session, a_set
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.errors import (
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import (
     BadAddress,
     Blocked,
     MailNotSent,
@@ -27,12 +28,11 @@ from sublet.errors import (
     TooMany,
     WrongCode,
 )
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.service.signing_in import TRIES
-from sublet.settings import Settings
-from sublet.settings_tables import SigningSettings
-from sublet.store.audit import Entry
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_tables import SigningSettings
+from sublet.people.model.person import Person
+from sublet.people.signing_in import TRIES
+from sublet.service import Service
 from tests.clocks import StillClock
 from tests.contract.stored import offer_some, rows
 from tests.smtp import Mailbox, running_smtp

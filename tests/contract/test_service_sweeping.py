@@ -11,9 +11,9 @@ import pytest
 from pydantic import Field
 
 from sublet.app import build_context
-from sublet.errors import LoginNeeded, PlatformRefused
-from sublet.platforms.memory import MemoryPlatform
-from sublet.service.sweeping import Sweeper, sweep
+from sublet.booking.loop.sweeping import Sweeper, sweep
+from sublet.kernel.errors import LoginNeeded, PlatformRefused
+from sublet.platforms.memory.platform import MemoryPlatform
 from tests.contract.services import ME, ask, over, serving
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.estimate import ENOUGH, Sample
-from sublet.core.offer import Predicted
-from sublet.core.session import Phase
+from sublet.booking.model.estimate import ENOUGH, Sample
+from sublet.booking.model.offer import Predicted
+from sublet.booking.model.session import Phase
 from sublet.store import Store
 from tests.contract.services import ME, ask, in_phase, reach, serving
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core.session import OfferSet, Phase
-from sublet.core.tree import TreeFile, archive_of
-from sublet.errors import BadManifest, BadTree, OwnAppsOnly
-from sublet.service.service import Service
+from sublet.apps.model.tree import TreeFile, archive_of
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.kernel.errors import BadManifest, BadTree, OwnAppsOnly
+from sublet.service import Service
 from tests.contract.services import ME, ask, over, serving
 from tests.real import images
 from tests.real.notebooks import notebook

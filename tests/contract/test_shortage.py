@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from pydantic import PrivateAttr
 
-from sublet.core.job import Job, State
-from sublet.core.session import Phase
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.booking.loop.owner import Owner
+from sublet.booking.model.job import Job, State
+from sublet.booking.model.session import Phase
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.shortage import find_shortage
 from sublet.platforms.conformance import Trial
-from sublet.platforms.local import Local
-from sublet.platforms.memory import MemoryPlatform
+from sublet.platforms.local.platform import Local
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command
-from sublet.service.owner import Owner
-from sublet.shortage import find_shortage
 from tests.contract.services import ME, ask, over, reach, serving
 
 pytestmark = pytest.mark.anyio

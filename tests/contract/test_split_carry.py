@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from sublet.pilots.split import near_half
-from sublet.pilots.split.travel import AGENT, FAR_HALF, OLDEST, text_of
+from sublet.annexes.split import near_half
+from sublet.annexes.split.travel import AGENT, FAR_HALF, OLDEST, text_of
 from tests.contract.carrying import Job, Split, again, files_of, is_forgotten
 from tests.serving import eventually
 

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from sublet.pilots.split import near_half
+from sublet.annexes.split import near_half
 from tests.contract.carrying import Split, children, files_of, is_forgotten
 from tests.serving import eventually
 

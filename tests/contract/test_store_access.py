@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert
 
-from sublet.core.access import AccessRequest, AccessRule, Amounts, Limits, Use
-from sublet.core.session import Phase
+from sublet.access.model.access import AccessRequest, AccessRule, Amounts, Limits, Use
+from sublet.apps.store.tables import apps, versions
+from sublet.booking.model.session import Phase
 from sublet.store import Store, Tx
-from sublet.store.tables.apps import apps, versions
 from tests.contract.stored import NOON, offer_some
 
 pytestmark = pytest.mark.anyio

@@ -9,9 +9,9 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.access import Amounts
-from sublet.core.account import Account
-from sublet.core.session import Phase, Session
+from sublet.access.model.access import Amounts
+from sublet.access.model.account import Account
+from sublet.booking.model.session import Phase, Session
 from sublet.store.store import Store
 from tests.contract.stored import NOON, a_session, a_set, an_offer
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.annex import Annex, Details, Lease, Pilot, Template
+from sublet.annexes.model.annex import Annex, Details, Lease, Pilot, Template
 from sublet.store import Store
 from tests.contract.stored import HOUR, MINUTE, NOON
 

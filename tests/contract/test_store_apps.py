@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.app import App, Version, VersionState
-from sublet.core.people import Known, Role
+from sublet.apps.model.app import App, Version, VersionState
+from sublet.people.model.people import Known, Role
 from sublet.store import Store
 from tests.contract.stored import NOON
 

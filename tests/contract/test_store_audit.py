@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.store.audit import Entry
+from sublet.kernel.db.audit import Entry
 from sublet.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sublet.core.offer import Node, Take
-from sublet.core.request import GIB
-from sublet.errors import NoRoom, NotBookable, NotFound
+from sublet.booking.model.offer import Node, Take
+from sublet.booking.model.request import GIB
+from sublet.booking.store.bookings import KEPT, SWEEP
+from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 from sublet.store import Store, Tx
-from sublet.store.bookings import KEPT, SWEEP
 from tests.contract.stored import HOUR, NODES, NOON, POOLS, booked, define, rows, whole
 
 Open = Callable[[], Store]

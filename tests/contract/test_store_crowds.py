@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sublet.core.session import Phase
-from sublet.errors import NotBookable
+from sublet.booking.model.session import Phase
+from sublet.kernel.errors import NotBookable
 from sublet.store import Store
 from tests.contract.crowd import Told, crowd, go, note, start
 from tests.contract.stored import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.core.session import Dependency, Phase
+from sublet.booking.model.session import Dependency, Phase
 from sublet.store import Store
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.draft import Draft
+from sublet.apps.model.draft import Draft
 from sublet.store.store import Store
 
 pytestmark = pytest.mark.anyio

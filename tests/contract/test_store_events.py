@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from sublet.core.session import Event, Phase
+from sublet.booking.model.session import Event, Phase
 from sublet.store import Store, Tx
 from tests.contract.stored import MINUTE, NOON
 

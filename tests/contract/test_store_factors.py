@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sublet.core.people import Known, Role
+from sublet.people.model.people import Known, Role
 from sublet.store import Store, Token
 from tests.contract.stored import HOUR, MINUTE, NOON
 

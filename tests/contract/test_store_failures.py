@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import BadSettings, BrokenStore, NotBookable
+from sublet.kernel.errors import BadSettings, BrokenStore, NotBookable
 from sublet.store import Store, Tx
 from tests.contract.stored import booked, define, offer_some, whole
 from tests.postgres import Postgres

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy.sql.elements import ClauseElement
 
-from sublet.core.session import Phase
-from sublet.store import Store, Tx, holds, sessions
+from sublet.booking.model.session import Phase
+from sublet.booking.store import holds, sessions
+from sublet.store import Store, Tx
 from tests.contract.stored import NOON, offer_some
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.hooks import WAITS, Hook
-from sublet.service.telling import spread
+from sublet.notices.model.hooks import WAITS, Hook
+from sublet.notices.webhooks import spread
 from sublet.store.store import Store
 
 pytestmark = pytest.mark.anyio

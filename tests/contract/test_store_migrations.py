@@ -13,9 +13,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from sublet.errors import BrokenStore
+from sublet.kernel.db.engine import Database
+from sublet.kernel.errors import BrokenStore
 from sublet.store import Store
-from sublet.store.engine import Database
 from sublet.store.migrate import HEAD, Copies, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata

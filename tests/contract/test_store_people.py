@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from sublet.core.people import Group, Identity, Known, Role
+from sublet.people.model.people import Group, Identity, Known, Role
+from sublet.people.store.codes import Code
+from sublet.people.store.tokens import Token
 from sublet.store import Store
-from sublet.store.codes import Code
-from sublet.store.tokens import Token
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

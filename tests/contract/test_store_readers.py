@@ -10,9 +10,9 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import event, text
 
-from sublet.errors import BadRequest, BrokenStore, NotFound
+from sublet.kernel.db.engine import READERS
+from sublet.kernel.errors import BadRequest, BrokenStore, NotFound
 from sublet.store import Store, Tx
-from sublet.store.engine import READERS
 from sublet.store.readers import MOST
 from tests.contract.stored import NOON
 from tests.postgres import Postgres

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from sublet.app import build_context, open_service
-from sublet.core.session import Phase, Session
-from sublet.service.retention import BATCH, forget_old
-from sublet.settings import Settings
+from sublet.booking.loop.retention import BATCH, forget_old
+from sublet.booking.model.session import Phase, Session
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.settings import Settings
 from sublet.store import Store, Tx
-from sublet.store.audit import Entry
 from tests.contract.stored import HOUR, NOON, define, offer_some, rows, whole
 from tests.contract.stored import accept as take
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core.annex import Lease
-from sublet.core.app import App
-from sublet.core.session import Phase
-from sublet.errors import BadRequest
+from sublet.annexes.model.annex import Lease
+from sublet.apps.model.app import App
+from sublet.booking.model.session import Phase
+from sublet.kernel.errors import BadRequest
 from sublet.store import Page, Store, Tx
 from tests.contract.stored import (
     HOUR,

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.offer import Predicted, Remote
-from sublet.core.session import MOVES, Connector, End, EndKind, Phase, Usage
-from sublet.errors import BadRequest
+from sublet.booking.model.offer import Predicted, Remote
+from sublet.booking.model.session import MOVES, Connector, End, EndKind, Phase, Usage
+from sublet.kernel.errors import BadRequest
 from sublet.store import Store, Tx
 from tests.contract.stored import (
     HOUR,

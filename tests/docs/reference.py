@@ -12,11 +12,10 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-from sublet import errors
-from sublet.platforms.port import PledgeSettings
-from sublet.settings import Settings
-from sublet.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
-from sublet.settings_tables import (
+from sublet.kernel import errors
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_operation import LogSettings, RetentionSettings, ThrottleSettings
+from sublet.kernel.settings_tables import (
     AnnexSettings,
     AppSettings,
     HookSettings,
@@ -27,6 +26,7 @@ from sublet.settings_tables import (
     SigningSettings,
     TokenSettings,
 )
+from sublet.platforms.port import PledgeSettings
 
 PAGES = Path(__file__).parents[2] / "docs" / "reference"
 SECTIONS: dict[str, type[BaseModel]] = {
@@ -81,7 +81,7 @@ def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
 def _default(value: Any) -> str:
     from datetime import timedelta
 
-    from sublet.core.amounts import duration_text
+    from sublet.booking.model.amounts import duration_text
 
     if isinstance(value, timedelta):
         return f"`{duration_text(value)}`"
@@ -119,8 +119,8 @@ def settings_page() -> str:
         lines += [f"## {title}\n", (inspect.getdoc(section) or "") + "\n", head, *_settings(section), ""]
     from dataclasses import fields, is_dataclass
 
-    from sublet.core.prices import Prices
-    from sublet.core.rules import Rule
+    from sublet.booking.model.prices import Prices
+    from sublet.booking.model.rules import Rule
 
     for title, value in (("Prices (`[prices]`)", Prices), ("Rules (`[[rules]]`)", Rule)):
         assert is_dataclass(value)
@@ -153,7 +153,7 @@ def errors_page() -> str:
 
 def endpoints_page() -> str:
     """Each endpoint with what it answers."""
-    from sublet.api.app import openapi_document
+    from sublet.server.app import openapi_document
 
     document = openapi_document()
     lines = [NOTE, "# Endpoints\n", "The service describes itself at `/openapi.json`.\n"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sublet.api import cybergis
-from sublet.core.hooks import WAITS, WORDS
-from sublet.wire.cybergis import EVENTS, SLURM
+from sublet.doors.cybergis import api as cybergis
+from sublet.doors.cybergis.wire import EVENTS, SLURM
+from sublet.notices.model.hooks import WAITS, WORDS
 
 ROOT = Path(__file__).parents[2] / "docs"
 PAGE = (ROOT / "cybergis.md").read_text()

@@ -19,9 +19,9 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
-from sublet.cli.attaching import terminal_of
+from sublet.booking.cli.attaching import terminal_of
 from sublet.client import Client
-from sublet.client.calls.people import new_token
+from sublet.people.calls.people import new_token
 from tests.docs.guides import Written, parts, run_guide
 from tests.serving import Serving, eventually
 

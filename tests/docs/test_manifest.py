@@ -6,11 +6,11 @@ import re
 import tomllib
 from pathlib import Path
 
-from sublet.core.app_resources import NAMES
-from sublet.settings import Settings
-from sublet.wire.manifests import cybergis, sublet_yaml
-from sublet.wire.manifests.cybergis_rules import KEYS
-from sublet.wire.manifests.reader import read_manifest
+from sublet.apps.manifests import cybergis, sublet_yaml
+from sublet.apps.manifests.cybergis_rules import KEYS
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.resources import NAMES
+from sublet.kernel.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "manifest.md").read_text()
 

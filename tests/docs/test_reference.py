@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet import errors
-from sublet.settings import Settings
+from sublet.kernel import errors
+from sublet.kernel.settings import Settings
 from tests.docs.reference import PAGES, WRITERS, commands
 
 ROOT = Path(__file__).parents[2]

@@ -6,9 +6,9 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from sublet.client.calls import access_point, annexes
-from sublet.core.annex import JOB_SUPPLIER, JOB_TARGET, TARGETED
-from sublet.wire.v1.annexes import AnnexView, LeaseView
+from sublet.annexes.calls import access_point, annexes
+from sublet.annexes.model.annex import JOB_SUPPLIER, JOB_TARGET, TARGETED
+from sublet.annexes.views.annexes import AnnexView, LeaseView
 from tests.access_points import Person
 from tests.real.researchers import answer_prompts
 from tests.serving import eventually

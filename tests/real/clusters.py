@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sublet.core.job import Job, JobState, Program, State
-from sublet.core.offer import Shape
-from sublet.core.request import Executable
+from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.request import Executable
 from sublet.kinds.bag import BAG
 from sublet.kinds.port import Setting
-from sublet.platforms.slurm import Slurm
+from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.login import Login
 from sublet.reach.prompts import Prompt
 from tests.sites import Site

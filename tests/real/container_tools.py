@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sublet.container_network import find_program
-from sublet.core.request import Executable
+from sublet.booking.model.request import Executable
+from sublet.kernel.container_network import find_program
 from sublet.platforms import machine
 from tests.real import images
 

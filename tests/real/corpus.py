@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sublet.client.calls import jobs
+from sublet.annexes.calls import jobs
 from tests.access_points import Person
 
 FILES = Path(__file__).parents[1] / "corpus"

@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
+from sublet.annexes.calls import access_point, annexes
 from sublet.client import Session
-from sublet.client.calls import access_point, annexes
-from sublet.wire.reader import plain
+from sublet.kernel.views import plain
 from tests.access_points import Person
 from tests.sites import Site
 

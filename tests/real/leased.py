@@ -13,8 +13,8 @@ from typing import Any
 from testbed.network import inside
 from testbed.plan import Plan
 
-from sublet.client.calls import annexes
-from sublet.wire.reader import plain
+from sublet.annexes.calls import annexes
+from sublet.kernel.views import plain
 from tests.access_points import Person
 from tests.sites import Site
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from sublet.apps.calls import trials
+from sublet.apps.model.tree import TreeFile, archive_of
 from sublet.client import Client
-from sublet.client.calls import trials
-from sublet.core.tree import TreeFile, archive_of
 from tests.real import images
 from tests.real.jupyter_image import libraries_of
 from tests.sites import Site

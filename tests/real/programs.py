@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sublet.core.job import Mount, Program
-from sublet.core.offer import Shape
-from sublet.core.request import GIB, Executable
+from sublet.booking.model.job import Mount, Program
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.request import GIB, Executable
 from sublet.kinds.port import Kind, Setting
 
 TOOLS = {"python3": sys.executable, "sh": "/bin/sh"}

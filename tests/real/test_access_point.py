@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.client.calls.access_point import access_point, set_up, stop
-from sublet.pilots.ground import Ground
-from sublet.pilots.tokens import PILOT_MAY, PILOTS, POOL, Signer, new_key
-from sublet.wire.v1.access_point import AccessPointView
+from sublet.annexes.calls.access_point import access_point, set_up, stop
+from sublet.annexes.pilots.ground import Ground
+from sublet.annexes.pilots.tokens import PILOT_MAY, PILOTS, POOL, Signer, new_key
+from sublet.annexes.views.access_point import AccessPointView
 from tests.access_points import Person
 from tests.execution_points import attached
 
@@ -95,8 +95,8 @@ def test_jobs_are_queued_changed_and_removed(person: Person, ready: AccessPointV
 WORDS = """
 import asyncio, json, sys
 from pathlib import Path
-from sublet.pilots import jobs, slots
-from sublet.pilots.access_point import known_access_point
+from sublet.annexes.pilots import jobs, slots
+from sublet.annexes.pilots.access_point import known_access_point
 from sublet.reach.local import LocalReach
 
 async def main():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import AccountRefused
+from sublet.kernel.errors import AccountRefused
 from sublet.reach.agent import Agent
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said

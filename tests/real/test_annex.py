@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sublet.core.annex import SLOT_LEASE
-from sublet.wire.v1.annexes import LeaseView
+from sublet.annexes.model.annex import SLOT_LEASE
+from sublet.annexes.views.annexes import LeaseView
 from tests.access_points import at_ap
 from tests.real.annexes import Leaser
 from tests.serving import eventually

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
+from sublet.annexes.calls.jobs import jobs
+from sublet.booking.calls.platforms import check
+from sublet.booking.calls.results import results
 from sublet.client import Session
-from sublet.client.calls.jobs import jobs
-from sublet.client.calls.platforms import check
-from sublet.client.calls.results import results
 from tests.access_points import Person
 from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
@@ -165,10 +165,10 @@ CUT_OFF = """
 import asyncio, json, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from sublet.core.job import Job, Program
-from sublet.core.offer import Shape
+from sublet.booking.model.job import Job, Program
+from sublet.booking.model.offer import Shape
 from sublet.errors import SubletError
-from sublet.platforms.htcondor import HTCondor
+from sublet.platforms.htcondor.platform import HTCondor
 
 async def main():
     values = json.loads(Path(sys.argv[1]).read_text()) | {"programs": ""}

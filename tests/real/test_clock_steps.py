@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.calls.events import events
 from sublet.client import Client
-from sublet.client.calls.events import events
 from tests.serving import Serving, eventually
 
 HOUR = 3600

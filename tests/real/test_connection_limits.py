@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sublet.client import Client
-from sublet.client.calls import people
+from sublet.people.calls import people
 from tests.serving import PATIENCE, Serving, eventually
 
 MOST = 40

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.calls.platforms import calendar
 from sublet.client import Client
-from sublet.client.calls.platforms import calendar
-from sublet.errors import SubletError
-from sublet.platforms.shim.faults import POINTS as SHIM_POINTS
-from sublet.service.faults import POINTS
+from sublet.kernel.errors import SubletError
+from sublet.kernel.faults import POINTS
+from sublet.platforms.local.shim.faults import POINTS as SHIM_POINTS
 from tests.serving import Serving, eventually
 
 OVER = {"COMPLETED", "FAILED", "CANCELLED"}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sublet.cli.doctor_home import place
-from sublet.cli.doctor_settings import database
+from sublet.cli.doctor.home import place
+from sublet.cli.doctor.settings import database
 from sublet.client import Client
-from sublet.errors import SubletError
-from sublet.home import Home
+from sublet.kernel.errors import SubletError
+from sublet.kernel.home import Home
 from tests.serving import Serving, eventually
 from tests.sites import mounted
 

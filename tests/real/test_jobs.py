@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.client.calls import annexes
+from sublet.annexes.calls import annexes
 from tests.access_points import Person
 from tests.real import images
 from tests.real.corpus import Corpus

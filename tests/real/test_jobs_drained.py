@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sublet.client.calls import annexes
-from sublet.wire.v1.annexes import LeaseView
+from sublet.annexes.calls import annexes
+from sublet.annexes.views.annexes import LeaseView
 from tests.real.workers import SMALL, Worker
 
 pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from sublet.core import manifest as m
-from sublet.core.job import Mount
-from sublet.core.request import Executable
-from sublet.core.tree import TreeFile
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model import manifest as m
+from sublet.apps.model.tree import TreeFile
+from sublet.booking.model.job import Mount
+from sublet.booking.model.request import Executable
 from sublet.kinds.app import APP, BROUGHT
 from sublet.movers.app import unpack
-from sublet.wire.manifests.reader import read_manifest
 from tests.real import images
 from tests.real.container_tools import TOOLS, find_tools
 from tests.real.notebooks import notebook

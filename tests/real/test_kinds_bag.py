@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from sublet.core.parts import INCOMPLETE
-from sublet.core.request import Executable
+from sublet.booking.model.parts import INCOMPLETE
+from sublet.booking.model.request import Executable
 from sublet.kinds.bag import BAG
 from tests.real.programs import Place
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from sublet.core.job import Mount
-from sublet.core.request import Executable
+from sublet.booking.model.job import Mount
+from sublet.booking.model.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.inside.container_images import alone
 from tests.real import images

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.job import Mount, Program
+from sublet.booking.model.job import Mount, Program
 from sublet.kinds.container import DOCKER
 from tests.real import images
 from tests.real.container_tools import TOOLS, find_tools, sh

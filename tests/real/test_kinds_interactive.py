@@ -16,7 +16,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from sublet.core.request import Executable
+from sublet.booking.model.request import Executable
 from sublet.kinds.interactive import INTERACTIVE
 from tests.real.programs import Place
 from tests.real.visits import answers, free_port, get, wait_for

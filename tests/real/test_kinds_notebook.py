@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sublet.core.request import Executable
+from sublet.booking.model.request import Executable
 from sublet.kinds.notebook import NOTEBOOK
 from tests.real.programs import Place
 

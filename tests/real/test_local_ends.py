@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.job import Job, Program, State
-from sublet.core.offer import Shape
-from sublet.core.session import EndKind
-from sublet.errors import DiskFull, PlatformRefused
-from sublet.platforms import launch
+from sublet.booking.model.job import Job, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import DiskFull, PlatformRefused
 from sublet.platforms.conformance import Trial
-from sublet.platforms.local import Local
+from sublet.platforms.local import launch
+from sublet.platforms.local.platform import Local
+from sublet.platforms.local.shim.processes import boot_id, descendants, start_time, still
 from sublet.platforms.port import Results
 from sublet.platforms.sessiondir import SessionDir
-from sublet.platforms.shim.processes import boot_id, descendants, start_time, still
 
 pytestmark = pytest.mark.anyio
 MIB = 1 << 20
@@ -296,9 +296,9 @@ async def test_the_end_is_enforced_and_recorded_when_no_service_is_there(here: H
         import asyncio, os
         from datetime import UTC, datetime, timedelta
         from pathlib import Path
-        from sublet.core.job import Job, Program
-        from sublet.core.offer import Shape
-        from sublet.platforms.local import Local
+        from sublet.booking.model.job import Job, Program
+        from sublet.booking.model.offer import Shape
+        from sublet.platforms.local.platform import Local
         async def main():
             local = Local(name="here", grace=timedelta(seconds=1))
             await local.open(Path({str(here.home)!r}))

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from sublet.core.job import Job, JobState, Mount, Program, State
-from sublet.core.offer import Shape
-from sublet.core.session import EndKind
-from sublet.errors import NotFound, PlatformRefused
+from sublet.booking.model.job import Job, JobState, Mount, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms import machine
 from sublet.platforms.conformance import Trial
-from sublet.platforms.local import Local
+from sublet.platforms.local.platform import Local
 from sublet.platforms.port import Results
 
 pytestmark = pytest.mark.anyio

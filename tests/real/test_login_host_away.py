@@ -13,12 +13,12 @@ from time import monotonic
 import pytest
 
 from sublet.app import open_service
-from sublet.core.answers import unanswered
-from sublet.core.session import EndKind, Phase, Session
+from sublet.booking.model.answers import unanswered
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
 from sublet.reach.prompts import Prompt
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.service import Service
 from tests.contract.services import ask
 from tests.real.clusters import SOON, ssh_options
 from tests.sites import Site, running

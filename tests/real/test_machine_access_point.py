@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.client.calls.access_point import access_point, set_up
-from sublet.pilots.tokens import PILOT_MAY, PILOTS, Signer
-from sublet.wire.v1.access_point import AccessPointView
+from sublet.annexes.calls.access_point import access_point, set_up
+from sublet.annexes.pilots.tokens import PILOT_MAY, PILOTS, Signer
+from sublet.annexes.views.access_point import AccessPointView
 from tests.access_points import Person, at_ap
 from tests.execution_points import attached
 from tests.real.corpus import Corpus

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.session import Phase
-from sublet.service.person import Person
-from sublet.wire.app_runs import read_seed
+from sublet.booking.model.session import Phase
+from sublet.doors.cybergis.roadmap import read_seed
+from sublet.people.model.person import Person
 from tests.contract.services import allow, over, serving
 from tests.git_server import git_server
 from tests.real.container_tools import find_tools

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sublet.client import Client
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 from tests.real.researchers import Researcher, at
 from tests.serving import eventually
 from tests.sites import Site

@@ -13,12 +13,12 @@ from typing import Any, cast
 
 import pytest
 
-from sublet.api.connections import Connections
-from sublet.api.listening import PilotListener, Reception
-from sublet.errors import PilotRefused
-from sublet.kinds.pilot import assigned, script
-from sublet.pilots.certificate import certificate
-from sublet.service.service import Service
+from sublet.annexes.pilots.certificate import certificate
+from sublet.kernel.errors import PilotRefused
+from sublet.kinds.pilot import assign_variables, script
+from sublet.server.connections import Connections
+from sublet.server.listening import PilotListener, Reception
+from sublet.service import Service
 
 pytestmark = pytest.mark.anyio
 COREUTILS = ("cat", "cut", "head", "printf", "rm", "sed", "tail", "timeout", "tr", "wc", "sh")
@@ -52,7 +52,7 @@ class Node:
         self.bin.mkdir(parents=True)
         for tool in (*COREUTILS, client):
             (self.bin / tool).symlink_to(shutil.which(tool) or f"/nonexistent/{tool}")
-        (place / "values").write_bytes(assigned(values))
+        (place / "values").write_bytes(assign_variables(values))
         (place / "ask.sh").write_bytes(script("ask"))
 
     async def asks(self, path: str, **said: str) -> tuple[int, str, bytes]:

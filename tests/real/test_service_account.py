@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from sublet.app import open_service
-from sublet.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFound
+from sublet.kernel.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFound
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
 from sublet.reach.target import short
 from sublet.reach.unattended import UnattendedReach, by_key
-from sublet.service.person import Person
-from sublet.settings import Settings
 from tests.sites import Site
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
@@ -106,7 +106,7 @@ async def test_a_persons_certificate_that_has_expired_is_told_with_its_date_when
 ) -> None:
     login = login_to(server, tmp_path)
     certify(server, f"20200101000000:{datetime.now(UTC) + timedelta(hours=12):%Y%m%d%H%M%S}")
-    with pytest.raises(LoginNeeded, match="A person must sign in to far first"):
+    with pytest.raises(LoginNeeded, match="Sign in to far first"):
         await login.reach.run(HELLO)
     certify(server, OVER)
     with pytest.raises(LoginNeeded, match="expired on 2020-01-02") as needed:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from sublet.apps.calls import trials
+from sublet.apps.model.tree import TreeFile, archive_of
 from sublet.client import Client
-from sublet.client.calls import trials
-from sublet.core.tree import TreeFile, archive_of
 from tests.real import images, mpi
 from tests.real.jupyter_image import jupyter_archive
 from tests.real.notebooks import notebook

@@ -12,13 +12,13 @@ from uuid import uuid4
 import pytest
 
 from sublet.app import open_service
-from sublet.core.job import Job, State
-from sublet.core.offer import Shape
-from sublet.core.request import Compute, Executable, Range, Request
-from sublet.core.session import EndKind
-from sublet.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
-from sublet.platforms.slurm import Slurm
-from sublet.settings import Settings
+from sublet.booking.model.job import Job, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.request import Compute, Executable, Range, Request
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.kernel.settings import Settings
+from sublet.platforms.slurm.platform import Slurm
 from tests.contract.services import ME, ask, over, reach
 from tests.real.clusters import (
     MEMORY,

@@ -12,12 +12,12 @@ import pytest
 from starlette.routing import Mount, Router
 from websockets.asyncio.client import unix_connect
 
-from sublet.api.connect import Connect
 from sublet.app import open_service
-from sublet.core.session import Phase, Session
+from sublet.booking.api.connect import Connect
+from sublet.booking.model.session import Phase, Session
+from sublet.kernel.settings import Settings
 from sublet.reach.tunnels import Tunnels
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.service import Service
 from tests.contract.services import ME, ask, reach
 from tests.real.clusters import SOON, sign_in, ssh_options
 from tests.real.notebooks import install

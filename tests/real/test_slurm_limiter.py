@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from sublet.core.request import Compute, Executable, Range, Request
-from sublet.core.session import EndKind
+from sublet.booking.model.request import Compute, Executable, Range, Request
+from sublet.booking.model.session import EndKind
 from tests.real.clusters import MEMORY, Cluster, ended, logged_in, small
 from tests.sites import Site
 from tests.sites import running as site_running

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import pytest
 
+from sublet.booking.model.job import State
+from sublet.booking.model.session import EndKind
 from sublet.client import Client
-from sublet.core.job import State
-from sublet.core.session import EndKind
-from sublet.platforms.slurm import Slurm
+from sublet.platforms.slurm.platform import Slurm
 from tests.real.clusters import Cluster, a_bag, ended, logged_in, small, tasks_of, until
 from tests.real.researchers import Researcher, at
 from tests.serving import eventually

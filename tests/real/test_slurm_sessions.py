@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.core.session import OVER, EndKind, Phase, Session
-from sublet.errors import UnsafeSite
-from sublet.service.service import Service
-from sublet.settings import Settings
+from sublet.booking.model.session import OVER, EndKind, Phase, Session
+from sublet.kernel.errors import UnsafeSite
+from sublet.kernel.settings import Settings
+from sublet.service import Service
 from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, ask, reach
 from tests.real.clusters import SOON, Cluster, logged_in, small, ssh_options, until

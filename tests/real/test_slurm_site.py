@@ -10,14 +10,14 @@ from uuid import uuid4
 
 import pytest
 
-from sublet.core.job import Mount, State
-from sublet.core.offer import Predicted, Shape
-from sublet.core.request import Compute, Executable, Range, Request, Window
-from sublet.core.session import EndKind
-from sublet.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
+from sublet.booking.model.job import Mount, State
+from sublet.booking.model.offer import Predicted, Shape
+from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Finding, Rule, try_rule
 from sublet.platforms.port import Results
-from sublet.platforms.slurm import Slurm
+from sublet.platforms.slurm.platform import Slurm
 from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, small, tasks_of, until
 from tests.sites import Site
 from tests.sites import running as site_running

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.client.calls.results import results
+from sublet.booking.calls.results import results
 from tests.access_points import at_ap
 from tests.real import images
 from tests.real.corpus import Corpus

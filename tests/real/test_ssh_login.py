@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
 from sublet.reach.port import Command, as_is, said
 from sublet.reach.prompts import Prompt, nobody

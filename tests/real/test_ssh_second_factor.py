@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from testbed import people
 
-from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
 from sublet.reach.port import Command, said
 from sublet.reach.prompts import Prompt

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sublet.client.calls import annexes, jobs
+from sublet.annexes.calls import annexes, jobs
 from tests.access_points import Person
 
 SMALL = "request_memory = 16M\nrequest_disk = 1M\ntransfer_executable = false\n"

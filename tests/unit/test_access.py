@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.access import (
+from sublet.access.model.access import (
     AMOUNTS,
     NO_LIMITS,
     AccessRule,
@@ -24,10 +24,10 @@ from sublet.core.access import (
     matches_person,
     month_of,
 )
-from sublet.core.access_words import capped, excesses, limits_text, refusal, why
-from sublet.core.offer import Offer, Shape
-from sublet.core.request import GIB, Compute, Range, Request
-from sublet.errors import BadAmount, BadRequest
+from sublet.access.model.access_words import capped, excesses, limits_text, refusal, why
+from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.request import GIB, Compute, Range, Request
+from sublet.kernel.errors import BadAmount, BadRequest
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import BadKey
-from sublet.service.account_keys import read_key
+from sublet.access.account_keys import read_key
+from sublet.kernel.errors import BadKey
 
 
 def made(tmp_path: Path, *words: str, passphrase: str = "") -> tuple[str, str]:

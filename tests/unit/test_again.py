@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sublet.core.request import Range
-from sublet.errors import BadRequest
-from sublet.wire.again import typed_like, with_changes
-from sublet.wire.request import read_request
-from sublet.wire.short import full_document
+from sublet.booking.documents.request import read_request
+from sublet.booking.documents.rerun import type_like, with_changes
+from sublet.booking.documents.short import full_document
+from sublet.booking.model.request import Range
+from sublet.kernel.errors import BadRequest
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SHORT = {"run": ["echo", "hello"], "cores": 2, "memory": "1GiB", "time": "10m", "name": "hi", "platform": "here"}
@@ -68,7 +68,7 @@ def test_parameters_are_put_over_and_words_are_typed_as_what_they_replace() -> N
 
 
 def test_zero_false_and_nothing_are_values() -> None:
-    assert (typed_like("0", 1), typed_like("false", True), typed_like("", "x"), typed_like("", 1)) == (0, False, "", "")
+    assert (type_like("0", 1), type_like("false", True), type_like("", "x"), type_like("", 1)) == (0, False, "", "")
 
 
 def test_a_change_that_can_not_be_read_names_its_field() -> None:

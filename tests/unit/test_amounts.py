@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sublet.core.amounts import (
+from sublet.booking.model.amounts import (
     MOST_MEMORY,
     MOST_TIME,
     duration_iso,
@@ -20,8 +20,8 @@ from sublet.core.amounts import (
     parse_memories,
     parse_memory,
 )
-from sublet.core.request import GIB, Range
-from sublet.errors import BadAmount
+from sublet.booking.model.request import GIB, Range
+from sublet.kernel.errors import BadAmount
 
 lengths = st.timedeltas(timedelta(0), MOST_TIME)
 

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from sublet.core.annex import Details, Lease, Line, Named, chosen, filled, parse_named
-from sublet.errors import BadName
+from sublet.annexes.model.annex import Details, Lease, Line, Named, chosen, filled, parse_named
+from sublet.kernel.errors import BadName
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sublet.core.app import Version, VersionState
-from sublet.core.manifest import Bounds, Input, Manifest, Parameter, to_json
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
-from sublet.web.app_form import MORE, beside, check, first_values, form_of, key_of, typed, values_of, wish_of
+from sublet.apps.model.app import Version, VersionState
+from sublet.apps.model.manifest import Bounds, Input, Manifest, Parameter, to_json
+from sublet.apps.pages.form import MORE, beside, check, first_values, form_of, key_of, typed, values_of, wish_of
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
 
 PARAMETERS = (
     Parameter("years", {"type": "integer", "minimum": 0, "maximum": 50, "default": 10, "title": "How many"}, "a"),

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core.app_needs import Need, NeedKind, describe_need, find_needs
-from sublet.core.facilities import Facilities, Had, find_had, find_lacking_node
-from sublet.core.manifest import Manifest
-from sublet.wire.manifests.reader import read_manifest
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.facilities import Facilities, Had, find_had, find_lacking_node
+from sublet.apps.model.manifest import Manifest
+from sublet.apps.model.needs import Need, NeedKind, describe_need, find_needs
 
 STAGES = {"pre_processing_stage": "./compile.sh", "execution_stage": "bash main.sh"}
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.bag import TASKS_AT_MOST, count, expand, problems
-from sublet.core.request import Compute, Executable, Range, Request
+from sublet.booking.model.bag import TASKS_AT_MOST, count, expand, problems
+from sublet.booking.model.request import Compute, Executable, Range, Request
 from sublet.kinds.bag import BAG
 
 words = st.text(st.characters(exclude_characters="\0"), max_size=8)

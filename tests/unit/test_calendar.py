@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.calendar import Calendar, Slot
-from sublet.core.offer import Node, Shape, Take
-from sublet.core.request import GIB, Window
-from sublet.errors import NoRoom, NotBookable, NotFound
+from sublet.booking.model.calendar import Calendar, Slot
+from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.request import GIB, Window
+from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 
 T0 = datetime(2026, 3, 2, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.calendar import Calendar
-from sublet.core.offer import Node, Shape, Take
-from sublet.core.request import Window
-from sublet.errors import NoRoom, NotBookable
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.request import Window
+from sublet.kernel.errors import NoRoom, NotBookable
 from tests.examples import examples
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.offer import Node, Take
+from sublet.booking.model.offer import Node, Take
+from sublet.booking.pages.calendar import TRACK, Mark, Picture, draw, frame, without
 from sublet.web.axis import MOST_TICKS, ticks
-from sublet.web.calendar import TRACK, Mark, Picture, draw, frame, without
 from sublet.web.drawing import environment
 from sublet.web.words import Clock
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.request import GIB
-from sublet.core.system import NodeKind, Queue, System, age
-from sublet.errors import BadRequest, BadSystem, NotFound
+from sublet.booking.model.request import GIB
+from sublet.kernel.errors import BadRequest, BadSystem, NotFound
 from sublet.systems import catalogue
-from sublet.systems.own import Systems, merged
+from sublet.systems.model.system import NodeKind, Queue, System, age
+from sublet.systems.own import Systems, merge_documents
 
 NAMES = catalogue.names()
-ALL = {name: catalogue.catalogued(name) for name in NAMES}
+ALL = {name: catalogue.find_in_catalogue(name) for name in NAMES}
 QUEUES = [(name, queue) for name, system in ALL.items() for queue in system.queues]
 OWN = "like: expanse\nlogin:\n  hosts: [here]\n"
 
@@ -138,7 +138,7 @@ def test_age_is_told_in_words(day: str, words: str) -> None:
 
 def test_an_unknown_name_is_refused_and_the_nearest_suggested() -> None:
     with pytest.raises(NotFound) as raised:
-        catalogue.catalogued("expense")
+        catalogue.find_in_catalogue("expense")
     assert "Did you mean expanse?" in raised.value.advice
 
 
@@ -166,7 +166,7 @@ def test_an_own_system_stands_for_the_catalogues_of_the_same_name(tmp_path: Path
 
 def test_a_merge_goes_field_by_field_and_replaces_plain_lists() -> None:
     base = {"a": {"b": 1, "c": [1, 2]}, "d": 4}
-    assert merged(base, {"a": {"c": [3]}, "e": 5}) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": 5}
+    assert merge_documents(base, {"a": {"c": [3]}, "e": 5}) == {"a": {"b": 1, "c": [3]}, "d": 4, "e": 5}
     assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 4}
 
 

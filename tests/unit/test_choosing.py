@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
 from sublet.client.fetching import chosen, fetch, fetch_file
-from sublet.errors import Changed, NotFound, SubletError
-from sublet.wire.v1.results import ResultFileView, ResultList
+from sublet.kernel.errors import Changed, NotFound, SubletError
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
 

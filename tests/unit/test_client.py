@@ -10,14 +10,22 @@ from typing import Any
 
 import pytest
 
+from sublet.access.views.access import AccessList, AccessView, LimitsView
+from sublet.access.views.accounts import AccountList, AccountView
+from sublet.access.views.usage import UsageReport, UsedView
+from sublet.apps.calls.apps import propose
+from sublet.apps.views.apps import ProposeAsk
+from sublet.booking.views.moves import PauseView
+from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.results import ResultFileView, ResultList
+from sublet.booking.views.sessions import SessionPage
 from sublet.client import Client
 from sublet.client.address import Address, find_address
 from sublet.client.call import Call, as_bytes, body_of
-from sublet.client.calls.apps import propose
 from sublet.client.following import TRIES, Patience, until_over
 from sublet.client.link import unreachable
 from sublet.client.waiting import carry_out
-from sublet.errors import (
+from sublet.kernel.errors import (
     BadRequest,
     NoOffers,
     NotFound,
@@ -27,14 +35,6 @@ from sublet.errors import (
     ServiceUnreachable,
     SubletError,
 )
-from sublet.wire.v1.access import AccessList, AccessView, LimitsView
-from sublet.wire.v1.accounts import AccountList, AccountView
-from sublet.wire.v1.apps import ProposeAsk
-from sublet.wire.v1.moves import PauseView
-from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.results import ResultFileView, ResultList
-from sublet.wire.v1.sessions import SessionPage
-from sublet.wire.v1.usage import UsageReport, UsedView
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 Serve = Callable[..., tuple[Client, Canned]]

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from sublet.client import AsyncClient, Client
-from sublet.errors import LeaseRefused, NotUpYet
-from sublet.wire.v1.annexes import (
+from sublet.annexes.views.annexes import (
     AnnexHistory,
     AnnexList,
     AnnexView,
@@ -22,6 +20,8 @@ from sublet.wire.v1.annexes import (
     NodeStateView,
     PlanView,
 )
+from sublet.client import AsyncClient, Client
+from sublet.kernel.errors import LeaseRefused, NotUpYet
 from tests.canned import NOW, Canned, Said
 
 DETAILS = DetailsView(system="expanse", nodes=1)

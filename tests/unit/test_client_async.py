@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.views.moves import PauseView
+from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.sessions import SessionPage
 from sublet.client import AsyncClient
-from sublet.errors import ClientClosed, NoOffers, NotFound, NotOverYet, ServiceUnreachable
-from sublet.wire.v1.moves import PauseView
-from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.sessions import SessionPage
+from sublet.kernel.errors import ClientClosed, NoOffers, NotFound, NotOverYet, ServiceUnreachable
 from tests.canned import ID, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 pytestmark = pytest.mark.anyio

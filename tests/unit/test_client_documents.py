@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from sublet.client.documents import document_of, prepare
-from sublet.errors import BadRequest
-from sublet.wire.fields import known_only
+from sublet.kernel.document_fields import refuse_unknown_fields
+from sublet.kernel.errors import BadRequest
 
 
 def test_files_that_are_there_are_named_by_their_whole_path(tmp_path: Path) -> None:
@@ -62,13 +62,13 @@ def test_a_request_file_that_is_missing_is_told_with_the_directory(
 )
 def test_another_systems_word_for_a_field_is_told_sublets_own(word: str, meant: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        known_only({word: 1}, ["run", "time", "queue", "cores"], "")
+        refuse_unknown_fields({word: 1}, ["run", "time", "queue", "cores"], "")
     assert refused.value.advice == f"Did you mean {meant}?"
 
 
 def test_a_synonym_is_not_offered_where_the_field_does_not_exist() -> None:
     with pytest.raises(BadRequest) as refused:
-        known_only({"command": 1}, ["name"], "")
+        refuse_unknown_fields({"command": 1}, ["name"], "")
     assert refused.value.advice == "There are: name."
 
 

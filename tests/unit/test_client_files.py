@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sublet.client.documents import document_of, prepare
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sublet.client.problems import raise_for
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 
 
 @pytest.mark.parametrize(("status", "words"), [(502, "not running"), (503, "not available"), (504, "in time")])

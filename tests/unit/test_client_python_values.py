@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from sublet import AsyncClient, Client, NoOffers, NotOverYet
+from sublet.booking.views.offers import ReasonView
+from sublet.booking.views.sessions import SessionPage
 from sublet.client.documents import document_of
 from sublet.client.sweeps import make_bag, sweep_document
-from sublet.errors import BadRequest, UnknownAnswer, UnusableHome
-from sublet.wire.v1.offers import ReasonView
-from sublet.wire.v1.sessions import SessionPage
+from sublet.kernel.errors import BadRequest, UnknownAnswer, UnusableHome
 from tests.canned import ID, Canned, Heard, Said, a_no, a_session, a_yes, an_end, an_offer
 
 

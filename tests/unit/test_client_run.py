@@ -16,12 +16,12 @@ import pytest
 
 import sublet
 from sublet import AsyncClient, Client, NoOffers, NotOverYet
+from sublet.booking.documents import short
+from sublet.booking.views.offers import ReasonView, RejectedView
+from sublet.booking.views.quotes import QuoteView
 from sublet.client.documents import STAY
 from sublet.client.wishes import Wishes
-from sublet.errors import BadRequest, CostsMoney, SubletError
-from sublet.wire import short
-from sublet.wire.v1.offers import ReasonView, RejectedView
-from sublet.wire.v1.quotes import QuoteView
+from sublet.kernel.errors import BadRequest, CostsMoney, SubletError
 from tests.canned import ID, NOW, Canned, Said, a_no, a_session, a_yes, an_end, an_offer
 
 MONEY = "urn:ivoa:calycopis:cost:monetary"

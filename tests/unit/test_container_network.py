@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sublet.container_network import HOST, NONE, OWN, USUAL, Means, choose_networks, is_about_network, try_tun
+from sublet.kernel.container_network import HOST, NONE, OWN, USUAL, Means, choose_networks, is_about_network, try_tun
 from sublet.kinds.inside.container_start import find_why_unstarted, find_words
 from sublet.kinds.inside.container_tools import Image, Machine
 from sublet.kinds.inside.container_tools import apptainer as apptainer_words
 from sublet.kinds.inside.container_tools import podman as podman_words
-from sublet.platforms.local import Local
+from sublet.platforms.local.platform import Local
 from tests.unit.test_kinds_container import docker, plan, port, words
 
 SLIRP = ("slirp4netns",)

@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from sublet.api.cybergis import paths_of
-from sublet.core.app_resources import NAMES
-from sublet.core.draft import Draft, new_id
-from sublet.core.manifest import Bounds, Manifest, Parameter
-from sublet.core.parameters import as_typed, check
-from sublet.core.session import Event
-from sublet.errors import BadRequest
+from sublet.apps.model.draft import Draft, new_id
+from sublet.apps.model.manifest import Bounds, Manifest, Parameter
+from sublet.apps.model.parameters import as_typed, check
+from sublet.apps.model.resources import NAMES
+from sublet.apps.run_requests import AppWish, document_of
+from sublet.booking.documents.request import read_request
+from sublet.booking.model.session import Event
+from sublet.doors.cybergis.api import paths_of
+from sublet.doors.cybergis.manifest import manifest_of, rule_of
+from sublet.doors.cybergis.roadmap import read_seed
+from sublet.doors.cybergis.wire import data_of, event_of, job_of, list_once, mail_of, read_wanted, secret_in, seed_of
+from sublet.kernel.errors import BadRequest
 from sublet.platforms.port import ResultFile, Results
-from sublet.wire.app_runs import AppWish, document_of, read_seed
-from sublet.wire.cybergis import data_of, event_of, job_of, list_once, mail_of, secret_in, seed_of, wanted_of
-from sublet.wire.cybergis_manifest import manifest_of, rule_of
-from sublet.wire.request import read_request
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -48,13 +49,13 @@ def test_a_token_is_found_as_it_is_and_behind_a_host(sent: object, secret: str) 
 def test_settings_of_slurm_become_resources_with_their_units() -> None:
     slurm = {"num_of_node": 2, "num_of_task": "8", "cpu_per_task": 1, "memory_per_cpu": "4GB", "time": 90, "gpus": None}
     expected = {"nodes": 2, "tasks": 8, "cores": 1, "memory_per_core": "4GiB", "time": "90m"}
-    assert wanted_of(slurm) == expected
+    assert read_wanted(slurm) == expected
     times = {"10:30": "630s", "01:00:00": "01:00:00", "1-00:00:00": "1-00:00:00"}
-    assert {text: wanted_of({"time": text})["time"] for text in times} == times
-    assert wanted_of({"memory": 512, "gpu_per_task": 1}) == {"memory": "512MiB", "gpus_per_task": 1}
+    assert {text: read_wanted({"time": text})["time"] for text in times} == times
+    assert read_wanted({"memory": 512, "gpu_per_task": 1}) == {"memory": "512MiB", "gpus_per_task": 1}
     for wrong in ({"partition": "gpu"}, {"init_sbatch_options": ["--x"]}, ["time"]):
         with pytest.raises(BadRequest):
-            wanted_of(wrong)
+            read_wanted(wrong)
 
 
 def test_an_event_has_the_name_that_ends_their_loops() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.errors import BadRequest, TooLarge, WrongType
-from sublet.wire.document import MOST_BYTES, parse_document
+from sublet.kernel.document import MOST_BYTES, parse_document
+from sublet.kernel.errors import BadRequest, TooLarge, WrongType
 
 JSON = "application/json"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from sublet.cli.running import exit_code
-from sublet.core.session import End, EndKind
-from sublet.wire.ends import end_sentence
+from sublet.booking.cli.running import exit_code
+from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.session import End, EndKind
 from tests.canned import a_session, an_end
 
 

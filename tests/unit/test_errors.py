@@ -6,15 +6,16 @@ import importlib
 import inspect
 import pkgutil
 
-from sublet import errors
+from sublet import errors as public
+from sublet.kernel import errors
 
 
 def test_every_error_can_be_imported_from_the_package() -> None:
     """Whatever file an error is in, callers know one place."""
     defined = {
         name
-        for module in pkgutil.iter_modules(errors.__path__, "sublet.errors.")
+        for module in pkgutil.iter_modules(errors.__path__, "sublet.kernel.errors.")
         for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
         if kind.__module__ == module.name
     }
-    assert defined == set(errors.__all__)
+    assert defined == set(errors.__all__) == set(public.__all__)

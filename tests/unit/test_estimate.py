@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.estimate import ENOUGH, RECENT, Prediction, Sample, Track, predict, size_class, tracks
+from sublet.booking.model.estimate import ENOUGH, RECENT, Prediction, Sample, Track, predict, size_class, tracks
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from sublet.annexes.split.agent import Agent
 from sublet.client.pulling import Pulling, Wanted
-from sublet.errors import UnsafeDirectory, UnsafeSite
-from sublet.pilots.split.agent import Agent
-from sublet.platforms.shell import life
-from sublet.platforms.slurm_commands import script, trouble
+from sublet.kernel.errors import UnsafeDirectory, UnsafeSite
+from sublet.platforms.batch.shell import life
+from sublet.platforms.slurm.commands import script, trouble
 from sublet.reach.port import Outcome
 
 RIVAL = 54321

@@ -6,10 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import ReleaseRefused
-from sublet.pilots.fetching import checksum_of, package_command, read_os, read_version, release_url, this_os, unpacked
+from sublet.annexes.pilots.fetching import (
+    checksum_of,
+    package_command,
+    read_os,
+    read_version,
+    release_url,
+    this_os,
+    unpacked,
+)
+from sublet.kernel.errors import ReleaseRefused
+from sublet.kernel.settings_tables import AnnexSettings
 from sublet.reach.port import Outcome
-from sublet.settings_tables import AnnexSettings
 
 ROCKY = read_os(
     'NAME="Rocky Linux"\nID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.5"\nPRETTY_NAME="Rocky 9"\n'

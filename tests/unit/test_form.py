@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sublet.core.offer import Reason
-from sublet.core.request import Request
-from sublet.web.form import EMPTY, Values, check, field_of, short_of, typed, values_of
-from sublet.web.logs import readable
-from sublet.web.nearest import heeded
-from sublet.wire.request import read_request
-from sublet.wire.short import full_document
+from sublet.booking.documents.request import read_request
+from sublet.booking.documents.short import full_document
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Request
+from sublet.booking.pages.form import EMPTY, Values, check, field_of, short_of, typed, values_of
+from sublet.booking.pages.logs import readable
+from sublet.booking.pages.nearest import heed_reasons
 
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 
@@ -79,10 +79,10 @@ def test_the_nearest_yes_of_all_reasons_is_filled_in() -> None:
         Reason("urn:resource-limit", "schedule.requested.start", "", nearest="2027-03-02T09:00:00Z"),
         Reason("urn:not-supported", "executable.kind", "", nearest="a platform with podman"),
     ]
-    values, first = heeded(dict(EMPTY), reasons)
+    values, first = heed_reasons(dict(EMPTY), reasons)
     assert (values["cores"], values["memory"], first) == ("16", "3GiB", "cores")
     assert values["start"] == "2027-03-02T09:00:00Z/PT1H"
-    assert heeded(dict(EMPTY), reasons[3:]) == (EMPTY, "")
+    assert heed_reasons(dict(EMPTY), reasons[3:]) == (EMPTY, "")
 
 
 def test_a_log_is_shown_as_a_terminal_would_without_its_colours() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from sublet.client.address import find_address, gateway_at
 from sublet.client.gateways import current, forget, keep, token_of
-from sublet.errors import BadRequest
-from sublet.home import Home
+from sublet.kernel.errors import BadRequest
+from sublet.kernel.home import Home
 
 URL = "https://gateway.example.org:443"
 

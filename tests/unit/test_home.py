@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from sublet import safe_paths
-from sublet.errors import BadSecretKey, UnsafeHome
-from sublet.home import Home, find_danger, sublet_home
-from sublet.service.secret_key import read_or_make_key
-from sublet.serving import process_start, read_serving, record_serving
+from sublet.kernel import safe_paths
+from sublet.kernel.errors import BadSecretKey, UnsafeHome
+from sublet.kernel.home import Home, find_danger, sublet_home
+from sublet.kernel.secret_key import read_or_make_key
+from sublet.kernel.serving import process_start, read_serving, record_serving
 
 
 def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.hooks import STATES, TRIES, WAITS, WORDS, Hook, next_try, words_of
-from sublet.core.session import Event
-from sublet.errors import BadRequest
-from sublet.service.calling import wrong_with
-from sublet.wire.hooks import letter, signature, verified
+from sublet.booking.model.session import Event
+from sublet.kernel.calling import wrong_with
+from sublet.kernel.errors import BadRequest
+from sublet.notices.messages import letter, signature, verified
+from sublet.notices.model.hooks import STATES, TRIES, WAITS, WORDS, Hook, next_try, words_of
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

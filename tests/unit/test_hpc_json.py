@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from sublet.core.account import Account, fingerprint, host_key
-from sublet.core.hpc_json import Plan, read_hpc
-from sublet.core.known_hosts import known_keys
-from sublet.errors import BadAccount
-from sublet.platforms.slurm_options import ALLOWED
+from sublet.access.model.account import Account, fingerprint, host_key
+from sublet.access.model.hpc_json import Plan, read_hpc
+from sublet.access.model.known_hosts import known_keys
+from sublet.kernel.errors import BadAccount
+from sublet.platforms.slurm.options import ALLOWED
 
 SEED: dict[str, Any] = {
     "keeling_community": {

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from sublet.core.job import Job, Mount, Program
-from sublet.core.offer import Shape
-from sublet.platforms.htcondor_job import Place, description, files_of, placeholder, program, script
+from sublet.booking.model.job import Job, Mount, Program
+from sublet.booking.model.offer import Shape
+from sublet.platforms.htcondor.job import Place, description, files_of, placeholder, program, script
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]

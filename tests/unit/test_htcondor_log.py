@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.job import State
-from sublet.core.session import EndKind
-from sublet.platforms.htcondor_log import Told, read_log
-from sublet.platforms.htcondor_states import TRIES, Record, judge, read_record
+from sublet.booking.model.job import State
+from sublet.booking.model.session import EndKind
+from sublet.platforms.htcondor.log import Told, read_log
+from sublet.platforms.htcondor.states import TRIES, Record, judge, read_record
 
 RECORDED = Path(__file__).parent.parent / "recorded/htcondor/25.14.1"
 MIB = 1 << 20

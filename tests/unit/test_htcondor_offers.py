@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sublet.core.offer import Answer, Predicted
-from sublet.core.request import Compute, Executable, Range, Request, Window
-from sublet.platforms.htcondor_offers import Seen, View, answer, read_tools, survey_of, taken
+from sublet.booking.model.offer import Answer, Predicted
+from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.platforms.htcondor.offers import Seen, View, answer, read_tools, survey_of, taken
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR, MINUTE, GIB = timedelta(hours=1), timedelta(minutes=1), 1 << 30

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.ignore import CLUTTER, SECRETS, Ignore
-from sublet.folders import walk
+from sublet.kernel.folders import walk
+from sublet.kernel.ignore import CLUTTER, SECRETS, Ignore
 
 PATHS = (
     "a.log",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sublet.core.inputs import LARGE, Copies, Named, combine_digests, rewritten, shared
-from sublet.pilots.inputs import Waiting, forget_copies, needs_look, read_waiting, send_files
-from sublet.pilots.jobs import HELD, IDLE
+from sublet.annexes.model.inputs import LARGE, Copies, Named, combine_digests, rewritten, shared
+from sublet.annexes.pilots.inputs import Waiting, forget_copies, needs_look, read_waiting, send_files
+from sublet.platforms.htcondor.commands import HELD, IDLE
 
 IMAGE = "tool.sif"
 NAMED = Named("/work", IMAGE, ("data/big.dat", "small.txt", "https://example.org/x", IMAGE), "a=b")

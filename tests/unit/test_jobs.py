@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.annex import Annex, Details, Lease
-from sublet.core.jobs import Looked, NodeRoom, QueuedJob, explain
-from sublet.core.lease_state import AnnexState, LeaseState
-from sublet.pilots.queue import read_jobs, read_unmet, runs_on
-from sublet.pilots.submitting import KEPT_TO, environment_for
+from sublet.annexes.model.annex import Annex, Details, Lease
+from sublet.annexes.model.jobs import Looked, NodeRoom, QueuedJob, explain
+from sublet.annexes.model.lease_state import AnnexState, LeaseState
+from sublet.annexes.pilots.queue import read_jobs, read_unmet, runs_on
+from sublet.annexes.pilots.submitting import KEPT_TO, environment_for
 from sublet.reach.port import Outcome
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)

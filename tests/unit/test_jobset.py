@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.core.jobset import JobSet, parse_jobset
-from sublet.errors import BadJobSet
+from sublet.annexes.model.jobset import JobSet, parse_jobset
+from sublet.kernel.errors import BadJobSet
 
 TEXT = """
 # from the manual

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.job import Mount
-from sublet.core.offer import Shape
-from sublet.core.request import GIB, Compute, Executable, Request, Volume
+from sublet.booking.model.job import Mount
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.request import GIB, Compute, Executable, Request, Volume
 from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
 from sublet.kinds.registry import GROUP, survey_kinds

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core import manifest as m
-from sublet.core.job import Mount
-from sublet.core.offer import Reason
-from sublet.core.request import Compute, Data, Executable, Request, Volume
+from sublet.apps.model import manifest as m
+from sublet.booking.model.job import Mount
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Compute, Data, Executable, Request, Volume
 from sublet.kinds.app import APP
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_tools import Image, Machine

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sublet.core.job import Mount
-from sublet.core.request import Compute, Executable, Request, Volume
+from sublet.booking.model.job import Mount
+from sublet.booking.model.request import Compute, Executable, Request, Volume
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.images import read_location
 from sublet.kinds.inside import container_tools as tools

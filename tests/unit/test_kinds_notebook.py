@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sublet.core.request import Executable
+from sublet.booking.model.request import Executable
 from sublet.kinds.interactive import INTERACTIVE
 from sublet.kinds.notebook import NOTEBOOK, requirement
 from tests.unit.test_kinds import refusals, setting

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.request import Executable, Request
+from sublet.booking.model.request import Executable, Request
 from sublet.kinds.pilot import PILOT, PLACE
 from sublet.kinds.port import Callback
 from tests.unit.test_kinds import setting

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.annex import Details, Lease, Pilot
-from sublet.core.lease_state import Jobs, LeaseState, NodeState, Slots, nodes_of, state_of
-from sublet.core.offer import Offer, Predicted, Shape
-from sublet.core.session import Phase, Session
-from sublet.pilots.occupancy import read_jobs, read_occupancy
+from sublet.annexes.model.annex import Details, Lease, Pilot
+from sublet.annexes.model.lease_state import Jobs, LeaseState, NodeState, Slots, nodes_of, state_of
+from sublet.annexes.pilots.occupancy import read_jobs, read_occupancy
+from sublet.booking.model.offer import Offer, Predicted, Shape
+from sublet.booking.model.session import Phase, Session
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)

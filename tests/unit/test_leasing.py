@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.allocation import Cost, cost_of
-from sublet.core.annex import Details
-from sublet.core.leasing import LINES, plan, system_of
-from sublet.core.system import Charge, NodeKind, Queue, System
+from sublet.annexes.model.annex import Details
+from sublet.annexes.model.leasing import LINES, plan, system_of
+from sublet.systems.model.allocation import Cost, cost_of
+from sublet.systems.model.system import Charge, NodeKind, Queue, System
 
 HOUR = timedelta(hours=1)
 NODE = NodeKind("standard", cores=128, memory=256 << 30, count=100)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sublet.core.windows import parse_start
+from sublet.booking.model.windows import parse_start
 from sublet.web.local_times import localize, show_in_zone
 from sublet.web.words import Clock
 

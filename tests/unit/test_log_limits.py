@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from sublet import logs
-from sublet.log_file import LogFile
-from sublet.log_limits import TELL_AFTER, LogLimiter, LogRate
+from sublet.kernel import logs
+from sublet.kernel.log_file import LogFile
+from sublet.kernel.log_limits import TELL_AFTER, LogLimiter, LogRate
 
 RATES = {"warning": LogRate(burst=1000, per_second=100), "info": LogRate(burst=10_000, per_second=1000)}
 

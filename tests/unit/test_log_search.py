@@ -7,8 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.service.log_search import KEPT, LineSearch
-from sublet.web.logs import readable
+from sublet.booking.log_search import KEPT, LineSearch
+from sublet.booking.pages.logs import readable
 
 
 def search(text: bytes, words: str, size: int, most: int = 100) -> LineSearch:

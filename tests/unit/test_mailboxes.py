@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.core.mailboxes import Folding, fold_address
+from sublet.people.model.mailboxes import Folding, fold_address
 
 SET: dict[str, Folding] = {
     "dots.example": "fold-dots",

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from sublet.core.manifest import JOB, Image, Manifest, from_json, to_json
-from sublet.core.parameters import check
-from sublet.core.request import Executable
-from sublet.errors import BadRequest
+from sublet.apps.manifests.generic import kinds_of
+from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.manifest import JOB, Image, Manifest, from_json, to_json
+from sublet.apps.model.parameters import check
+from sublet.booking.model.request import Executable
+from sublet.kernel.errors import BadRequest
 from sublet.kinds.app import APP
-from sublet.wire.manifests.generic import kinds_of
-from sublet.wire.manifests.page import Reading
-from sublet.wire.manifests.reader import read_manifest
 from tests.real.notebooks import notebook
 from tests.real.programs import TOOLS, Place
 

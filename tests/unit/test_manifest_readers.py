@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from sublet.core.manifest import Bounds, Image, from_json, to_json
-from sublet.errors import BadManifest
-from sublet.wire.manifests.lines import json_lines, yaml_lines
-from sublet.wire.manifests.page import Reading
-from sublet.wire.manifests.reader import read_manifest
+from sublet.apps.manifests.lines import json_lines, yaml_lines
+from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.manifest import Bounds, Image, from_json, to_json
+from sublet.kernel.errors import BadManifest
 
 GIB = 1 << 30
 IMAGES = {"python": Image("", "registry.example/python:3.12", "sha256:" + "a" * 64)}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sublet.core.manifest import Bounds, Manifest
-from sublet.core.parameters import filled
-from sublet.wire.manifests.page import Reading
-from sublet.wire.manifests.reader import read_manifest
+from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.manifest import Bounds, Manifest
+from sublet.apps.model.parameters import filled
 
 GIB, MIB = 1 << 30, 1 << 20
 STAGE = {"name": "x", "container": "python", "execution_stage": "bash main.sh"}

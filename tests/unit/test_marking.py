@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.errors import NotMarkable
-from sublet.pilots.marking import Terms, mark_for, plan_edits, read_terms, unmark
-from sublet.pilots.submitting import KEPT_TO
+from sublet.annexes.pilots.marking import Terms, mark_for, plan_edits, read_terms, unmark
+from sublet.annexes.pilots.submitting import KEPT_TO
+from sublet.kernel.errors import NotMarkable
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 ARCH = 'TARGET.Arch == "X86_64"'

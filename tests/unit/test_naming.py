@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sublet.pilots.dag_moves import Manager, find_parts, inherit
-from sublet.pilots.marking import mark_for
-from sublet.pilots.naming import NamingJob, choose_whole, follow_line, read_change, read_look, read_naming
+from sublet.annexes.pilots.dag_moves import Manager, find_parts, inherit
+from sublet.annexes.pilots.marking import mark_for
+from sublet.annexes.pilots.naming import NamingJob, choose_whole, follow_line, read_change, read_look, read_naming
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

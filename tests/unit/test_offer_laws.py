@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.calendar import Calendar
-from sublet.core.holds import expiry_of, hold_of, takes_of
-from sublet.core.offer import Answer, Node, Offer, Take
-from sublet.core.offers import WayFacts, find_offers
-from sublet.core.prices import MONETARY, Prices
-from sublet.core.request import GIB, Compute, Executable, Limit, Range, Recurring, Request, Storage, Window
-from sublet.core.windows import windows_of
-from sublet.errors import NotBookable
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.holds import expiry_of, hold_of, takes_of
+from sublet.booking.model.offer import Answer, Node, Offer, Take
+from sublet.booking.model.offers import WayFacts, find_offers
+from sublet.booking.model.prices import MONETARY, Prices
+from sublet.booking.model.request import GIB, Compute, Executable, Limit, Range, Recurring, Request, Storage, Window
+from sublet.booking.model.windows import windows_of
+from sublet.kernel.errors import NotBookable
 from tests.examples import examples
 
 NOW = datetime(2026, 11, 15, 20, 0, 0, 250_000, tzinfo=UTC)

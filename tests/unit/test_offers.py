@@ -7,12 +7,23 @@ from typing import Any
 
 import pytest
 
-from sublet.core.calendar import Calendar
-from sublet.core.holds import expiry_of, hold_of, takes_of
-from sublet.core.offer import Answer, Node, Offer, Quote, Remote, Shape, Take
-from sublet.core.offers import WayFacts, find_offers
-from sublet.core.prices import MONETARY, Prices
-from sublet.core.request import GIB, Compute, Data, Executable, Limit, Range, Recurring, Request, Storage, Window
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.holds import expiry_of, hold_of, takes_of
+from sublet.booking.model.offer import Answer, Node, Offer, Quote, Remote, Shape, Take
+from sublet.booking.model.offers import WayFacts, find_offers
+from sublet.booking.model.prices import MONETARY, Prices
+from sublet.booking.model.request import (
+    GIB,
+    Compute,
+    Data,
+    Executable,
+    Limit,
+    Range,
+    Recurring,
+    Request,
+    Storage,
+    Window,
+)
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)  # a Sunday
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

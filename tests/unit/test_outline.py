@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.outline import outline
-from sublet.core.system import Charge, NodeKind, Queue, System
-from sublet.core.wish import Wish
-from sublet.systems.catalogue import catalogued, names
+from sublet.systems.catalogue import find_in_catalogue, names
+from sublet.systems.model.outline import outline
+from sublet.systems.model.system import Charge, NodeKind, Queue, System
+from sublet.systems.model.wish import Wish
 
 GIB = 1 << 30
 HOUR = timedelta(hours=1)
@@ -33,7 +33,7 @@ def test_every_part_has_a_value_a_source_and_a_flag() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_of_every_system_all_parts_are_shown(name: str) -> None:
-    found = rows(catalogued(name), Wish(time=HOUR))
+    found = rows(find_in_catalogue(name), Wish(time=HOUR))
     assert {"queue", "project", "nodes", "cores", "memory", "gpus", "time", "jobs", "option"} <= found.keys()
     assert all(source and flag for _, source, flag in found.values())
 
@@ -55,7 +55,7 @@ def test_what_lasts_nobody_knows_how_long_has_no_cost() -> None:
 
 
 def test_a_system_that_names_no_partitions_is_asked_by_qos_and_by_the_sort_of_node() -> None:
-    perlmutter = catalogued("perlmutter")
+    perlmutter = find_in_catalogue("perlmutter")
     found = outline(perlmutter, Wish(queue="regular", nodes=4, time=HOUR))
     assert found.refused
     [missing] = [row for row in found.rows if row.state == "error"]
@@ -69,7 +69,7 @@ def test_a_system_that_names_no_partitions_is_asked_by_qos_and_by_the_sort_of_no
 
 def test_an_option_that_a_centre_refuses_is_told_beside_the_memory_that_needs_it() -> None:
     found = outline(
-        catalogued("stampede3"), Wish(queue="skx", nodes=1, time=HOUR, memory=8 * GIB, options=("--mem=8G",))
+        find_in_catalogue("stampede3"), Wish(queue="skx", nodes=1, time=HOUR, memory=8 * GIB, options=("--mem=8G",))
     )
     assert {row.field: row.state for row in found.rows if row.state != "ok"} == {
         "project": "warning",

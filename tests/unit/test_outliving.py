@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from sublet.platforms.htcondor import HTCondor
-from sublet.platforms.local import Local
-from sublet.platforms.memory import MemoryPlatform
+from sublet.booking.loop.step import has_outlived
+from sublet.platforms.htcondor.platform import HTCondor
+from sublet.platforms.local.platform import Local
+from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Platform
-from sublet.platforms.slurm import Slurm
-from sublet.service.step import has_outlived
+from sublet.platforms.slurm.platform import Slurm
 from tests.unit.test_lease_state import NOW, SESSION
 
 HOUR = timedelta(hours=1)

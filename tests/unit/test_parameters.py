@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from sublet.core import app_resources, parameters
-from sublet.core.app_request import fitted
-from sublet.core.app_resources import Sized, sized, wrong
-from sublet.core.manifest import Bounds, Manifest, Parameter
-from sublet.core.request import Executable, Request
+from sublet.apps.model import parameters
+from sublet.apps.model import resources as app_resources
+from sublet.apps.model.manifest import Bounds, Manifest, Parameter
+from sublet.apps.model.request import fit_request
+from sublet.apps.model.resources import Sized, size_run, wrong
+from sublet.booking.model.request import Executable, Request
 
 GIB = 1 << 30
 MANIFEST = Manifest(
@@ -109,8 +110,10 @@ def test_what_lies_between_two_steps_is_refused_with_the_nearest() -> None:
 
 
 def test_tasks_and_shares_become_what_each_node_must_have() -> None:
-    assert sized(MANIFEST) == Sized(1, 8, 8, 8 * GIB, 0, app_resources.timedelta(minutes=10))
-    assert sized(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(4, 6, 2, 2 * GIB, 0, app_resources.timedelta(minutes=10))
+    assert size_run(MANIFEST) == Sized(1, 8, 8, 8 * GIB, 0, app_resources.timedelta(minutes=10))
+    assert size_run(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(
+        4, 6, 2, 2 * GIB, 0, app_resources.timedelta(minutes=10)
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +137,7 @@ def test_amounts_are_read_with_their_units_and_shown_again(name: str, said: obje
 )
 def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], tasks: int) -> None:
     request = Request(Executable("app", "x", {"resources": asked}))
-    found = fitted(request, MANIFEST)
+    found = fit_request(request, MANIFEST)
     assert isinstance(found, Request)
     assert found.executable
     assert (found.executable.fields["tasks"], found.compute.cores.min) == (tasks, tasks)
@@ -143,6 +146,6 @@ def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], t
 def test_an_app_whose_memory_is_no_whole_gib_is_told_in_the_kind_that_can_say_so() -> None:
     for memory, kind in ((GIB // 2, "node-compute-resource"), (2 * GIB, "simple-compute-resource")):
         manifest = replace(MANIFEST, resources={"memory": Bounds(memory, memory, memory)})
-        found = fitted(Request(Executable("app", "x")), manifest)
+        found = fit_request(Request(Executable("app", "x")), manifest)
         assert isinstance(found, Request)
         assert found.compute.kind == kind

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core import bag
-from sublet.core.job import JobState, State
-from sublet.core.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, told
-from sublet.core.session import End, EndKind, Phase, Usage
-from sublet.core.together import Joined, end_of, together
+from sublet.booking.model import bag
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, told
+from sublet.booking.model.session import End, EndKind, Phase, Usage
+from sublet.booking.model.together import Joined, end_of, together
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=UTC)
 GOOD = End(EndKind.EXITED, 0)

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from sublet.core.manifest import Manifest, Parameter
-from sublet.core.parameters import _wrong, check, schema_problems
-from sublet.core.patterns import LONGEST, pattern_problem
-from sublet.wire.manifests.reader import read_manifest
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.manifest import Manifest, Parameter
+from sublet.apps.model.parameters import _wrong, check, schema_problems
+from sublet.kernel.patterns import LONGEST, pattern_problem
 
 
 @pytest.mark.parametrize(

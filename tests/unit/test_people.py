@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.core.people import check_address, check_group, check_identity
-from sublet.errors import BadAddress, BadIdentity, BadName
+from sublet.kernel.errors import BadAddress, BadIdentity, BadName
+from sublet.people.model.people import check_address, check_group, check_identity
 
 
 @pytest.mark.parametrize(

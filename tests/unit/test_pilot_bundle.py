@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from sublet.pilots.access_point import STEADY_LEASE
-from sublet.pilots.bundle import Calling, Plan, bundle, changeable, configuration, far, renewal, stamp_of
-from sublet.pilots.keys import order_token, pilot_key
-from sublet.pilots.own import Contact
-from sublet.pilots.tokens import identity, issuer, usable_key
+from sublet.annexes.pilots.access_point import STEADY_LEASE
+from sublet.annexes.pilots.bundle import Calling, Plan, bundle, changeable, configuration, far, renewal, stamp_of
+from sublet.annexes.pilots.keys import order_token, pilot_key
+from sublet.annexes.pilots.own import Contact
+from sublet.annexes.pilots.tokens import identity, issuer, usable_key
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 LIFE = timedelta(hours=1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.core.pilot_config import MOST, check_lines
-from sublet.pilots.bundle import Plan, values_of
-from sublet.pilots.configuration import PLACES, STRICT
+from sublet.annexes.pilots.bundle import Plan, values_of
+from sublet.platforms.htcondor.configuration import PLACES, STRICT
 from sublet.systems.fields import Wrong
+from sublet.systems.model.pilot_config import MOST, check_lines
 from sublet.systems.reader import read_system
 from tests.unit.test_pilot_bundle import PLAN
 

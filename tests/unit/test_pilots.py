@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import (
+from sublet.annexes.pilots.address import can_listen, free_port, is_here, is_portable, towards
+from sublet.annexes.pilots.ground import Ground, daemons_configuration, tools_configuration
+from sublet.annexes.pilots.keeping import keep, keep_first
+from sublet.annexes.pilots.machine import Told, read_address, schedd_ad
+from sublet.annexes.pilots.own import OwnAccessPoint, queued
+from sublet.annexes.pilots.tokens import POOL, Signer, expiry, identity, issuer, new_key
+from sublet.kernel.errors import (
     AccessPointFailed,
     AccessPointRefused,
     AccessPointUnreachable,
@@ -17,16 +23,11 @@ from sublet.errors import (
     NoHTCondor,
     NotConfigurable,
 )
-from sublet.pilots import jobs, slots
-from sublet.pilots.address import can_listen, free_port, is_here, is_portable, towards
-from sublet.pilots.configuration import attribute, literal, written
-from sublet.pilots.ground import Ground, daemons_configuration, tools_configuration
-from sublet.pilots.keeping import keep, keep_first
-from sublet.pilots.machine import Told, read_address, schedd_ad
-from sublet.pilots.own import OwnAccessPoint, queued
-from sublet.pilots.release import NEEDED, Release, find_release, release_at
-from sublet.pilots.tokens import POOL, Signer, expiry, identity, issuer, new_key
-from sublet.pilots.tools import Tools, trouble
+from sublet.platforms.htcondor import commands as jobs
+from sublet.platforms.htcondor import slots
+from sublet.platforms.htcondor.configuration import attribute, literal, written
+from sublet.platforms.htcondor.release import NEEDED, Release, find_release, release_at
+from sublet.platforms.htcondor.tools import Tools, trouble
 from sublet.reach.port import Outcome
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -181,7 +182,7 @@ def test_an_unpacked_release_is_found_with_its_parts(tmp_path: Path, monkeypatch
 
 def test_without_htcondor_the_way_to_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("sublet.pilots.release._SYSTEM", ())
+    monkeypatch.setattr("sublet.platforms.htcondor.release._SYSTEM", ())
     with pytest.raises(NoHTCondor) as told:
         find_release(tmp_path)
     assert "annex setup" in told.value.advice

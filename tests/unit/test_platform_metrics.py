@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sublet.core.offer import Quote
-from sublet.platforms.local import Local
+from sublet.booking.model.offer import Quote
+from sublet.platforms.local.platform import Local
 
 PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
 

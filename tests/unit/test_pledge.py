@@ -12,14 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.calendar import Calendar
-from sublet.core.holds import hold_of, takes_of
-from sublet.core.offer import Answer, Node, Offer, Shape, Take
-from sublet.core.offers import WayFacts, find_offers
-from sublet.core.pledge import OPEN, bounds, offers_within, pledge_text, pool_of, pools_of, shares, sizes_in, taken_of
-from sublet.core.prices import Prices
-from sublet.core.request import GIB, Compute, Executable, Range, Request, Window
-from sublet.errors import NoRoom, NotBookable
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.holds import hold_of, takes_of
+from sublet.booking.model.offer import Answer, Node, Offer, Shape, Take
+from sublet.booking.model.offers import WayFacts, find_offers
+from sublet.booking.model.pledge import (
+    OPEN,
+    bounds,
+    find_drawn,
+    offers_within,
+    pledge_text,
+    pool_of,
+    pools_of,
+    shares,
+    sizes_in,
+)
+from sublet.booking.model.prices import Prices
+from sublet.booking.model.request import GIB, Compute, Executable, Range, Request, Window
+from sublet.kernel.errors import NoRoom, NotBookable
 from tests.examples import examples
 
 NOW = datetime(2026, 11, 16, 8, tzinfo=UTC)
@@ -187,7 +197,7 @@ def test_a_session_counts_in_each_of_its_pledges_by_their_sizes() -> None:
     assert sizes == {"srcnet": 600, OPEN: 400}
     assert shares({"srcnet": 600}) == {"srcnet": Fraction(1)}
     assert shares(sizes) == {"srcnet": Fraction(3, 5), OPEN: Fraction(2, 5)}
-    assert taken_of({pool_of(["srcnet", OPEN]): 100, pool_of([OPEN]): 7}, sizes) == {"srcnet": 60, OPEN: 47}
+    assert find_drawn({pool_of(["srcnet", OPEN]): 100, pool_of([OPEN]): 7}, sizes) == {"srcnet": 60, OPEN: 47}
     assert pledge_text([OPEN, "srcnet", "a"]) == "a + srcnet + open"
     assert pools_of({}, 1000) == {}
     assert sizes_in(pools_of({"srcnet": 600}, 500))[OPEN] == 0

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.probe import Difference, Live, compare, probed
-from sublet.core.system import NodeKind, Queue, Quota, System, Tool
-from sublet.platforms.slurm_probe import read_live, read_qos
+from sublet.platforms.slurm.probe import read_live, read_qos
 from sublet.systems.edited import with_fields
+from sublet.systems.model.probe import Difference, Live, compare, compare_probe
+from sublet.systems.model.system import NodeKind, Queue, Quota, System, Tool
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 GIB = 1 << 30
@@ -65,7 +65,7 @@ def test_a_queue_that_is_a_qos_of_a_partition_has_the_tighter_limits_of_both() -
     known = replace(KNOWN, name="short", options=("--partition=standard", "--qos=short"), max_nodes=8)
     qos = Queue("short", max_nodes=8, max_time=timedelta(minutes=20), quotas=(Quota("user", "running", 4),))
     live = Live(NOW, queues=(replace(SEEN, name="standard"),), qos=(qos,))
-    found = probed(System("mine", queues=(known,)), live)
+    found = compare_probe(System("mine", queues=(known,)), live)
     assert [(queue.name, queue.max_nodes, queue.max_time) for queue in found.queues] == [
         ("short", 8, timedelta(minutes=20))
     ]

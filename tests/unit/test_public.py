@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.movers.public import NotPublic, PublicOnly, public_addresses
+from sublet.kernel.public_addresses import NotPublic, PublicOnly, public_addresses
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.ranking import PREFERENCES, Preference, Rated, explain_choice, rank, sort_offers
+from sublet.booking.model.ranking import PREFERENCES, Preference, Rated, explain_choice, rank, sort_offers
 
 NOW = datetime(2026, 11, 16, 15, tzinfo=UTC)
 MINUTES = st.integers(0, 300).map(lambda count: NOW + timedelta(minutes=count))

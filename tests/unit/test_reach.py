@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.files import Entry, groups, part_name, small
 from sublet.reach.port import Command, Outcome, as_is, said

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.request import GIB, Data, Limit, Range, Recurring, Request, Storage, Volume, Window
-from sublet.errors import BadRequest
-from sublet.wire.document import parse_document
-from sublet.wire.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
-from sublet.wire.request import read_request
-from sublet.wire.short import full_document
+from sublet.booking.documents.kinds import IVOA, KINDS, NODE_COMPUTE, short_name, uri_of
+from sublet.booking.documents.request import read_request
+from sublet.booking.documents.short import full_document
+from sublet.booking.model.request import GIB, Data, Limit, Range, Recurring, Request, Storage, Volume, Window
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import BadRequest
 from tests.examples import examples
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.request import GIB, Limit, Range, Window
-from sublet.core.windows import parse_interval
-from sublet.errors import BadRequest
-from sublet.wire.request import Read, read_document
+from sublet.booking.documents.request import Read, read_document
+from sublet.booking.model.request import GIB, Limit, Range, Window
+from sublet.booking.model.windows import parse_interval
+from sublet.kernel.errors import BadRequest
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/"

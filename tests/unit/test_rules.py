@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.rules import REFUSED, Rule, apply_rules
-from sublet.wire.request import read_request
-from sublet.wire.short import full_document
+from sublet.booking.documents.request import read_request
+from sublet.booking.documents.short import full_document
+from sublet.booking.model.rules import REFUSED, Rule, apply_rules
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)
 DOCUMENT = full_document(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.api import broker
-from sublet.api.app import NOUNS
 from sublet.api.scopes import CHANGES, OF_ONE_SESSION, needed
-from sublet.core.scopes import LADDER, Scope, allows, read_scope, within
-from sublet.errors import BadScope
+from sublet.doors.ivoa import api as broker
+from sublet.kernel.errors import BadScope
+from sublet.people.model.scopes import LADDER, Scope, allows, read_scope, within
+from sublet.server.app import NOUNS
 
 
 def addresses() -> list[tuple[str, str]]:

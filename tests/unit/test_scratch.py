@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sublet.platforms.shim import scratch
+from sublet.platforms.local.shim import scratch
 
 
 def session(home: Path, key: str = "a" * 36) -> Path:

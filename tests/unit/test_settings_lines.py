@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.settings_lines import find_line
+from sublet.kernel.settings_lines import find_line
 
 TEXT = """mode = "gateway"
 logs.keep = 3

@@ -7,10 +7,18 @@ from collections import Counter
 from pathlib import Path
 
 from sublet.platforms.cores import allot, least_used
-from sublet.platforms.shim.cgroups import Group
-from sublet.platforms.shim.mounts import link
-from sublet.platforms.shim.outputs import FULL, Outputs
-from sublet.platforms.shim.processes import boot_id, descendants, is_alive, marked, proportional, resident, start_time
+from sublet.platforms.local.shim.cgroups import Group
+from sublet.platforms.local.shim.mounts import link
+from sublet.platforms.local.shim.outputs import FULL, Outputs
+from sublet.platforms.local.shim.processes import (
+    boot_id,
+    descendants,
+    is_alive,
+    marked,
+    proportional,
+    resident,
+    start_time,
+)
 from tests.serving import eventually
 
 
@@ -25,7 +33,7 @@ def test_a_process_is_known_by_its_pid_and_its_start() -> None:
 
 def test_what_a_service_ignores_is_not_ignored_by_what_it_starts() -> None:
     program = (
-        "import os, signal, subprocess; from sublet.serving import heed_signals; heed_signals();"
+        "import os, signal, subprocess; from sublet.kernel.serving import heed_signals; heed_signals();"
         "os.kill(os.getpid(), signal.SIGHUP); subprocess.run(['sh', '-c', 'kill -HUP $$'], check=True)"
     )
     started = ["sh", "-c", 'trap "" HUP QUIT; exec "$0" -c "$1"', sys.executable, program]

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from sublet.core.request import GIB, Range, Request, Volume
-from sublet.errors import BadRequest
-from sublet.wire.document import parse_document
-from sublet.wire.kinds import NODE_COMPUTE, SIMPLE_COMPUTE
-from sublet.wire.request import read_request
-from sublet.wire.short import full_document, is_short
+from sublet.booking.documents.kinds import NODE_COMPUTE, SIMPLE_COMPUTE
+from sublet.booking.documents.request import read_request
+from sublet.booking.documents.short import full_document, is_short
+from sublet.booking.model.request import GIB, Range, Request, Volume
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import BadRequest
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)
 EXAMPLES = Path(__file__).parents[2] / "examples"

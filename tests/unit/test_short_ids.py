@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.core.short_ids import pick_one, require_length
-from sublet.errors import Ambiguous, IdTooShort
+from sublet.kernel.errors import Ambiguous, IdTooShort
+from sublet.kernel.short_ids import pick_one, require_length
 
 
 def test_three_letters_are_enough_and_two_are_told_to_be_too_few() -> None:

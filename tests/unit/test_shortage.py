@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.errors import DataNotThere
-from sublet.platforms.shim import shortage as of_shim
-from sublet.service.backoff import Backoff
-from sublet.shortage import SHORT, find_shortage
+from sublet.kernel.backoff import Backoff
+from sublet.kernel.errors import DataNotThere
+from sublet.kernel.shortage import SHORT, find_shortage
+from sublet.platforms.local.shim import shortage as of_shim
 
 
 @pytest.mark.parametrize("number", sorted(SHORT))

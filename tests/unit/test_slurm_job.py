@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sublet.core.job import Job, Mount, Program
-from sublet.core.offer import Shape
-from sublet.errors import PlatformRefused
-from sublet.platforms.shell import inside, life
-from sublet.platforms.slurm_commands import script
-from sublet.platforms.slurm_job import far, packed, program
-from sublet.platforms.slurm_options import Wish
+from sublet.booking.model.job import Job, Mount, Program
+from sublet.booking.model.offer import Shape
+from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.batch.shell import inside, life
+from sublet.platforms.slurm.commands import script
+from sublet.platforms.slurm.job import far, packed, program
+from sublet.platforms.slurm.options import Wish
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.offer import Node, Offer, Reason
-from sublet.core.request import Compute, Executable, Range, Request, Window
-from sublet.platforms import slurm_offers as offering
-from sublet.platforms.slurm_offers import Site
-from sublet.platforms.slurm_options import Account, Wish, comment, flags, wckey, wrong
-from sublet.platforms.slurm_queues import open_to, partitions
-from sublet.platforms.slurm_readers import SiteNode, SiteQueue, SiteReservation
+from sublet.booking.model.offer import Node, Offer, Reason
+from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.platforms.slurm import offers as offering
+from sublet.platforms.slurm.offers import Site
+from sublet.platforms.slurm.options import Account, Wish, comment, flags, wckey, wrong
+from sublet.platforms.slurm.queues import open_to, partitions
+from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 GIB = 1 << 30

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.job import Job, Program
-from sublet.platforms.slurm_commands import script
-from sublet.platforms.slurm_rows import read_looks
+from sublet.booking.model.job import Job, Program
+from sublet.platforms.slurm.commands import script
+from sublet.platforms.slurm.rows import read_looks
 from tests.unit.test_slurm_job import job, laid_out
 
 COUNT = 'echo "part $SUBLET_PART of $SUBLET_PARTS"; echo "err $SUBLET_PART" >&2; '

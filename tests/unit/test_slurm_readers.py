@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.platforms import slurm_readers as read
+from sublet.platforms.slurm import readers as read
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
 VERSIONS = sorted(path.name for path in RECORDED.iterdir())

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.core.together import Joined
-from sublet.platforms import slurm_rows as read
+from sublet.booking.model.together import Joined
+from sublet.platforms.slurm import rows as read
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
 VERSIONS = sorted(path.name for path in RECORDED.iterdir())

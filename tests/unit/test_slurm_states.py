@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.job import State
-from sublet.core.session import Connector, EndKind, Usage
-from sublet.platforms.slurm_states import ELSEWHERE, ENDS, RUNS, WAITS, Look, Record, Row, judge, settle
+from sublet.booking.model.job import State
+from sublet.booking.model.session import Connector, EndKind, Usage
+from sublet.platforms.slurm.states import ELSEWHERE, ENDS, RUNS, WAITS, Look, Record, Row, judge, settle
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 CLAIMED = Look(claimed=True, id="7")

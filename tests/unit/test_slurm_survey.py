@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.platforms.slurm_survey import NEVER, Surveyor
+from sublet.platforms.slurm.survey import NEVER, Surveyor
 
 
 @pytest.mark.parametrize(

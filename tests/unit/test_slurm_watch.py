@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sublet.core.job import State
-from sublet.core.session import EndKind
-from sublet.errors import PlatformUnreachable
-from sublet.platforms.slurm_job import far
-from sublet.platforms.slurm_pace import Limiter, Pace, pace_of, read_limiter
-from sublet.platforms.slurm_watch import Watch
+from sublet.booking.model.job import State
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.slurm.job import far
+from sublet.platforms.slurm.pace import Limiter, Pace, pace_of, read_limiter
+from sublet.platforms.slurm.watch import Watch
 from sublet.reach.port import Command, Outcome
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.pilots.split.ledger import GONE, Attempt, Ledger, Link, Stage
+from sublet.annexes.split.ledger import GONE, Attempt, Ledger, Link, Stage
 
 DEAD, GRACE = 8.0, 120.0
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sublet.pilots.bundle import Plan
-from sublet.pilots.own import Contact
-from sublet.pilots.split.bridge import node_configuration
-from sublet.pilots.split.far_ads import ad_here, assigned_gpus
-from sublet.pilots.split.far_bundle import far_bundle
+from sublet.annexes.pilots.bundle import Plan
+from sublet.annexes.pilots.own import Contact
+from sublet.annexes.split.bridge import node_configuration
+from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus
+from sublet.annexes.split.far_bundle import far_bundle
 
 AD = 'ClusterId = 7\nCmd = "/somewhere/run"\nEnvironment = "A=1"\nTransferInput = "data"\nOwner = "alice"\n'
 
@@ -51,12 +51,12 @@ def test_a_node_that_says_nonsense_is_offered_as_little_as_there_can_be() -> Non
 
 
 def test_a_job_sees_the_gpus_that_its_slot_was_given(tmp_path: Path) -> None:
-    given = assigned_gpus('Name = "slot1_1@x"\nAssignedGPUs = "CUDA1, CUDA3"\n')
+    given = find_assigned_gpus('Name = "slot1_1@x"\nAssignedGPUs = "CUDA1, CUDA3"\n')
     assert given == "1,3"
     ad = ad_here(AD, str(tmp_path), "lease", given)
     assert 'Environment = "A=1 CUDA_VISIBLE_DEVICES=1,3"' in ad
-    assert assigned_gpus('AssignedGPUs = "GPU-8a1b"\n') == "GPU-8a1b"
-    assert assigned_gpus("Name = 1\n") == ""
+    assert find_assigned_gpus('AssignedGPUs = "GPU-8a1b"\n') == "GPU-8a1b"
+    assert find_assigned_gpus("Name = 1\n") == ""
 
 
 def test_a_job_runs_in_its_sandbox_and_transfers_nothing_there(tmp_path: Path) -> None:

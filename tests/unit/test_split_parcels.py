@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.pilots.split.far_half import unpack
-from sublet.pilots.split.parcels import unpack_safely
+from sublet.annexes.split.far_half import unpack
+from sublet.annexes.split.parcels import unpack_safely
 
 
 def archive_of(*members: tuple[str, bytes, str]) -> tarfile.TarFile:

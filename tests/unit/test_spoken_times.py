@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.request import Recurring, Window
-from sublet.core.windows import parse_start, pin_start
-from sublet.errors import BadRequest
+from sublet.booking.model.request import Recurring, Window
+from sublet.booking.model.windows import parse_start, pin_start
+from sublet.kernel.errors import BadRequest
 
 BERLIN, CHICAGO, KOLKATA = ZoneInfo("Europe/Berlin"), ZoneInfo("America/Chicago"), ZoneInfo("Asia/Kolkata")
 NOW = datetime(2026, 11, 16, 14, 30, tzinfo=BERLIN)  # a Monday afternoon

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sublet.booking.model.bag import count, problems
 from sublet.client.sweeps import first_tasks, make_bag, read_lines, read_table, read_values, sweep_document
 from sublet.client.tables import columns_of, join_table
-from sublet.core.bag import count, problems
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 
 def argvs(bag: dict[str, Any]) -> list[str]:

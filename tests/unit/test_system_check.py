@@ -9,12 +9,12 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.amounts import parse_duration, parse_memory
-from sublet.core.refusals import check, takers
-from sublet.core.request import GIB
-from sublet.core.system import Charge, NodeKind, Queue, Quota, System, TimeStep
-from sublet.core.wish import Finding, Wish, refused
+from sublet.booking.model.amounts import parse_duration, parse_memory
+from sublet.booking.model.request import GIB
 from sublet.systems import catalogue
+from sublet.systems.model.refusals import check, takers
+from sublet.systems.model.system import Charge, NodeKind, Queue, Quota, System, TimeStep
+from sublet.systems.model.wish import Finding, Wish, refused
 from tests.examples import examples
 
 HOUR = timedelta(hours=1)
@@ -26,7 +26,7 @@ GPUS = Queue(
     "gpus", sharing="shared", nodes=(GPU,), max_nodes=4, max_time=24 * HOUR, quotas=(Quota("group", "gpus", 8),)
 )
 SITE = System("site", scheduler="slurm", project_needed="always", needs=("queue", "time"), queues=(WHOLE, SHARED, GPUS))
-CATALOGUE = {name: catalogue.catalogued(name) for name in catalogue.names()}
+CATALOGUE = {name: catalogue.find_in_catalogue(name) for name in catalogue.names()}
 FIELDS = ["queue", "project", "nodes", "cores", "memory", "gpus", "time", "jobs", "option"]
 
 

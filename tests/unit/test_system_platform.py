@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.errors import SubletError
-from sublet.service.systems import platform_of
+from sublet.booking.platforms.systems import platform_of
+from sublet.kernel.errors import SubletError
 from sublet.systems.own import Systems
 
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.rate_limits import RateLimit, parse_rate_limit
-from sublet.errors import BadAmount, TooMany
-from sublet.service import throttle
-from sublet.service.throttle import Throttle, neighbours
+from sublet.kernel import throttle
+from sublet.kernel.errors import BadAmount, TooMany
+from sublet.kernel.rate_limits import RateLimit, parse_rate_limit
+from sublet.kernel.throttle import Throttle, neighbours
 
 
 class Clock:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core import tree
-from sublet.core.tree import TreeFile, archive_of, files_of, hash_of, location_of, tree_of
-from sublet.core.tree_links import without_links
-from sublet.errors import BadTree
+from sublet.apps.model import tree
+from sublet.apps.model.tree import TreeFile, archive_of, files_of, hash_of, location_of, tree_of
+from sublet.apps.model.tree_links import without_links
+from sublet.kernel.errors import BadTree
 
 FILES = [
     TreeFile("run.sh", b"#!/bin/sh\n", executable=True),

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.turns import Turn, next_turns
+from sublet.booking.model.fair_share import Turn, next_turns
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from sublet.api.turnstile import A_TURN, Turnstile
+from sublet.server.turnstile import A_TURN, Turnstile
 
 pytestmark = pytest.mark.anyio
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.core.usage import Ran, parse_quarter, quarter_of, report
-from sublet.errors import BadRequest
+from sublet.access.model.usage import Ran, parse_quarter, quarter_of, report
+from sublet.kernel.errors import BadRequest
 
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

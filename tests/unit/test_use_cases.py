@@ -11,17 +11,26 @@ from typing import get_type_hints
 
 import pytest
 
-import sublet.service
-from sublet.service.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
+from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
 
 MOST = 10
+ROOMS = ("booking", "booking.loop", "booking.platforms", "data", "people", "access", "annexes", "apps", "notices")
 SUBJECTS = (PeopleCases, AccessCases, AnnexCases, AppCases, NoticeCases)
+
+
+def list_modules() -> Iterator[str]:
+    """The modules of use cases: those of the subjects that are in no layer of theirs."""
+    for room in ROOMS:
+        package = importlib.import_module(f"sublet.{room}")
+        for module in pkgutil.iter_modules(package.__path__, f"sublet.{room}."):
+            if not module.ispkg:
+                yield module.name
 
 
 def list_classes() -> Iterator[type]:
     """The classes of the service's modules that do something: those with public methods."""
-    for module in pkgutil.iter_modules(sublet.service.__path__):
-        found = importlib.import_module(f"sublet.service.{module.name}")
+    for name in list_modules():
+        found = importlib.import_module(name)
         for thing in vars(found).values():
             if inspect.isclass(thing) and thing.__module__ == found.__name__ and list_methods(thing):
                 yield thing
@@ -33,11 +42,12 @@ def list_methods(thing: type) -> list[str]:
 
 def list_use_cases() -> Iterator[type]:
     """All that the service holds, its subjects taken apart."""
+    modules = {*list_modules()}
     for holder in (Service, *SUBJECTS):
         hints = get_type_hints(holder)
         for field in fields(holder):
             kind = hints[field.name]
-            if inspect.isclass(kind) and kind.__module__.startswith("sublet.service.") and kind not in SUBJECTS:
+            if inspect.isclass(kind) and kind.__module__ in modules and kind not in SUBJECTS:
                 yield kind
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sublet.errors import BadMasterKey, NoMasterKey, NotSealedHere
-from sublet.master_key import CREDENTIAL, make
-from sublet.service.vault import Vault
+from sublet.kernel.errors import BadMasterKey, NoMasterKey, NotSealedHere
+from sublet.kernel.master_key import CREDENTIAL, make
+from sublet.kernel.vault import Vault
 
 SECRET = "a secret of several words"
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from sublet.wire.reader import duration_iso, plain, read, read_duration, read_instant
-from sublet.wire.v1.health import HealthView
-from sublet.wire.views import every_view
+from sublet.api.views import every_view
+from sublet.booking.views.health import HealthView
+from sublet.kernel.views import duration_iso, plain, read, read_duration, read_instant
 from tests.canned import NOW, a_session, a_yes, an_end, an_offer
 
 KINDS = list(every_view().values())

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sublet.service.output import ResultFile, Results
-from sublet.web.files import list_files
-from sublet.web.notebooks import draw_notebook
-from sublet.web.previews import MOST_IMAGE, MOST_ROWS, SANDBOX, draw_preview, kind_of
+from sublet.booking.output import ResultFile, Results
+from sublet.booking.pages.files import list_files
+from sublet.booking.pages.notebooks import draw_notebook
+from sublet.booking.pages.previews import MOST_IMAGE, MOST_ROWS, SANDBOX, draw_preview, kind_of
 
 NOON = datetime(2027, 3, 1, 12, tzinfo=UTC)
 

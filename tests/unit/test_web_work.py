@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.core.request import GIB, Compute, Data, Executable, Range, Request
-from sublet.web.work import LONGEST, describe_work, hide_credentials
+from sublet.booking.model.request import GIB, Compute, Data, Executable, Range, Request
+from sublet.booking.pages.work import LONGEST, describe_work, hide_credentials
 
 CASES = [
     (Executable("command", fields={"argv": ["echo", "a b"]}), ("Command", "echo 'a b'")),

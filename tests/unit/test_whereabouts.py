@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sublet.whereabouts import Facts, filesystem_of, objections, probe
+from sublet.kernel.whereabouts import Facts, filesystem_of, objections, probe
 
 LAPTOP = Facts(home="/home/ada/sublet", filesystem="ext4", hostname="laptop", slurm=False, slurmd=False, in_job=False)
 LOGIN = replace(LAPTOP, hostname="login03.cluster", slurm=True)

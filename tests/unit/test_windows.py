@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.core.request import Executable, Recurring, Request, Window
-from sublet.core.windows import expand, last_start, parse_interval, parse_start, windows_of
-from sublet.errors import BadRequest
+from sublet.booking.model.request import Executable, Recurring, Request, Window
+from sublet.booking.model.windows import expand, last_start, parse_interval, parse_start, windows_of
+from sublet.kernel.errors import BadRequest
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)  # a Sunday
 

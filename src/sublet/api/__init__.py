@@ -1,6 +1,6 @@
-"""HTTP, thin: one router per noun, and one map from errors to problems."""
+"""Shared parts of HTTP: bodies, problems, who asks, and what OpenAPI says; each subject has its own routers."""
 
-from sublet.wire.views import every_view
+from sublet.api.views import every_view
 
 ANSWERS = ("View", "List", "Page", "History", "Report")  # how the names of views end that go out
 ALSO_ASKED = {"DetailsView"}  # and comes in too

@@ -9,8 +9,8 @@ from fastapi import Request
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from sublet.errors import NotAcceptable, TooLarge
-from sublet.wire.reader import plain
+from sublet.kernel.errors import NotAcceptable, TooLarge
+from sublet.kernel.views import plain
 
 LIMIT = 1024 * 1024  # bytes of a document
 JSON = "application/json"
@@ -38,7 +38,7 @@ def too_large(limit: int = LIMIT) -> TooLarge:
     return TooLarge(limit=_mebibytes(limit))
 
 
-def preferred(request: Request) -> str:
+def choose_media_type(request: Request) -> str:
     """The type to answer in: what is accepted; for `*/*` or no word, the type that was sent, else JSON.
 
     JSON is YAML too, so a client that takes the draft's default (YAML when nothing is declared) can read it.

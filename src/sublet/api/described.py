@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from inspect import getdoc
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.routing import Route as HttpRoute
 
-from sublet.api import broker
 from sublet.api.bodies import JSON, YAML
-from sublet.api.precedence import BROKER_PARAMETERS
 from sublet.api.problems import MEDIA_TYPE
 from sublet.api.schemas import COMPONENTS, Schema, ref
+from sublet.booking.api.precedence import BROKER_PARAMETERS
 
 Responses = dict[int | str, dict[str, Any]]
 Route = dict[str, Any]  # keyword arguments of a route
@@ -25,7 +26,7 @@ WHEN = {
     404: "There is no such thing.",
     406: "It can be had in JSON and YAML only.",
     409: "Not now, or not any more: the detail says why.",
-    412: "The file is another than it was.",
+    412: "The file has changed since the download began.",
     413: "The document has more than 1 MiB.",
     415: "The document is neither JSON nor YAML.",
     422: "The `Idempotency-Key` was used before, for another request.",
@@ -135,10 +136,10 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
 }
 
 
-def _broker() -> dict[str, dict[str, Any]]:
+def _broker(routes: Sequence[HttpRoute]) -> dict[str, dict[str, Any]]:
     """The paths of the broker, in the order of its routes."""
     paths: dict[str, dict[str, Any]] = {}
-    for route in broker.ROUTES:
+    for route in routes:
         (method,) = (route.methods or set()) - {"HEAD"}
         operation = BROKER[method, route.path]
         said = {str(code): answer for code, answer in operation["responses"].items()}
@@ -202,11 +203,11 @@ INVALID = str(HTTPStatus.UNPROCESSABLE_ENTITY.value)
 OPEN = frozenset({"/health", "/metrics", *SIGNING_IN})  # these need no token
 
 
-def openapi(app: FastAPI) -> dict[str, Any]:
+def openapi(app: FastAPI, broker: Sequence[HttpRoute]) -> dict[str, Any]:
     """The whole description, made once."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
-        made["paths"] = _broker() | made["paths"]
+        made["paths"] = _broker(broker) | made["paths"]
         schemas = made["components"]["schemas"]
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 LONGEST = 255  # characters
 

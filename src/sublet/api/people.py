@@ -13,10 +13,10 @@ from starlette.types import Scope
 
 from sublet.api.queries import check_query
 from sublet.api.scopes import check_scope
-from sublet.errors import NotSignedIn, OperatorsOnly
-from sublet.service.person import Person
-from sublet.service.service import Service
-from sublet.service.throttle import neighbours
+from sublet.kernel.errors import NotSignedIn, OperatorsOnly
+from sublet.kernel.throttle import neighbours
+from sublet.people.model.person import Person
+from sublet.service import Service
 
 MOMENT = 2.0  # seconds for which a token that another process revoked is still good here
 MOST_REMEMBERED = 1000

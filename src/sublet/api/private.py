@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from sublet.api.people import on_socket
-from sublet.errors import NotPrivate
+from sublet.kernel.errors import NotPrivate
 
 NEAR = ("127.0.0.1", "::1")
 

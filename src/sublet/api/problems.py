@@ -15,8 +15,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sublet.errors import BadRequest, ServiceFull, ServiceShort, SubletError, TooLarge, TooMany
-from sublet.shortage import find_shortage
+from sublet.kernel.errors import BadRequest, ServiceFull, ServiceShort, SubletError, TooLarge, TooMany
+from sublet.kernel.shortage import find_shortage
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 MEDIA_TYPE = "application/problem+json"

@@ -8,7 +8,7 @@ from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 OWN = "/v1/"  # the addresses that are ours; old clients' and IVOA's take what those clients send
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sublet.core.session import Phase
-from sublet.wire.kinds import uri_of
+from sublet.booking.documents.kinds import uri_of
+from sublet.booking.model.session import Phase
 
 Schema = dict[str, Any]
 

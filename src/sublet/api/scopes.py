@@ -6,9 +6,9 @@ from fastapi import Request
 from starlette.routing import compile_path
 
 from sublet.api.paths import allow_any_path
-from sublet.core.scopes import Scope, allows
-from sublet.errors import OutOfScope
-from sublet.service.person import Person
+from sublet.kernel.errors import OutOfScope
+from sublet.people.model.person import Person
+from sublet.people.model.scopes import Scope, allows
 
 allow_any_path()
 LOOKS = frozenset({"GET", "HEAD"})

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from sublet.api.people import MOMENT, on_socket, person_of, secret_of
-from sublet.errors import SubletError
-from sublet.service.person import Person
+from sublet.kernel.errors import SubletError
+from sublet.people.model.person import Person
 
 _END = b""
 

@@ -1,4 +1,4 @@
-"""The command line: one file per noun, each loaded when one of its commands is typed."""
+"""The frame of the command line: entry, output, errors, prompts and progress; each subject has its own commands."""
 
 from sublet.cli.app import cli, main
 

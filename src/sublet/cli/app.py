@@ -13,69 +13,69 @@ import click
 
 from sublet.cli.command import Example, Group
 from sublet.cli.problems import Problem, wants_json
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Section → command → the file that has it, and one line on it. The help is drawn from this alone; a file is loaded when
 # one of its commands is typed.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Ask and run": {
-        "ask": ("asking", "When and where can this run? Shows offers."),
-        "accept": ("asking", "Take an offer."),
-        "offers": ("offers", "List the offers that you can still accept."),
-        "reject": ("offers", "Decline an offer, or all of them."),
-        "run": ("running", "Ask, take the best offer, follow the output."),
-        "sweep": ("sweeping", "Run a command with many values, as tasks of one session."),
-        "again": ("again", "Run what a session ran once more, with changes."),
+        "ask": ("booking.cli.asking", "When and where can this run? Shows offers."),
+        "accept": ("booking.cli.asking", "Take an offer."),
+        "offers": ("booking.cli.offers", "List the offers that you can still accept."),
+        "reject": ("booking.cli.offers", "Decline an offer, or all of them."),
+        "run": ("booking.cli.running", "Ask, take the best offer, follow the output."),
+        "sweep": ("booking.cli.sweeping", "Run a command with many values, as tasks of one session."),
+        "again": ("booking.cli.rerun", "Run what a session ran once more, with changes."),
     },
     "Sessions": {
-        "ps": ("sessions", "List sessions."),
-        "status": ("sessions", "Show all there is to know about a session."),
-        "logs": ("logs", "Show what a session printed."),
-        "result": ("results", "List or fetch the files that a session left."),
-        "explain": ("sessions", "Say why a session is (not) running."),
-        "cancel": ("cancelling", "Stop sessions."),
-        "pause": ("pausing", "Let sessions stand still for a while."),
-        "resume": ("pausing", "Let sessions that were paused go on."),
-        "extend": ("sessions", "Give a session more time."),
-        "attach": ("attaching", "Open the terminal of a shell session."),
-        "events": ("events", "Show what happened."),
-        "notify": ("hooks", "Notifications of changes, by webhook or by mail."),
-        "delete": ("sessions", "Remove sessions that are over, with their files."),
+        "ps": ("booking.cli.sessions", "List sessions."),
+        "status": ("booking.cli.sessions", "Show all there is to know about a session."),
+        "logs": ("booking.cli.logs", "Show what a session printed."),
+        "result": ("booking.cli.results", "List or fetch the files that a session left."),
+        "explain": ("booking.cli.sessions", "Say why a session is (not) running."),
+        "cancel": ("booking.cli.cancelling", "Stop sessions."),
+        "pause": ("booking.cli.pausing", "Let sessions stand still for a while."),
+        "resume": ("booking.cli.pausing", "Let sessions that were paused go on."),
+        "extend": ("booking.cli.sessions", "Give a session more time."),
+        "attach": ("booking.cli.attaching", "Open the terminal of a shell session."),
+        "events": ("booking.cli.events", "Show what happened."),
+        "notify": ("notices.cli.hooks", "Notifications of changes, by webhook or by mail."),
+        "delete": ("booking.cli.sessions", "Remove sessions that are over, with their files."),
     },
     "Annexes": {
-        "annex": ("annexes", "Lease nodes of clusters under a name, for HTCondor jobs."),
-        "job": ("jobs", "Submit HTCondor jobs for an annex, move them, and say why they wait."),
-        "dag": ("dags", "Submit DAGs of HTCondor jobs for an annex."),
-        "pilot": ("pilots", "Let a site fetch requests for leases, and answer them itself."),
+        "annex": ("annexes.cli.annexes", "Lease nodes of clusters under a name, for HTCondor jobs."),
+        "job": ("annexes.cli.jobs", "Submit HTCondor jobs for an annex, move them, and say why they wait."),
+        "dag": ("annexes.cli.dags", "Submit DAGs of HTCondor jobs for an annex."),
+        "pilot": ("annexes.cli.pilots", "Let a site fetch requests for leases, and answer them itself."),
     },
     "Apps": {
-        "app": ("apps", "Write, check and run apps: code with a manifest."),
+        "app": ("apps.cli.apps", "Write, check and run apps: code with a manifest."),
     },
     "Gateway": {
-        "login": ("signing_in", "Sign in to a gateway; commands go there from then on."),
-        "logout": ("signing_in", "Sign out of a gateway."),
-        "whoami": ("signing_in", "Say who you are, and to which service."),
-        "person": ("people", "Add, list, show, block and remove a gateway's people."),
-        "group": ("groups", "Make groups of a gateway's people."),
-        "access": ("access", "Show what you may use and why not; ask to be let in."),
-        "rule": ("rules", "Say who may use what, and how much of it."),
-        "audit": ("audit", "Show who did what."),
+        "login": ("people.cli.signing_in", "Sign in to a gateway; commands go there from then on."),
+        "logout": ("people.cli.signing_in", "Sign out of a gateway."),
+        "whoami": ("people.cli.signing_in", "Say who you are, and to which service."),
+        "person": ("people.cli.people", "Add, list, show, block and remove a gateway's people."),
+        "group": ("people.cli.groups", "Make groups of a gateway's people."),
+        "access": ("access.cli.access", "Show what you may use and why not; ask to be let in."),
+        "rule": ("access.cli.rules", "Say who may use what, and how much of it."),
+        "audit": ("access.cli.audit", "Show who did what."),
     },
     "Service": {
-        "up": ("service", "Start your own service in the background."),
-        "down": ("service", "Stop your own service."),
-        "serve": ("serve", "Run a service in the foreground."),
-        "backup": ("backing_up", "Write a backup of the service here to one file."),
-        "restore": ("backing_up", "Put back what a backup has."),
-        "platform": ("platforms", "List, show, check and drain platforms."),
-        "pledge": ("pledges", "Show the parts of platforms that are pledged, and what is free of them."),
-        "system": ("systems", "List, show, add and check clusters that others run."),
-        "account": ("accounts", "Add, list, check and remove community accounts."),
-        "usage": ("usage", "Show what people used, by quarter."),
-        "token": ("tokens", "Make, list and revoke tokens."),
-        "doctor": ("doctor", "Check that everything is in order here."),
-        "completion": ("completion", "Print the completion script of a shell."),
+        "up": ("cli.service", "Start your own service in the background."),
+        "down": ("cli.service", "Stop your own service."),
+        "serve": ("cli.serve", "Run a service in the foreground."),
+        "backup": ("cli.backing_up", "Write a backup of the service here to one file."),
+        "restore": ("cli.backing_up", "Put back what a backup has."),
+        "platform": ("booking.cli.platforms", "List, show, check and drain platforms."),
+        "pledge": ("access.cli.pledges", "Show the parts of platforms that are pledged, and what is free of them."),
+        "system": ("systems.cli.systems", "List, show, add and check clusters that others run."),
+        "account": ("access.cli.accounts", "Add, list, check and remove community accounts."),
+        "usage": ("access.cli.usage", "Show what people used, by quarter."),
+        "token": ("people.cli.tokens", "Make, list and revoke tokens."),
+        "doctor": ("cli.doctor.doctor", "Check that everything is in order here."),
+        "completion": ("cli.completion", "Print the completion script of a shell."),
     },
 }
 COMMANDS = {name: where for section in SECTIONS.values() for name, where in section.items()}
@@ -93,7 +93,7 @@ class Sublet(Group):
         """The command of this name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"sublet.cli.{COMMANDS[cmd_name][0]}"), cmd_name)
+        command: click.Command = getattr(importlib.import_module(f"sublet.{COMMANDS[cmd_name][0]}"), cmd_name)
         return command
 
     def resolve_command(
@@ -184,7 +184,7 @@ def _usage(error: click.UsageError) -> Problem:
     return Problem(error.format_message(), f"`{path} --help` shows what can be typed.", 2)
 
 
-def _aborted(error: click.Abort) -> int | Problem:
+def _report_abort(error: click.Abort) -> int | Problem:
     """Someone said no, or stopped it; or a question was asked where nobody sits."""
     stopped = isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
     if stopped or (sys.stdin is not None and sys.stdin.isatty()):
@@ -205,7 +205,7 @@ def _left(error: SystemExit) -> int:
     raise error
 
 
-def _unwritten(error: OSError) -> Problem:
+def _report_unwritten(error: OSError) -> Problem:
     if error.errno in FULL:
         detail = f"Nothing more can be written: {error.strerror}."
         return Problem(detail, "Make room, and type it again.", 1, "disk-full", 507)
@@ -215,7 +215,7 @@ def _unwritten(error: OSError) -> Problem:
 def _unexpected(error: Exception) -> Problem:
     if os.environ.get("SUBLET_DEBUG"):
         raise error
-    from sublet.home import sublet_home
+    from sublet.kernel.home import sublet_home
 
     hint = f"The service's log is {sublet_home().log}; with SUBLET_DEBUG=1 the command shows where it happened."
     return Problem(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1, "unexpected", 500)
@@ -225,12 +225,12 @@ def _unexpected(error: Exception) -> Problem:
 WAYS: tuple[tuple[type[BaseException], Callable[[Any], int | Problem]], ...] = (
     (click.exceptions.NoArgsIsHelpError, _help),
     (click.UsageError, _usage),
-    (click.Abort, _aborted),
+    (click.Abort, _report_abort),
     (click.ClickException, lambda error: Problem(error.format_message(), "", 1)),
     (SubletError, Problem.from_error),
     (KeyboardInterrupt, lambda _: 130),
     (BrokenPipeError, _had_enough),
     (SystemExit, _left),
-    (OSError, _unwritten),
+    (OSError, _report_unwritten),
     (Exception, _unexpected),
 )

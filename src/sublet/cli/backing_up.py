@@ -9,9 +9,9 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.texts import size
-from sublet.core.texts import counted
-from sublet.extras import require_server
-from sublet.home import sublet_home
+from sublet.kernel.extras import require_server
+from sublet.kernel.home import sublet_home
+from sublet.kernel.texts import counted
 
 CONFIG = click.option("--config", type=click.Path(exists=True, dir_okay=False), help="The service's settings file.")
 FILE = click.Path(dir_okay=False)
@@ -29,7 +29,7 @@ def backup(out: Output, file: str, config: str | None) -> None:
     require_server("`sublet backup`")
     from importlib.metadata import version
 
-    from sublet.backups import make_backup
+    from sublet.kernel.db.backups import make_backup
 
     to, home, given = Path(file).absolute(), sublet_home(), Path(config) if config else None
     manifest = make_backup(home, _database(home.root, given), to, version("sublet"), given)
@@ -52,7 +52,7 @@ def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
     SUBLET_HOME/backups.
     """
     require_server("`sublet restore`")
-    from sublet.backups import restore_backup
+    from sublet.kernel.db.backups import restore_backup
 
     home = sublet_home()
     given = Path(config) if config else None
@@ -71,6 +71,6 @@ def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
 
 
 def _database(home: str, config: Path | None) -> str:
-    from sublet.settings import Settings
+    from sublet.kernel.settings import Settings
 
     return Settings.load(Path(home), config).database_url

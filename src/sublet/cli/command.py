@@ -117,7 +117,7 @@ class Lazy(Group):
         if cmd_name not in self.where:
             return None
         file, _, name = self.where[cmd_name].partition(":")
-        found: click.Command = getattr(importlib.import_module(f"sublet.cli.{file}"), name or cmd_name)
+        found: click.Command = getattr(importlib.import_module(f"sublet.{file}"), name or cmd_name)
         return found
 
 

@@ -73,7 +73,7 @@ def ask_service(call: Call[T]) -> T:
 
 def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
     """Sessions that the command can be about: by their ids, and by their names where something is typed already."""
-    from sublet.client.calls import sessions as calls
+    from sublet.booking.calls import sessions as calls
 
     unwanted = {"OFFERED", "REJECTED", "EXPIRED"} | (ACTIVE if ctx.info_name in OVER_ONLY else set())
     for view in ask_service(calls.sessions(active=ctx.info_name in ACTIVE_ONLY, limit=200)).items:
@@ -85,7 +85,7 @@ def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 def offers(_: click.Context) -> Iterator[tuple[str, str]]:
     """Offers that are open."""
-    from sublet.client.calls import sessions as calls
+    from sublet.booking.calls import sessions as calls
 
     for view in ask_service(calls.sessions(phase="OFFERED", limit=200)).items:
         yield view.short, f"{view.name} on {view.platform}"
@@ -93,21 +93,21 @@ def offers(_: click.Context) -> Iterator[tuple[str, str]]:
 
 def results(ctx: click.Context) -> Iterator[str]:
     """The files that the session left which is named before."""
-    from sublet.client.calls import results as calls
+    from sublet.booking.calls import results as calls
 
     yield from (file.path for file in ask_service(calls.results(ctx.params["session"])).items)
 
 
 def platforms(_: click.Context) -> Iterator[tuple[str, str]]:
     """Platforms that the service asks."""
-    from sublet.client.calls import platforms as calls
+    from sublet.booking.calls import platforms as calls
 
     yield from ((one.name, one.kind) for one in ask_service(calls.platforms()).items)
 
 
 def systems(_: click.Context) -> list[str]:
     """Clusters: the person's own, and those of the catalogue."""
-    from sublet.home import sublet_home
+    from sublet.kernel.home import sublet_home
     from sublet.systems.own import Systems
 
     return Systems(sublet_home().systems).names()
@@ -115,7 +115,7 @@ def systems(_: click.Context) -> list[str]:
 
 def queues(ctx: click.Context) -> Iterator[tuple[str, str]]:
     """Queues of the cluster that is named before, else of all that are the person's own."""
-    from sublet.home import sublet_home
+    from sublet.kernel.home import sublet_home
     from sublet.systems.own import Systems
 
     known = Systems(sublet_home().systems)
@@ -127,70 +127,70 @@ def queues(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 def annexes(_: click.Context) -> Iterator[str]:
     """The person's annexes."""
-    from sublet.client.calls import annexes as calls
+    from sublet.annexes.calls import annexes as calls
 
     yield from (one.name for one in ask_service(calls.annexes()).items)
 
 
 def templates(_: click.Context) -> Iterator[str]:
     """Templates for leases."""
-    from sublet.client.calls import annexes as calls
+    from sublet.annexes.calls import annexes as calls
 
     yield from (one.name for one in ask_service(calls.templates()).items)
 
 
 def accounts(_: click.Context) -> Iterator[str]:
     """Community accounts."""
-    from sublet.client.calls import accounts as calls
+    from sublet.access.calls import accounts as calls
 
     yield from (one.name for one in ask_service(calls.accounts()).items)
 
 
 def apps(_: click.Context) -> Iterator[str]:
     """Apps of the gateway."""
-    from sublet.client.calls import apps as calls
+    from sublet.apps.calls import apps as calls
 
     yield from (one.name for one in ask_service(calls.apps()).items)
 
 
 def groups(_: click.Context) -> Iterator[str]:
     """Groups of the gateway's people."""
-    from sublet.client.calls import profiles as calls
+    from sublet.people.calls import profiles as calls
 
     yield from (one.name for one in ask_service(calls.groups()).items)
 
 
 def jobs(_: click.Context) -> Iterator[tuple[str, str]]:
     """Jobs of the person's annexes."""
-    from sublet.client.calls import jobs as calls
+    from sublet.annexes.calls import jobs as calls
 
     yield from ((one.id, one.annex) for one in ask_service(calls.jobs()).items)
 
 
 def hooks(_: click.Context) -> Iterator[tuple[str, str]]:
     """Who is told of the person's sessions."""
-    from sublet.client.calls import hooks as calls
+    from sublet.notices.calls import hooks as calls
 
     yield from ((one.id[:8], one.address) for one in ask_service(calls.hooks()).items)
 
 
 def tokens(_: click.Context) -> Iterator[tuple[str, str]]:
     """The person's tokens."""
-    from sublet.client.calls import people as calls
+    from sublet.people.calls import people as calls
 
     yield from ((one.id[:8], one.note) for one in ask_service(calls.tokens()).items)
 
 
 def rules(_: click.Context) -> Iterator[tuple[str, str]]:
     """A gateway's rules."""
-    from sublet.client.calls import rules as calls
+    from sublet.access.calls import rules as calls
 
     yield from ((one.id[:8], f"{one.effect} {one.who}") for one in ask_service(calls.rules()).items)
 
 
 def requests(_: click.Context) -> Iterator[tuple[str, str]]:
     """Requests for access that are open."""
-    from sublet.client.calls import access as calls
+    from sublet.access.calls import access as calls
 
     yield from ((one.id[:8], f"{one.person}: {one.name}") for one in ask_service(calls.requests("open")).items)
 

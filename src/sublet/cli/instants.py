@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from sublet.core.amounts import parse_duration
-from sublet.core.spoken_times import parse_spoken
-from sublet.errors import BadAmount
-from sublet.wire.reader import instant_text
+from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.spoken_times import parse_spoken
+from sublet.kernel.errors import BadAmount
+from sublet.kernel.views import instant_text
 
 FURTHEST = timedelta(days=36_500)
 DAYS_AGO = {"today": 0, "yesterday": 1}

@@ -43,7 +43,7 @@ class Output:
         """Print a value as JSON."""
         import json
 
-        from sublet.wire.reader import plain
+        from sublet.kernel.views import plain
 
         click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 

@@ -10,7 +10,7 @@ import click
 
 from sublet.cli.output import say
 from sublet.cli.screen import paint
-from sublet.errors import SubletError
+from sublet.kernel.errors import SubletError
 
 
 class Problem:

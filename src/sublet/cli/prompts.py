@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from sublet.cli.screen import is_terminal
-from sublet.errors import NoAnswer
+from sublet.kernel.errors import NoAnswer
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def typed(question: str, how: str, **options: Any) -> str:
     return str(_answered(lambda: click.prompt(question, err=True, **options), question, how))
 
 
-def agreed(question: str, how: str, *, default: bool | None = False) -> bool:
+def ask_yes_or_no(question: str, how: str, *, default: bool | None = False) -> bool:
     """Whether they say yes."""
     return _answered(lambda: click.confirm(question, default=default, err=True), question, how)
 

@@ -11,12 +11,12 @@ import click
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.unit import make_unit
-from sublet.errors import NotHere
-from sublet.extras import require_server
-from sublet.home import sublet_home
-from sublet.serving import ServeOptions
-from sublet.whereabouts import OVERRIDE, objections, probe
-from sublet.wire.v1.people import PersonView
+from sublet.kernel.errors import NotHere
+from sublet.kernel.extras import require_server
+from sublet.kernel.home import sublet_home
+from sublet.kernel.serving import ServeOptions
+from sublet.kernel.whereabouts import OVERRIDE, objections, probe
+from sublet.people.views.people import PersonView
 
 
 @command(
@@ -64,7 +64,7 @@ def serve(
     if against:
         raise NotHere(why=against[0].why, advice=against[0].advice)
     _load()
-    from sublet.api.server import run
+    from sublet.server.server import run
 
     run(
         ServeOptions(
@@ -85,7 +85,6 @@ def _load() -> None:
     """Load the whole service. All of it stays, so nothing looks through it for garbage: not now, and never after."""
     require_server("`sublet serve`")
     gc.disable()
-    import sublet.api.server  # noqa: F401 - for whoever imports it next
 
     gc.freeze()
     gc.enable()
@@ -94,6 +93,6 @@ def _load() -> None:
 def add_directly(config: str | None, address: str, role: str) -> PersonView:
     """Make someone known in a gateway's database itself: the service need not run."""
     require_server("`sublet person add` without a service")
-    from sublet.api.server import add_person
+    from sublet.server.server import add_person
 
     return add_person(ServeOptions(config=os.path.abspath(config) if config else None), address, role)

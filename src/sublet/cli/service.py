@@ -6,15 +6,15 @@ import os
 import signal
 import time
 
+from sublet.booking.calls.health import health
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.client.address import Address
-from sublet.client.calls.health import health
-from sublet.client.calls.people import entry
 from sublet.client.link import Link
-from sublet.errors import ServiceUnreachable
-from sublet.home import sublet_home
-from sublet.serving import Serving, read_serving
+from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.home import sublet_home
+from sublet.kernel.serving import Serving, read_serving
+from sublet.people.calls.people import entry
 
 PATIENCE = 30.0  # seconds that a service may take to end
 

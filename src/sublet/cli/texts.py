@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sublet.core.allocation import Cost
-    from sublet.wire.v1.annexes import CostView
-    from sublet.wire.v1.quotes import QuoteView
+    from sublet.annexes.views.annexes import CostView
+    from sublet.booking.views.quotes import QuoteView
+    from sublet.systems.model.allocation import Cost
 
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -76,8 +76,8 @@ def when(instant: datetime | None, now: datetime, zone: tzinfo | None = None) ->
 
 def window_text(interval: str) -> str:
     """`between tomorrow 09:00 and 12:00 CET`: an interval in UTC, by the clock of this machine; else nothing."""
-    from sublet.core.windows import parse_interval  # time zones take long to load
-    from sublet.errors import BadRequest
+    from sublet.booking.model.windows import parse_interval  # time zones take long to load
+    from sublet.kernel.errors import BadRequest
 
     try:
         window = parse_interval(interval)
@@ -89,7 +89,7 @@ def window_text(interval: str) -> str:
     return f"between {moment(window.start, now)} and {end} {last:%Z}"
 
 
-def quoted(cost: QuoteView) -> str:
+def describe_price(cost: QuoteView) -> str:
     """`0.12 EUR`, `3–5 kWh`: what something costs."""
     least, most = (
         f"{number:.2g}" if 0 < number < 1 else f"{number:.2f}".rstrip("0").rstrip(".")

@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, replace
 
 from sublet.client.gateways import current, token_of
-from sublet.errors import BadRequest
-from sublet.home import Home, sublet_home
+from sublet.kernel.errors import BadRequest
+from sublet.kernel.home import Home, sublet_home
 
 OWN = "own"  # in place of a URL: one's own service
 PORTS = {"http": 80, "https": 443}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sublet.annexes.calls import annexes
+from sublet.annexes.views.annexes import AnnexHistory, AnnexView, LeaseView
 from sublet.client.annex_facts import AnnexFacts, lease_ask, lease_name, until_up
 from sublet.client.call import Call
-from sublet.client.calls import annexes
-from sublet.wire.v1.annexes import AnnexHistory, AnnexView, LeaseView
 
 if TYPE_CHECKING:
     from sublet.client.aio import AsyncClient

@@ -13,7 +13,7 @@ from sublet.client.call import PATIENCE, Answer, Call
 from sublet.client.link import ELSEWHERE, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
-from sublet.errors import ClientClosed, ServiceUnreachable
+from sublet.kernel.errors import ClientClosed, ServiceUnreachable
 
 T = TypeVar("T")
 

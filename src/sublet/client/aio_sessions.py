@@ -9,23 +9,18 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
+from sublet.booking.calls import moves, offers, results, sessions
+from sublet.booking.views.moves import Explanation, PauseView
+from sublet.booking.views.offers import OfferSetView, OfferView
+from sublet.booking.views.results import ResultFileView
+from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Call
-from sublet.client.calls import (
-    moves,
-    offers,
-    people,
-    results,
-    sessions,
-)
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Timeout, until_over
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.wishes import Changes, Place, show_words
-from sublet.errors import ServiceUnreachable
-from sublet.wire.v1.moves import Explanation, PauseView
-from sublet.wire.v1.offers import OfferSetView, OfferView
-from sublet.wire.v1.results import ResultFileView
-from sublet.wire.v1.sessions import SessionView
+from sublet.kernel.errors import ServiceUnreachable
+from sublet.people.calls import people
 
 if TYPE_CHECKING:
     from sublet.client.aio import AsyncClient

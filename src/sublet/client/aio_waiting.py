@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from sublet.client.call import Call
 from sublet.client.following import Pause, Steps, retry_reads
-from sublet.errors import ServiceUnreachable
+from sublet.kernel.errors import ServiceUnreachable
 
 T = TypeVar("T")
 

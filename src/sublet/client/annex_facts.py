@@ -7,11 +7,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from sublet.client.calls import annexes
+from sublet.annexes.calls import annexes
+from sublet.annexes.views.annexes import AnnexView, DetailsView, LeaseAsk, LeaseView
+from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.client.following import FIRST_PAUSE, LONGEST_PAUSE, Pause, Steps
-from sublet.core.amounts import parse_duration, parse_memory
-from sublet.errors import LeaseRefused, NotUpYet
-from sublet.wire.v1.annexes import AnnexView, DetailsView, LeaseAsk, LeaseView
+from sublet.kernel.errors import LeaseRefused, NotUpYet
 
 PARSERS: dict[str, Callable[[str], Any]] = {
     "memory": parse_memory,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sublet.annexes.calls import annexes
+from sublet.annexes.views.annexes import AnnexHistory, AnnexView, LeaseView
 from sublet.client.annex_facts import AnnexFacts, lease_ask, lease_name, until_up
 from sublet.client.call import Call
-from sublet.client.calls import annexes
 from sublet.client.waiting import carry_out
-from sublet.wire.v1.annexes import AnnexHistory, AnnexView, LeaseView
 
 if TYPE_CHECKING:
     from sublet.client.sync import Client

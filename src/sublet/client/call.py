@@ -10,8 +10,8 @@ from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
-from sublet.errors import BadRequest, UnknownAnswer
-from sublet.wire.reader import read
+from sublet.kernel.errors import BadRequest, UnknownAnswer
+from sublet.kernel.views import read
 
 T = TypeVar("T")
 PATIENCE = 120.0

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.client.facts import OfferFacts, OfferList
-from sublet.errors import BadRequest, CostsMoney
-from sublet.wire.v1.offers import OfferSetView, OfferView
+from sublet.kernel.errors import BadRequest, CostsMoney
 
 O = TypeVar("O", bound=OfferFacts)  # noqa: E741 - an offer, of either client
 MONETARY = "urn:ivoa:calycopis:cost:monetary"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from sublet.client.files import COMMANDS, Files, named_here
+from sublet.client.files import COMMANDS, Files, find_named_files
 from sublet.client.missing import check_programs, looks_like_image_file, refuse_missing_image
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
 from sublet.client.wishes import refuse_misspelt
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 Document = Mapping[str, Any] | str | os.PathLike[str]
 FULL = ("executable", "request")  # only the full form has one of these
@@ -83,7 +83,7 @@ def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bo
         data = [item for item in (files.bring_data(item, directories["data"]) for item in data) if item is not None]
         for name in () if stays else COMMANDS:
             if name in document:
-                named = named_here({name: document[name]}, directories[name])
+                named = find_named_files({name: document[name]}, directories[name])
                 data += files.bring_named(named, directories[name])
         if data or "data" in found:
             found["data"] = data
@@ -103,7 +103,7 @@ def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepare
             continue
         if os.path.exists(os.path.join(directories["data"], location)):
             raise BadRequest(detail=f"data: {NOT_HERE}: {location}", hint=BY_ADDRESS)
-    named = [named_here({name: document[name]}, directories[name]) for name in COMMANDS if name in document]
+    named = [find_named_files({name: document[name]}, directories[name]) for name in COMMANDS if name in document]
     return Prepared(document, Files(), tuple(word for words in named for word in words))
 
 
@@ -119,7 +119,7 @@ def _items(data: Any) -> Any:
 
 def parse(text: bytes) -> Mapping[str, Any]:
     """The document in this YAML or JSON text."""
-    from sublet.wire.document import parse_document  # loads PyYAML
+    from sublet.kernel.document import parse_document  # loads PyYAML
 
     return parse_document(text)
 
@@ -139,8 +139,8 @@ def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
     """The same, with a `start` that was written by the clock of this machine, so that the service reads it so."""
     if not document.get("start"):
         return document
+    from sublet.booking.documents.local_starts import pin_starts
     from sublet.client.local_time import local_now  # time zones take long to load
-    from sublet.wire.local_starts import pin_starts
 
     return pin_starts(document, local_now())
 
@@ -163,11 +163,11 @@ def _locate_full(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
     """A full document, with the data that is here by a relative path named by a whole one."""
     found = dict(document)
     if isinstance(found.get("data"), list):
-        found["data"] = [_located_data(item, directory) for item in found["data"]]
+        found["data"] = [_locate_data(item, directory) for item in found["data"]]
     return found
 
 
-def _located_data(item: Any, directory: str) -> Any:
+def _locate_data(item: Any, directory: str) -> Any:
     if isinstance(item, str):
         return _absolute(item, directory)
     if isinstance(item, Mapping) and isinstance(item.get("location"), str):

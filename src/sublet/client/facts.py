@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Generic, TypeVar, overload
 
+from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
+from sublet.booking.views.sessions import EndView, SessionView
 from sublet.client.following import OVER
 from sublet.client.ranking import choose, login_needed
-from sublet.errors import NoOffers
-from sublet.wire.v1.offers import OfferSetView, OfferView, ReasonView
-from sublet.wire.v1.sessions import EndView, SessionView
+from sublet.kernel.errors import NoOffers
 
 O = TypeVar("O")  # noqa: E741 - an offer, of either client
 

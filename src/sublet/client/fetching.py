@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 
+from sublet.booking.calls import results
+from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
-from sublet.client.calls import results
-from sublet.errors import Changed, NotFound, SubletError
-from sublet.wire.v1.results import ResultFileView, ResultList
+from sublet.kernel.errors import Changed, NotFound, SubletError
 
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sublet.client.folder import Folder, read_folder
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 PLACED = ("path", "name", "storage")  # an item of `data` that has one of these says itself where it is seen
@@ -110,7 +110,7 @@ def land_at(location: str, path: str) -> str:
     return plain if is_inside else os.path.basename(path) or "data"
 
 
-def named_here(document: Mapping[str, Any], directory: str) -> list[str]:
+def find_named_files(document: Mapping[str, Any], directory: str) -> list[str]:
     """The relative paths that the command of a document names, and that are there."""
     return [word for word in dict.fromkeys(_candidates(document)) if _is_here(word, directory)]
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from sublet.core.amounts import parse_memory
-from sublet.core.ignore import CLUTTER, SECRETS, Ignore
-from sublet.errors import BadRequest
-from sublet.folders import LinkLeadsOut, walk
-from sublet.home import sublet_home
+from sublet.booking.model.amounts import parse_memory
+from sublet.kernel.errors import BadRequest
+from sublet.kernel.folders import LinkLeadsOut, walk
+from sublet.kernel.home import sublet_home
+from sublet.kernel.ignore import CLUTTER, SECRETS, Ignore
 
 FILE = ".subletignore"
 LIMIT = "SUBLET_WORKDIR_LIMIT"  # the variable that says how much a folder may have
@@ -73,15 +73,15 @@ def check_size(named: str, sizes: Counter[str]) -> None:
     most = parse_memory(os.environ.get(LIMIT) or USUAL_LIMIT)
     if sizes.total() <= most:
         return
-    largest = ", ".join(f"{name} ({rounded(size)})" for name, size in sizes.most_common(NAMED))
+    largest = ", ".join(f"{name} ({round_size(size)})" for name, size in sizes.most_common(NAMED))
     wanted = f"{-(-sizes.total() // (1 << 30))}GiB"
     raise BadRequest(
-        detail=f"the folder {named} has {rounded(sizes.total())}, and {rounded(most)} is the most that is brought",
+        detail=f"the folder {named} has {round_size(sizes.total())}, and {round_size(most)} is the most",
         hint=f"The largest in it: {largest}. Leave them behind with {FILE}, or raise the limit: {LIMIT}={wanted}.",
     )
 
 
-def rounded(size: int) -> str:
+def round_size(size: int) -> str:
     """`12 KiB`: about as much."""
     for shift, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if size >= 1 << shift:

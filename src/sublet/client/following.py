@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from sublet.booking.calls import sessions
+from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Answer, Call
-from sublet.client.calls import sessions
-from sublet.errors import NotOverYet, ServiceUnreachable
-from sublet.wire.v1.sessions import SessionView
+from sublet.kernel.errors import NotOverYet, ServiceUnreachable
 
 T = TypeVar("T")
 Timeout = float | timedelta  # seconds, or a duration

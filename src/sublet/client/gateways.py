@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from sublet.client.call import quote
-from sublet.home import Home
+from sublet.kernel.home import Home
 
 CURRENT = "current"  # the file that names the gateway to which commands go
 

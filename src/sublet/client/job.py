@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sublet.client.calls import app_runs, results
+from sublet.apps.calls import runs as app_runs
+from sublet.booking.calls import results
+from sublet.booking.views.events import EventView
+from sublet.booking.views.results import ResultFileView
+from sublet.booking.views.sessions import SessionView
 from sublet.client.fetching import chosen, fetch
 from sublet.client.sync import Client
 from sublet.client.sync_sessions import Session
-from sublet.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
-from sublet.wire.v1.events import EventView
-from sublet.wire.v1.results import ResultFileView
-from sublet.wire.v1.sessions import SessionView
+from sublet.kernel.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
 
 if TYPE_CHECKING:
     from sublet.client.user import User

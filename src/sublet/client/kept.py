@@ -7,8 +7,8 @@ import os
 import re
 from dataclasses import dataclass
 
-from sublet.errors import SubletError
-from sublet.home import sublet_home
+from sublet.kernel.errors import SubletError
+from sublet.kernel.home import sublet_home
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from sublet.client.address import Address
 from sublet.client.call import Call
 from sublet.client.http import Reply, send
 from sublet.client.problems import raise_for
-from sublet.errors import ServiceUnreachable
-from sublet.version import VERSION
+from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.version import VERSION
 
 T = TypeVar("T")
 ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."

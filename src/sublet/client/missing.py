@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sublet.client.files import COMMANDS
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 IMAGE_FILES = (".sif", ".simg", ".sqfs", ".squashfs", ".img", ".tar", ".tar.gz", ".tgz")
 INTERPRETERS = re.compile(

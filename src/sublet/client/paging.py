@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from sublet.booking.calls import sessions
+from sublet.booking.views.sessions import SessionPage, SessionView
 from sublet.client.call import Call
-from sublet.client.calls import sessions
 from sublet.client.wishes import Filters
-from sublet.wire.v1.sessions import SessionPage, SessionView
 
 PAGE = 100  # sessions
 

@@ -14,9 +14,9 @@ from typing import IO
 from sublet.client.address import Address
 from sublet.client.http import connect
 from sublet.client.progress import Waiting
-from sublet.errors import ServiceUnreachable, UnusableHome
-from sublet.extras import require_server
-from sublet.home import Home
+from sublet.kernel.errors import ServiceUnreachable, UnusableHome
+from sublet.kernel.extras import require_server
+from sublet.kernel.home import Home
 
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
 LEAST_ROOM = 64 * 1024  # bytes that a service needs to begin at all
@@ -41,7 +41,7 @@ def start(address: Address, note: Callable[[str], None]) -> None:
         with open(home.log, "a+b") as log:
             begin = log.seek(0, os.SEEK_END)
             process = _spawn(home, log)
-            _wait(address, home, process, lambda: _written_since(log, begin), waiting)
+            _wait(address, home, process, lambda: _read_log_since(log, begin), waiting)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def _spawn(home: Home, log: IO[bytes]) -> subprocess.Popen[bytes]:
     return process
 
 
-def _written_since(log: IO[bytes], begin: int) -> str:
+def _read_log_since(log: IO[bytes], begin: int) -> str:
     """What was written to the log that the service was given; its file may have rotated meanwhile."""
     size = os.fstat(log.fileno()).st_size
     return os.pread(log.fileno(), max(0, size - begin), begin).decode(errors="replace")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from sublet.errors import NotSignedIn, SubletError
+from sublet.kernel.errors import NotSignedIn, SubletError
 
 # The answers of a reverse proxy that does not reach the service behind it.
 PROXY = {

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from shlex import quote, split
 
-from sublet.errors import BadInvitation, PilotRefused, ServiceUnreachable, SubletError, UnsafeDirectory
-from sublet.safe_paths import find_danger_above
+from sublet.kernel.errors import BadInvitation, PilotRefused, ServiceUnreachable, SubletError, UnsafeDirectory
+from sublet.kernel.safe_paths import find_danger_above
 
 ASK = '. ./values; . ./ask.sh; ask "$1" said answer; code=$?; printf "%s\\n" "$words"; exit "$code"'
 REFUSED = 2
@@ -133,7 +133,7 @@ def read_invitation(text: str) -> dict[str, str]:
     return values
 
 
-def written_invitation(site: str, urls: Sequence[str], pin: str, token: str) -> str:
+def write_invitation(site: str, urls: Sequence[str], pin: str, token: str) -> str:
     """An invitation as a file has it."""
     values = {"site": site, "urls": " ".join(urls), "pin": pin, "token": token}
     return "".join(f"{name}={quote(value)}\n" for name, value in values.items())

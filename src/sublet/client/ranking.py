@@ -1,13 +1,13 @@
-"""Which of the offers is taken, and why: the best by the order in `core/ranking.py`, and none that needs a login."""
+"""Which of the offers is taken, and why: the best in the order of `booking.model.ranking` that needs no login."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sublet.core.ranking import PREFERENCES, Preference, Rated, explain_choice, sort_offers
-from sublet.errors import BadRequest, LoginNeeded
-from sublet.wire.v1.offers import OfferSetView, OfferView
+from sublet.booking.model.ranking import PREFERENCES, Preference, Rated, explain_choice, sort_offers
+from sublet.booking.views.offers import OfferSetView, OfferView
+from sublet.kernel.errors import BadRequest, LoginNeeded
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from sublet.booking.model.bag import TASKS_AT_MOST, Task, count, expand, problems
 from sublet.client.values import plain_rows, plain_value
 from sublet.client.wishes import Word, refuse_misspelt
-from sublet.core.bag import TASKS_AT_MOST, Task, count, expand, problems
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 USUALLY_AT_MOST = 10_000  # tasks, unless somebody says that they mean it
 LARGEST = 900_000  # bytes of values: a document has room for 1 MiB

@@ -8,25 +8,20 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar, Unpack
 
+from sublet.access.calls import access, accounts, usage
+from sublet.access.views.access import AccessView
+from sublet.access.views.accounts import AccountView
+from sublet.access.views.usage import UsageReport
+from sublet.annexes.calls import annexes
+from sublet.annexes.views.annexes import PlanView
+from sublet.booking.calls import events, health, offers, platforms, sessions
+from sublet.booking.views.events import EventView
+from sublet.booking.views.health import HealthView
+from sublet.booking.views.platforms import PlatformView
 from sublet.client.address import find_address
 from sublet.client.annex_facts import lease_ask
 from sublet.client.annexes import Annex
 from sublet.client.call import Call
-from sublet.client.calls import (
-    access,
-    accounts,
-    annexes,
-    events,
-    factors,
-    health,
-    offers,
-    people,
-    platforms,
-    profiles,
-    sessions,
-    signing_in,
-    usage,
-)
 from sublet.client.choosing import find_taken, keep_open, take_offer
 from sublet.client.documents import Document, document_of
 from sublet.client.following import Timeout
@@ -35,14 +30,8 @@ from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.sync_sessions import Offer, Offers, Session
 from sublet.client.wishes import Filters, SweepWishes, Wishes, Word, show_words
-from sublet.wire.v1.access import AccessView
-from sublet.wire.v1.accounts import AccountView
-from sublet.wire.v1.annexes import PlanView
-from sublet.wire.v1.events import EventView
-from sublet.wire.v1.health import HealthView
-from sublet.wire.v1.people import PersonView, TokenView, WhoView
-from sublet.wire.v1.platforms import PlatformView
-from sublet.wire.v1.usage import UsageReport
+from sublet.people.calls import factors, people, profiles, signing_in
+from sublet.people.views.people import PersonView, TokenView, WhoView
 
 T = TypeVar("T")
 
@@ -235,7 +224,7 @@ class Client:
         self.do(signing_in.sign_out())
 
     def people(self, role: str = "") -> Iterator[PersonView]:
-        """A gateway's people, for its operators; `do` with `sublet.client.calls.profiles` changes them."""
+        """A gateway's people, for its operators; `do` with `sublet.people.calls.profiles` changes them."""
         after: str | None = ""
         while after is not None:
             page = self.do(profiles.people(role, after=after))

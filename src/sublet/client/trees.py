@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from sublet.core.tree import MOST_BYTES, MOST_FILES, TreeFile
-from sublet.errors import BadTree
+from sublet.apps.model.tree import MOST_BYTES, MOST_FILES, TreeFile
+from sublet.kernel.errors import BadTree
 
 LEFT_OUT = frozenset({".git", ".hg", ".svn", "__pycache__", ".ipynb_checkpoints"})
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sublet.client import kept
-from sublet.client.calls import signing_in
 from sublet.client.job import Job
 from sublet.client.sync import Client
 from sublet.client.sync_sessions import Session
-from sublet.errors import BadRequest, NoAnswer, NotSignedIn
-from sublet.wire.v1.people import WhoView
+from sublet.kernel.errors import BadRequest, NoAnswer, NotSignedIn
+from sublet.people.calls import signing_in
+from sublet.people.views.people import WhoView
 
 AskCode = Callable[[str], str]
 

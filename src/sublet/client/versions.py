@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from sublet.home import Home
-from sublet.version import VERSION
+from sublet.kernel.home import Home
+from sublet.kernel.version import VERSION
 
 HEADER = "sublet-version"
 RESTART = "sublet down, then sublet up"

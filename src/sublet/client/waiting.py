@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sublet.client.call import Call
 from sublet.client.following import Following, Pause, Steps, retry, retry_reads
 from sublet.client.link import Link
-from sublet.errors import ServiceUnreachable
+from sublet.kernel.errors import ServiceUnreachable
 
 T = TypeVar("T")
 

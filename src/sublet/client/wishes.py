@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, TypedDict, TypeVar
 
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
 OF_THE_CALL = ("choose", "wait", "timeout", "keep_offers", "key")  # parameters of `ask` and `run` beside the request's

@@ -1,1 +1,1 @@
-"""One file is one kind of executable and the ways to run it. What every kind answers is in `port.py`."""
+"""Kinds of executable and the ways to run them, a file each; what every kind answers is in `port.py`."""

@@ -12,15 +12,15 @@ from typing import Any
 
 import yaml
 
-from sublet.core import manifest as m
-from sublet.core import parameters as p
-from sublet.core.app_resources import sized
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
-from sublet.core.texts import value_text
-from sublet.core.tree import KIND, location_of, tree_of
-from sublet.errors import BadManifest
+from sublet.apps.model import manifest as m
+from sublet.apps.model import parameters as p
+from sublet.apps.model.resources import size_run
+from sublet.apps.model.tree import KIND, location_of, tree_of
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
+from sublet.kernel.errors import BadManifest
+from sublet.kernel.texts import value_text
 from sublet.kinds import container, images
 from sublet.kinds import fields as f
 from sublet.kinds.container import TOOLS
@@ -189,7 +189,7 @@ def program(
         else [],  # a file of the app's own may be called so
         "stages": [stage.name for stage in manifest.stages],
         "each": [stage.name for stage in manifest.stages if stage.each],
-        "tasks": executable.fields.get("tasks") or sized(manifest).tasks,
+        "tasks": executable.fields.get("tasks") or size_run(manifest).tasks,
         "program": PROGRAM,
         "mpi": manifest.environment.get("SLURM_MPI_TYPE", ""),
     }

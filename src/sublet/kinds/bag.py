@@ -9,17 +9,17 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from sublet.core import bag
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
+from sublet.booking.model import bag
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed
 
 BROUGHT = "sublet.tasks"  # the file of lines
 INSIDE = ("kinds/inside/bag_joining.py", "kinds/inside/bag_output.py")
-MODULES = ("core/bag.py", "core/parts.py", *INSIDE)  # that its small program is made of
+MODULES = ("booking/model/bag.py", "booking/model/parts.py", *INSIDE)  # that its small program is made of
 
 
 class Bag(Kind):

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sublet.core.amounts import shown
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
+from sublet.booking.model.amounts import shown
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds import images
 from sublet.kinds.port import Kind, Setting, Way
@@ -21,7 +21,7 @@ INSIDE = (
     *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
     *("gate", "image_files", "inner_port", "task_launcher", "task_runner"),
 )
-PARTS = ("container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
+PARTS = ("kernel/container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")
 ARCHITECTURES = {"amd64", "x86_64"}
 KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds/executable"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sublet.core.bag import as_text
-from sublet.core.offer import IGNORED, Reason
-from sublet.core.request import Data, Request
+from sublet.booking.model.bag import as_text
+from sublet.booking.model.offer import IGNORED, Reason
+from sublet.booking.model.request import Data, Request
 
 INVALID = "urn:invalid-value"
 MISSING = "urn:missing-required-value"

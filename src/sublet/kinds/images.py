@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlsplit
 
-from sublet.core.image import REFERENCE, ImageArchive
-from sublet.core.request import Data
+from sublet.booking.model.image import REFERENCE, ImageArchive
+from sublet.booking.model.request import Data
 from sublet.kinds import fields as f
 from sublet.kinds.inside.container_images import pinned
 from sublet.kinds.inside.image_files import Archive, NotAnImage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Executable, Request
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way
 from sublet.kinds.travel import PROGRAM, packed

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Data, Executable, Request
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.container import KINDS
 from sublet.kinds.port import Kind, Setting, Way

@@ -12,9 +12,9 @@ from functools import cache, partial
 from importlib.resources import files
 from shlex import quote
 
-from sublet.core.job import Program
-from sublet.core.offer import Reason
-from sublet.core.request import Executable, Request
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Callback, Kind, Setting, Way
 
@@ -61,7 +61,7 @@ def program(lease: str, carry: str, setting: Setting) -> Program:
     travels = {f"{PLACE}/{name}.sh": script(name) for name in SCRIPTS}
     return Program(
         argv=(setting.tool("sh"), f"{PLACE}/start.sh"),
-        files={**travels, f"{PLACE}/values": assigned(values)},
+        files={**travels, f"{PLACE}/values": assign_variables(values)},
         outlives_nodes=True,
     )
 
@@ -72,7 +72,7 @@ def script(name: str) -> bytes:
     return files("sublet.kinds.inside").joinpath("pilot", f"{name}.sh").read_bytes()
 
 
-def assigned(values: Mapping[str, object]) -> bytes:
+def assign_variables(values: Mapping[str, object]) -> bytes:
     """Assignments that a shell reads; every value is quoted data."""
     return "".join(f"{name}={quote(str(value))}\n" for name, value in values.items()).encode()
 

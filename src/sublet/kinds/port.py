@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from sublet.container_network import USUAL
-from sublet.core.job import Mount, Program
-from sublet.core.offer import Reason, Shape
-from sublet.core.request import Data, Executable, Request
+from sublet.booking.model.job import Mount, Program
+from sublet.booking.model.offer import Reason, Shape
+from sublet.booking.model.request import Data, Executable, Request
+from sublet.kernel.container_network import USUAL
 
 
 @dataclass(frozen=True)

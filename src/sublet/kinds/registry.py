@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import cast
 
+from sublet.kernel.plugins import plugins
 from sublet.kinds.port import Kind
-from sublet.plugins import plugins
 
 GROUP = "sublet.kinds"
 ANSWERS = ("check", "ways", "needs", "brings")
@@ -28,13 +28,13 @@ def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
-            found[point.name] = _loaded(point)
+            found[point.name] = _load_entry(point)
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
     return Kinds(found, broken)
 
 
-def _loaded(point: EntryPoint) -> Kind:
+def _load_entry(point: EntryPoint) -> Kind:
     kind = point.load()
     missing = [name for name in ANSWERS if not callable(getattr(kind, name, None))]
     if missing or getattr(kind, "name", None) != point.name:

@@ -6,6 +6,7 @@ import io
 import zipfile
 from functools import cache
 from importlib.resources import files
+from pathlib import PurePosixPath
 
 PROGRAM = ".sublet/program.pyz"
 MADE = (2020, 1, 1, 0, 0, 0)  # always the same, so that the same program is always the same bytes
@@ -16,11 +17,11 @@ def packed(program: str, *parts: str) -> bytes:
     """The module `kinds.inside.PROGRAM` as the main one, with the modules (paths below the package) that it imports."""
     package = files("sublet")
     own = f"kinds/inside/{program}.py"
-    held = dict.fromkeys(("__init__.py", "core/__init__.py", "kinds/__init__.py", "kinds/inside/__init__.py"), b"")
-    held |= {path: package.joinpath(path).read_bytes() for path in (own, *parts)}
+    brought = {f"sublet/{path}": package.joinpath(path).read_bytes() for path in (own, *parts)}
+    packages = {f"{folder}/__init__.py": b"" for path in brought for folder in PurePosixPath(path).parents[:-1]}
     start = f"import sys\nfrom sublet.kinds.inside.{program} import main\nsys.exit(main())\n"
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
-        for name, content in {"__main__.py": start.encode(), **{f"sublet/{k}": v for k, v in held.items()}}.items():
+        for name, content in {"__main__.py": start.encode(), **dict(sorted((packages | brought).items()))}.items():
             archive.writestr(zipfile.ZipInfo(name, MADE), content)
     return target.getvalue()

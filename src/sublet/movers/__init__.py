@@ -1,1 +1,1 @@
-"""One file is one way to bring data. What every mover answers is in `port.py`."""
+"""Movers: ways to bring data, a file each; what every mover answers is in `port.py`."""

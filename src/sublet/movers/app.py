@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data
-from sublet.core.tree import KIND, MOST_BYTES, MOST_FILES, SCHEME, TreeFile, files_of, hash_of, tree_of
-from sublet.core.tree_links import without_links
-from sublet.errors import BadTree
+from sublet.apps.model.tree import KIND, MOST_BYTES, MOST_FILES, SCHEME, TreeFile, files_of, hash_of, tree_of
+from sublet.apps.model.tree_links import without_links
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import BadTree
 from sublet.movers.arrival import missing, refused
 from sublet.movers.port import Progress
 

@@ -7,9 +7,9 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data
-from sublet.errors import DataNotThere
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import DataNotThere
 
 DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32}  # name → hexadecimal digits
 READ = 1 << 20

@@ -13,10 +13,10 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from sublet.core.ignore import Ignore
-from sublet.core.offer import Reason
-from sublet.core.request import Data
-from sublet.folders import LinkLeadsOut, walk
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.folders import LinkLeadsOut, walk
+from sublet.kernel.ignore import Ignore
 from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refused, safe_name
 from sublet.movers.port import Progress
 

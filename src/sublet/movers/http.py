@@ -14,11 +14,11 @@ from urllib.parse import unquote, urlsplit
 
 import httpx2
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.public_addresses import PublicOnly
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refused, safe_name
 from sublet.movers.port import SIMPLE, Progress
-from sublet.movers.public import PublicOnly
 
 SPEED = 10_000_000  # bytes a second, for a guess
 REDIRECTS = 5

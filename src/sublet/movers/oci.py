@@ -16,9 +16,9 @@ from pathlib import Path
 
 import httpx2
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data
-from sublet.errors import DataNotThere
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import guess, missing, refused
 from sublet.movers.http import MOMENT, SPEED, HttpMover, Part, words
 from sublet.movers.logins import Login, login_for

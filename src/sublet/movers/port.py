@@ -7,8 +7,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sublet.core.offer import Reason
-from sublet.core.request import Data
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
 
 SIMPLE = "simple-data-resource"
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known

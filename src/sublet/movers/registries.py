@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from sublet.core.image import REFERENCE
+from sublet.booking.model.image import REFERENCE
 
 DOCKER_HUB = "registry-1.docker.io"
 INDEXES = (

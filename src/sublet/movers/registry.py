@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sublet.kernel.plugins import plugins
 from sublet.movers.app import FOLDER, AppMover
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.logins import Login
 from sublet.movers.oci import OciMover
 from sublet.movers.port import Mover
-from sublet.plugins import plugins
 
 GROUP = "sublet.movers"
 

@@ -1,1 +1,1 @@
-"""One file is one platform. What every platform answers is in `port.py`."""
+"""Platforms: where sessions run, a package each; what every platform answers is in `port.py`."""

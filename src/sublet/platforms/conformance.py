@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from sublet.core.job import Job, JobState, Program, State
-from sublet.core.offer import Shape
-from sublet.core.session import PAUSED, EndKind
-from sublet.errors import PlatformRefused, SubletError
+from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.session import PAUSED, EndKind
+from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.platforms.port import Platform, Results
 
 PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from sublet.container_network import Network, choose_networks, look_at_machine
-from sublet.platforms.shim import cgroups
+from sublet.kernel.container_network import Network, choose_networks, look_at_machine
+from sublet.platforms.local.shim import cgroups
 
 MIB, GIB = 1 << 20, 1 << 30
 TOOLS = (

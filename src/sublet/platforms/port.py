@@ -11,17 +11,17 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
 
-from sublet.container_network import USUAL
-from sublet.core.amounts import parse_duration, parse_memory
-from sublet.core.image import ImageArchive
-from sublet.core.job import Job, JobState
-from sublet.core.offer import Answer, Node, Quote, Reason, Take
-from sublet.core.pilot_config import Additions
-from sublet.core.pledge import MOST, OPEN
-from sublet.core.probe import Live
-from sublet.core.request import Request
-from sublet.errors import BadAmount, PlatformRefused
+from sublet.booking.model.amounts import parse_duration, parse_memory
+from sublet.booking.model.image import ImageArchive
+from sublet.booking.model.job import Job, JobState
+from sublet.booking.model.offer import Answer, Node, Quote, Reason, Take
+from sublet.booking.model.pledge import MOST, OPEN
+from sublet.booking.model.request import Request
+from sublet.kernel.container_network import USUAL
+from sublet.kernel.errors import BadAmount, PlatformRefused
 from sublet.reach.login import Login
+from sublet.systems.model.pilot_config import Additions
+from sublet.systems.model.probe import Live
 
 
 def _memory(value: object) -> object:

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sublet.errors import BadSettings
+from sublet.kernel.errors import BadSettings
+from sublet.kernel.plugins import plugins
+from sublet.kernel.settings_lines import describe_error
 from sublet.platforms.port import Platform
-from sublet.plugins import plugins
-from sublet.settings_lines import describe_error
 
 PLATFORMS = "platforms"
 Refuse = Callable[[Sequence[str | int], str], BadSettings]

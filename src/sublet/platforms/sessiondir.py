@@ -16,14 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sublet.core.job import JobState, Mount, State
-from sublet.core.session import STOPPED, Connector, End, EndKind, Usage, paused
-from sublet.errors import NotFound, PlatformRefused
+from sublet.booking.model.job import JobState, Mount, State
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, paused
+from sublet.kernel.errors import NotFound, PlatformRefused
+from sublet.kernel.shortage import is_shortage
+from sublet.platforms.local.shim import clocks, scratch
+from sublet.platforms.local.shim.processes import boot_id, is_alive
+from sublet.platforms.local.shim.watch import END_SIZE
 from sublet.platforms.port import ResultFile, Results
-from sublet.platforms.shim import clocks, scratch
-from sublet.platforms.shim.processes import boot_id, is_alive
-from sublet.platforms.shim.watch import END_SIZE
-from sublet.shortage import is_shortage
 
 KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 CHUNK = 1 << 18

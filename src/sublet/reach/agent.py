@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from sublet.descriptors import restore_limit
-from sublet.errors import AccountRefused
+from sublet.kernel.descriptors import restore_limit
+from sublet.kernel.errors import AccountRefused
 from sublet.reach.target import private
 
 SOCKET = "agent"

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sublet.errors import PlatformRefused
+from sublet.kernel.errors import PlatformRefused
 from sublet.reach.port import Command, Outcome
 
 # Words that every login shell can read (sh, csh and fish alike): no "!", no backslash, no newline. What comes in has

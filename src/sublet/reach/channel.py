@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from sublet.descriptors import restore_limit
+from sublet.kernel.descriptors import restore_limit
 from sublet.reach.batch import Batch
 from sublet.reach.port import Outcome
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.files import (
     PART,
     SMALL,

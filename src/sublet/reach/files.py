@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from sublet.errors import DiskFull, PlatformRefused
+from sublet.kernel.errors import DiskFull, PlatformRefused
 from sublet.reach.port import Command, Outcome, Progress, Reach, as_is
 
 SMALL = 1 << 18  # files up to this size travel together

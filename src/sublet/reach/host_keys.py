@@ -6,8 +6,8 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 
-from sublet.core.account import host_key
-from sublet.errors import PlatformUnreachable
+from sublet.access.model.account import host_key
+from sublet.kernel.errors import PlatformUnreachable
 from sublet.reach.target import check_name
 
 _SECONDS = 20.0

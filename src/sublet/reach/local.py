@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sublet.errors import PlatformUnreachable
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.kernel.shortage import is_shortage
 from sublet.reach.batch import LISTEN, Batch, encoded
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
-from sublet.shortage import is_shortage
 
 NOT_RUN, NOT_FOUND = 126, 127  # as a shell says it
 

@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from sublet.descriptors import restore_limit
-from sublet.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.kernel.descriptors import restore_limit
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import ask_ssh, master
 from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.certificates import expired, expires

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from sublet.errors import PlatformRefused
+from sublet.kernel.errors import PlatformRefused
 
 T = TypeVar("T")
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sublet.errors import LoginNeeded
+from sublet.kernel.errors import LoginNeeded
 from sublet.reach.target import Target, short
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 
 BUSY = re.compile(
     r"Session open refused by peer|session request failed|channel open refused|administratively prohibited"

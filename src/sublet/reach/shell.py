@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sublet.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import Batch
 from sublet.reach.channel import STOPPED
 from sublet.reach.fetching import fetch

@@ -9,7 +9,7 @@ import re
 import time
 from datetime import datetime
 
-from sublet.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import configuration, master
 from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.certificates import expired

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sublet.errors import PlatformRefused
+from sublet.kernel.errors import PlatformRefused
 
 _LONGEST = 90  # of 107 bytes that a socket's path may have, ssh takes 17 for the name under which it makes the socket
 

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sublet.errors import PlatformRefused, SubletError
+from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.reach.asking import ask_ssh
 from sublet.reach.target import Target
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
-from sublet.errors import AccountRefused, LoginNeeded, PlatformRefused
+from sublet.kernel.errors import AccountRefused, LoginNeeded, PlatformRefused
 from sublet.reach.batch import Batch
 from sublet.reach.certificates import expired
 from sublet.reach.login import Login

@@ -1,10 +1,10 @@
-"""The only SQL: what outlives a process, on SQLite or PostgreSQL."""
+"""One transaction over the nouns of all subjects, on SQLite or PostgreSQL; each subject has its own SQL."""
 
-from sublet.store.bookings import Books
-from sublet.store.claims import Claim
-from sublet.store.sessions import Page
+from sublet.booking.store.bookings import Books
+from sublet.booking.store.claims import Claim
+from sublet.booking.store.sessions import Page
+from sublet.people.store.tokens import Token
 from sublet.store.store import Store
-from sublet.store.tokens import Token
 from sublet.store.tx import Tx
 
 __all__ = ["Books", "Claim", "Page", "Store", "Token", "Tx"]

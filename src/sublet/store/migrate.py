@@ -11,9 +11,9 @@ from pathlib import Path
 import structlog
 from sqlalchemy import Connection, inspect, text
 
-from sublet.database_copies import save_sqlite
-from sublet.errors import BrokenStore
-from sublet.store.engine import Database
+from sublet.kernel.db.copies import save_sqlite
+from sublet.kernel.db.engine import Database
+from sublet.kernel.errors import BrokenStore
 from sublet.store.tables import metadata
 
 log = structlog.get_logger()

@@ -9,9 +9,9 @@ from queue import SimpleQueue
 
 from sqlalchemy.exc import DBAPIError
 
-from sublet.errors import SubletError
-from sublet.store.engine import READERS, Database
-from sublet.store.sql import Sql
+from sublet.kernel.db.engine import READERS, Database
+from sublet.kernel.db.sql import Sql
+from sublet.kernel.errors import SubletError
 from sublet.store.tx import Tx
 from sublet.store.writer import Job, deliver
 

@@ -9,15 +9,16 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, and_, delete, exists, insert, or_, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
-from sublet.core.session import Phase, Session
-from sublet.core.timeline import micros
-from sublet.core.usage import ran
-from sublet.store.rows import SESSION, S, read_session
-from sublet.store.sql import Sql, plain
-from sublet.store.tables.access import audit, uses
-from sublet.store.tables.annexes import leases
-from sublet.store.tables.people import tokens
-from sublet.store.tables.sessions import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.access.model.usage import ran
+from sublet.access.store.tables import uses
+from sublet.annexes.store.tables import leases
+from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.timeline import micros
+from sublet.booking.store.rows import SESSION, S, read_session
+from sublet.booking.store.tables import WORKED_ON, dependencies, events, offersets, sessions
+from sublet.kernel.db.audit import audit
+from sublet.kernel.db.sql import Sql, plain
+from sublet.people.store.tables import tokens
 
 ENDED = [phase.value for phase in (Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)]
 DECLINED = [phase.value for phase in (Phase.REJECTED, Phase.EXPIRED)]

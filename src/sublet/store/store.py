@@ -7,10 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from sublet.store.engine import Database
+from sublet.kernel.db.engine import Database
+from sublet.kernel.db.sql import Sql
 from sublet.store.migrate import Copies, migrate
 from sublet.store.readers import Readers
-from sublet.store.sql import Sql
 from sublet.store.tx import Tx
 from sublet.store.writer import Job, Writer
 

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_type_hints
 
-from sublet.store.access_requests import AccessRequests
-from sublet.store.accounts import Accounts
-from sublet.store.annexes import Annexes
-from sublet.store.apps import Apps
-from sublet.store.audit import Audit
-from sublet.store.bookings import Books, Memory
-from sublet.store.clocks import Clocks
-from sublet.store.codes import Codes
-from sublet.store.dependencies import Dependencies
-from sublet.store.drafts import Drafts
-from sublet.store.drains import Drains
-from sublet.store.events import Events
-from sublet.store.factors import Factors
-from sublet.store.groups import Groups
-from sublet.store.holds import Holds
-from sublet.store.hooks import Hooks
-from sublet.store.keys import Keys
-from sublet.store.leases import Leases
-from sublet.store.offersets import OfferSets
-from sublet.store.people import People
-from sublet.store.pilots import Pilots
+from sublet.access.store.access_requests import AccessRequests
+from sublet.access.store.accounts import Accounts
+from sublet.access.store.rules import Rules
+from sublet.access.store.uses import Uses
+from sublet.annexes.store.annexes import Annexes
+from sublet.annexes.store.leases import Leases
+from sublet.annexes.store.pilots import Pilots
+from sublet.annexes.store.templates import Templates
+from sublet.apps.store.apps import Apps
+from sublet.apps.store.drafts import Drafts
+from sublet.booking.store.bookings import Books, Memory
+from sublet.booking.store.clocks import Clocks
+from sublet.booking.store.dependencies import Dependencies
+from sublet.booking.store.drains import Drains
+from sublet.booking.store.events import Events
+from sublet.booking.store.fair_share import Turns
+from sublet.booking.store.holds import Holds
+from sublet.booking.store.keys import Keys
+from sublet.booking.store.offersets import OfferSets
+from sublet.booking.store.sessions import Sessions
+from sublet.booking.store.starts import Starts
+from sublet.kernel.db.audit import Audit
+from sublet.kernel.db.space import Space
+from sublet.kernel.db.sql import Sql
+from sublet.notices.store.hooks import Hooks
+from sublet.people.store.codes import Codes
+from sublet.people.store.factors import Factors
+from sublet.people.store.groups import Groups
+from sublet.people.store.people import People
+from sublet.people.store.tokens import Tokens
 from sublet.store.retention import Retention
-from sublet.store.rules import Rules
-from sublet.store.sessions import Sessions
-from sublet.store.space import Space
-from sublet.store.sql import Sql
-from sublet.store.starts import Starts
-from sublet.store.templates import Templates
-from sublet.store.tokens import Tokens
-from sublet.store.turns import Turns
-from sublet.store.uses import Uses
 
 
 class Tx:

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
-from sublet.errors import BrokenStore
-from sublet.store.bookings import Memory
-from sublet.store.engine import Database
-from sublet.store.sql import Sql
+from sublet.booking.store.bookings import Memory
+from sublet.kernel.db.engine import Database
+from sublet.kernel.db.sql import Sql
+from sublet.kernel.errors import BrokenStore
 from sublet.store.tx import Tx
 
 MOST = 64  # works in one transaction

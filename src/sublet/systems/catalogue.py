@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.core.system import System
-from sublet.errors import BadRequest, BadSystem, NotFound
+from sublet.kernel.errors import BadRequest, BadSystem, NotFound
 from sublet.systems.fields import Path, Wrong
+from sublet.systems.model.system import System
 from sublet.systems.reader import read_system
 
 DIRECTORY = os.path.dirname(__file__)
@@ -23,7 +23,7 @@ def names(directory: str = DIRECTORY) -> list[str]:
         return []
 
 
-def catalogued(name: str) -> System:
+def find_in_catalogue(name: str) -> System:
     """A system of the catalogue."""
     if name not in names():
         raise NotFound(
@@ -33,12 +33,12 @@ def catalogued(name: str) -> System:
     try:
         return read_system(name, document_of(name, file))
     except Wrong as wrong:
-        raise blamed(wrong, name, file) from None
+        raise blame_line(wrong, name, file) from None
 
 
 def document_of(name: str, file: str) -> Mapping[str, Any]:
     """The plain values of a file."""
-    from sublet.wire.document import parse_document  # YAML is slow to load, and names alone don't need it
+    from sublet.kernel.document import parse_document  # YAML is slow to load, and names alone don't need it
 
     try:
         with open(file, "rb") as opened:
@@ -49,7 +49,7 @@ def document_of(name: str, file: str) -> Mapping[str, Any]:
         raise BadSystem(name=name, where=file, detail=str(error.values.get("detail", error.message))) from error
 
 
-def blamed(wrong: Wrong, name: str, file: str) -> BadSystem:
+def blame_line(wrong: Wrong, name: str, file: str) -> BadSystem:
     """The error that names the file, the line and the field."""
     line = line_of(file, wrong.path)
     where = f"{file}, line {line}" if line else file

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sublet.core.system import System
-from sublet.errors import BadRequest
+from sublet.kernel.errors import BadRequest
+from sublet.systems.model.system import System
 
 
 def door_of(system: System) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from sublet.core.amounts import parse_count, parse_counts, parse_duration, parse_memory, shown
-from sublet.core.request import Range
-from sublet.errors import SubletError
+from sublet.booking.model.amounts import parse_count, parse_counts, parse_duration, parse_memory, shown
+from sublet.booking.model.request import Range
+from sublet.kernel.errors import SubletError
 
 Path = tuple[str | int, ...]
 Read = Callable[[Any, Path], Any]

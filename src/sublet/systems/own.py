@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sublet.core.system import System
-from sublet.errors import BadRequest, NotFound
+from sublet.kernel.errors import BadRequest, NotFound
 from sublet.systems import catalogue
-from sublet.systems.catalogue import SUFFIX, blamed, document_of
+from sublet.systems.catalogue import SUFFIX, blame_line, document_of
 from sublet.systems.edited import with_fields
 from sublet.systems.fields import Path, Wrong
+from sublet.systems.model.system import System
 from sublet.systems.reader import check_fields, read_system
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
@@ -45,7 +45,7 @@ class Systems:
         if name not in catalogue.names():
             hint = f"`sublet system list` shows the systems.{catalogue.nearest(name, self.names())}"
             raise NotFound(noun="system", name=name, hint=hint)
-        return catalogue.catalogued(name)
+        return catalogue.find_in_catalogue(name)
 
     def add(self, name: str, document: Mapping[str, Any]) -> System:
         """Keep a new system, readable by its owner alone; what is there already is left alone."""
@@ -70,11 +70,11 @@ class Systems:
     def put(self, name: str, facts: Mapping[str, Any]) -> System:
         """Put facts over those in an own system's file; what else stands in it, stays as it was written."""
         file = self.file(name)
-        document = merged(document_of(name, file), facts)
+        document = merge_documents(document_of(name, file), facts)
         try:
-            system = read_system(name, merged(_like(document), document))
+            system = read_system(name, merge_documents(_like(document), document))
         except Wrong as wrong:
-            raise blamed(wrong, name, file) from None
+            raise blame_line(wrong, name, file) from None
         with open(file, encoding="utf-8") as opened:
             text = with_fields(opened.read(), {key: document[key] for key in facts})
         part = f"{file}.part"
@@ -99,10 +99,10 @@ class Systems:
         whole: dict[str, Any] = {}
         try:
             check_fields(document)  # alone first: what is wrong in it has a line of its own
-            whole = merged(_like(document), document)
+            whole = merge_documents(_like(document), document)
             return replace(read_system(name, whole), own=tuple(_paths(document)))
         except Wrong as wrong:
-            raise blamed(Wrong(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
+            raise blame_line(Wrong(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
 
 
 def checked_name(name: str) -> str:
@@ -113,24 +113,24 @@ def checked_name(name: str) -> str:
     return name
 
 
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+def merge_documents(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """One document put over another: field by field, queues by their names, other lists as a whole."""
     found = dict(base)
     for key, value in over.items():
         before = found.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            found[key] = merged(before, value)
+            found[key] = merge_documents(before, value)
         elif key == "queues" and isinstance(value, list) and isinstance(before, list):
-            found[key] = _merged_queues(before, value)
+            found[key] = _merge_queues(before, value)
         else:
             found[key] = value
     return found
 
 
-def _merged_queues(base: list[dict[str, Any]], over: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_queues(base: list[dict[str, Any]], over: list[dict[str, Any]]) -> list[dict[str, Any]]:
     changes = {queue["name"]: queue for queue in over}
     known = {queue["name"] for queue in base}
-    kept = [merged(queue, changes.get(queue["name"], {})) for queue in base]
+    kept = [merge_documents(queue, changes.get(queue["name"], {})) for queue in base]
     return kept + [queue for queue in over if queue["name"] not in known]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.core.pilot_config import check_lines
-from sublet.core.system import Charge, NodeKind, Queue, Quota, Source, System, TimeStep, Tool
 from sublet.systems.fields import (
     Path,
     Read,
@@ -28,6 +26,8 @@ from sublet.systems.fields import (
     word,
     words,
 )
+from sublet.systems.model.pilot_config import check_lines
+from sublet.systems.model.system import Charge, NodeKind, Queue, Quota, Source, System, TimeStep, Tool
 
 UNSTATED = "unstated"  # quotas of which nobody says whom they count for
 _OFTEN = one_of("always", "sometimes", "never")
@@ -145,13 +145,14 @@ def _source(value: Any, path: Path) -> tuple[Source, ...]:
 
 def _nodes(value: Any, path: Path) -> tuple[NodeKind, ...]:
     return tuple(
-        NodeKind(name, **_renamed(fields(given, (*path, name), NODE))) for name, given in each(value, path).items()
+        NodeKind(name, **_rename_source(fields(given, (*path, name), NODE)))
+        for name, given in each(value, path).items()
     )
 
 
 def _tools(value: Any, path: Path) -> tuple[Tool, ...]:
     return tuple(
-        Tool(**_renamed(_named(fields(given, (*path, index), TOOL), (*path, index))))
+        Tool(**_rename_source(_named(fields(given, (*path, index), TOOL), (*path, index))))
         for index, given in enumerate(items(value, path))
     )
 
@@ -240,7 +241,7 @@ def _named(found: dict[str, Any], path: Path) -> dict[str, Any]:
     return found
 
 
-def _renamed(found: dict[str, Any]) -> dict[str, Any]:
+def _rename_source(found: dict[str, Any]) -> dict[str, Any]:
     """Files say `source`, because one is the rule; values say `sources`."""
     names = {"source": "sources", "charge": "charges"}
     return {names.get(key, key): value for key, value in found.items()}
@@ -251,7 +252,7 @@ def _with_kinds(found: dict[str, Any], kinds: Mapping[str, NodeKind], index: int
     for name in names:
         if name not in kinds:
             raise Wrong(("queues", index, "node"), f"there is no {name} among the nodes.")
-    return Queue(**_renamed(found), nodes=tuple(kinds[name] for name in names))
+    return Queue(**_rename_source(found), nodes=tuple(kinds[name] for name in names))
 
 
 def _check_whole(system: System) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sublet.core.session import Session
+from sublet.booking.model.session import Session
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 
@@ -56,7 +56,7 @@ def confirm_page(request: Request, who: Visitor, question: Question, form: Mappi
     )
 
 
-def affected_sessions(sessions: Iterable[Session]) -> tuple[Affected, ...]:
+def describe_affected_sessions(sessions: Iterable[Session]) -> tuple[Affected, ...]:
     """These sessions, as a question names them."""
     return tuple(
         Affected(

@@ -7,18 +7,19 @@ from functools import cache
 from importlib import resources as files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from sublet.api.people import on_socket, service_of
-from sublet.core.amounts import duration_text
-from sublet.core.pledge import pledge_text
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.pledge import pledge_text
 from sublet.web import words
 from sublet.web.entry import Visitor, form_token
 from sublet.web.local_times import localize
 from sublet.web.words import Clock
 
+ROOMS = ("web", "booking", "people", "access", "annexes", "apps", "notices")  # each has templates of its own
 ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own zone
 
 
@@ -26,7 +27,7 @@ ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own 
 def environment() -> Environment:
     """The templates; every value in them is escaped."""
     made = Environment(
-        loader=PackageLoader("sublet.web"),
+        loader=ChoiceLoader([PackageLoader(f"sublet.{room}") for room in ROOMS]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

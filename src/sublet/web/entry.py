@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import base_of, on_socket, service_of
-from sublet.errors import BadAddress, Forged, NotSignedIn
-from sublet.service.person import Person
-from sublet.service.service import Service
+from sublet.kernel.errors import BadAddress, Forged, NotSignedIn
+from sublet.people.model.person import Person
+from sublet.service import Service
 
 COOKIE = "sublet_web"
 KNOWN_COOKIE = "sublet_known"  # of a browser that has signed in: it shows that, and opens nothing
@@ -128,7 +128,7 @@ def remember(request: Request, response: Response, address: str) -> None:
     """Let a browser show later that someone has signed in there by this address, which its cookie does not name."""
     https = _by_https(request)
     response.set_cookie(
-        _prefixed(KNOWN_COOKIE, https),
+        _prefix_cookie(KNOWN_COOKIE, https),
         _sign(service_of(request), "known", service_of(request).authority.check_address(address)),
         max_age=int(KNOWN_LASTS.total_seconds()),
         path="/" if https else "/web",
@@ -140,7 +140,7 @@ def remember(request: Request, response: Response, address: str) -> None:
 
 def is_known(request: Request, address: str) -> bool:
     """Whether this browser shows that someone has signed in there by this address."""
-    shown = request.cookies.get(_prefixed(KNOWN_COOKIE, _by_https(request)), "")
+    shown = request.cookies.get(_prefix_cookie(KNOWN_COOKIE, _by_https(request)), "")
     try:
         genuine = _sign(service_of(request), "known", service_of(request).authority.check_address(address))
     except BadAddress:
@@ -157,10 +157,10 @@ def next_of(form: Mapping[str, str]) -> str:
 
 def cookie_name(request: Request) -> str:
     """What the cookie is called on the way that this request came."""
-    return _prefixed(COOKIE, _by_https(request))
+    return _prefix_cookie(COOKIE, _by_https(request))
 
 
-def _prefixed(name: str, https: bool) -> str:
+def _prefix_cookie(name: str, https: bool) -> str:
     return f"{HOST}{name}" if https else name
 
 

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
-from sublet.core.amounts import duration_text, parse_duration
-from sublet.core.starts import MONTHS
-from sublet.core.windows import zone_of
-from sublet.errors import BadAmount
+from sublet.booking.model.amounts import duration_text, parse_duration
+from sublet.booking.model.starts import MONTHS
+from sublet.booking.model.windows import zone_of
+from sublet.kernel.errors import BadAmount
 from sublet.web.words import Clock, machine, utc
 
 DAY, TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)?"

@@ -17,37 +17,29 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Message, Scope
 
+from sublet.access.pages import access, audit, rules, usage
+from sublet.annexes.pages import annexes
 from sublet.api.answers import AnswerHeads
 from sublet.api.paths import allow_any_path
 from sublet.api.problems import FULL
-from sublet.errors import NotSignedIn, ServiceFull, SubletError, TooMany
-from sublet.web import (
-    access,
-    account,
-    annexes,
-    app_runs,
-    apps,
+from sublet.apps.pages import apps
+from sublet.apps.pages import runs as app_runs
+from sublet.booking.pages import (
     ask,
-    audit,
-    factors,
     files,
-    hooks,
-    login,
     logs,
     offersets,
-    oidc,
     operate,
     overview,
-    people,
     platforms,
     previews,
     results,
-    rules,
     sessions,
-    signing_in,
     systems,
-    usage,
 )
+from sublet.kernel.errors import NotSignedIn, ServiceFull, SubletError, TooMany
+from sublet.notices.pages import hooks
+from sublet.people.pages import account, factors, login, oidc, people, signing_in
 from sublet.web.drawing import page
 from sublet.web.entry import UsedCodes, Visitor
 from sublet.web.reading import visitor

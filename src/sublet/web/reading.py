@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from sublet.api.bodies import read_body
-from sublet.errors import BadRequest, WrongType
+from sublet.kernel.errors import BadRequest, WrongType
 from sublet.web.entry import Visitor, check_host, check_post, visitor_of
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ async def fields(request: Request, most: int = MOST_FIELDS) -> dict[str, str]:
         raise BadRequest(detail="the form is not one of this service's pages") from None
 
 
-async def posted(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor, dict[str, str]]:
+async def read_form(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor, dict[str, str]]:
     """Who sent a form, and its fields; Forged if it did not come from a page of theirs."""
     who = await visitor(request)
     form = await fields(request, most)

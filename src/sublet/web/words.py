@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sublet.core.amounts import duration_text
-from sublet.core.offer import Node, Offer, Quote, Shape, Take
-from sublet.core.session import Phase
-from sublet.core.windows import zone_of
-from sublet.errors import BadAmount
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
+from sublet.booking.model.session import Phase
+from sublet.booking.model.windows import zone_of
+from sublet.kernel.errors import BadAmount
 
 UNITS = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 LONGEST_ZONE = 64

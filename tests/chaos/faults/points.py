@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from sublet.platforms.shim.faults import VARIABLE
+from sublet.platforms.local.shim.faults import VARIABLE
 from tests.chaos.plan import Fault
 from tests.chaos.world import World
 

@@ -98,7 +98,7 @@ def loaded(path: str) -> dict[str, Any]:
     return found
 
 
-def failed_stage(plan: Plan) -> str:
+def find_failed_stage(plan: Plan) -> str:
     """Which stage failed, as far as it was left by one of the names that there are."""
     try:
         opened = os.open(f"{plan['home']}/.stage", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -120,7 +120,7 @@ def main() -> int:
         make_folders(plan)
         image = have_image(plan) if plan["tool"] != HOST else image
         code = run(plan, image)
-        if code and (stage := failed_stage(plan)):
+        if code and (stage := find_failed_stage(plan)):
             containers.write_private(plan["detail"], json.dumps(f"the stage {stage} failed") + "\n")
         return code
     except containers.Stopped:

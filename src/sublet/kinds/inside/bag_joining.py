@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, TextIO
 
-from sublet.core.parts import INCOMPLETE, ranges
+from sublet.booking.model.parts import INCOMPLETE, ranges
 
 PARTS = "tasks.parts"
 RECORD = "tasks.jsonl"

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sublet.core.bag import Task, count, expand
-from sublet.core.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, told
+from sublet.booking.model.bag import Task, count, expand
+from sublet.booking.model.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, told
 from sublet.kinds.inside.bag_joining import PARTS, RECORD, join, say
 from sublet.kinds.inside.bag_output import Log, Slot, write_all
 
@@ -122,7 +122,7 @@ class Bag:
             "start": round(attempt.start, 6),
             "seconds": round(seconds, 6),
             **printed,
-            **_described(task),
+            **_describe_task(task),
         }
         if self.part.of > 1:
             line["part"] = self.part.number
@@ -166,7 +166,7 @@ class Bag:
             os.kill(pid, number)  # ours and not yet waited for: the pid can't be another's
 
 
-def _described(task: Task) -> dict[str, Any]:
+def _describe_task(task: Task) -> dict[str, Any]:
     """What else is known of a task: its name; of a sweep what it was run with."""
     found: dict[str, Any] = {"name": task.name} if task.name else {}
     return found | ({"parameters": task.parameters, "argv": task.argv} if task.parameters else {})
@@ -211,7 +211,7 @@ def files_of(part: Part) -> str:
     return "tasks" if part.of == 1 else f"{PARTS}/{part.number}"
 
 
-def shared_out(tasks: Iterator[Task], total: int, part: Part) -> Iterator[Task]:
+def take_tasks(tasks: Iterator[Task], total: int, part: Part) -> Iterator[Task]:
     """The tasks that are this part's: the chunks that it claims, as it gets to them; else its fixed share."""
     if not part.claims:
         yield from (task for task in tasks if is_mine(task.number, part))
@@ -255,7 +255,7 @@ def run(plan: dict[str, Any], total: int, part: Part) -> int:
     if part.of > 1:
         os.makedirs(PARTS, exist_ok=True)
     succeeded, tried = read_record(f"{files_of(part)}.jsonl")
-    mine = shared_out(tasks_of(plan), total, part)
+    mine = take_tasks(tasks_of(plan), total, part)
     parallel = max(1, fair(plan["parallel"], part))
     left = (task for task in mine if task.number not in succeeded)
     bag = Bag(left, tried, parallel, plan["fields"].get("retries") or 0, part)

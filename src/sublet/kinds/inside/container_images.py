@@ -72,7 +72,7 @@ def pinned(ref: str, digest: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}@{digest or own}"
 
 
-def unpacked_archive(path: str, plan: Plan) -> Image:
+def unpack_archive(path: str, plan: Plan) -> Image:
     """An archive as a directory, checked."""
     archive = opened(path, plan["digest"])
     try:
@@ -93,7 +93,7 @@ def opened(path: str, digest: str) -> files.Archive:
     return archive
 
 
-def unpacked_sif(path: str, plan: Plan) -> Image:
+def unpack_sif(path: str, plan: Plan) -> Image:
     """A Singularity image as a directory."""
     files.unsquash(plan["paths"]["unsquashfs"], path, plan["image"])
     command = files.singularity_command(plan["image"], plan["command"])
@@ -116,7 +116,7 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
     if how in ("sif", "directory") and plan["tool"] == "docker":
         raise NoImage("Docker has no way to run it; Podman has")
     if how == "sif":
-        return unpacked_sif(sif_of(path_of(source), plan), plan)
+        return unpack_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "registry":
@@ -197,20 +197,20 @@ def with_apptainer(source: dict[str, str], plan: Plan) -> Image:
         path = path_of(source)
         if not tarfile.is_tarfile(path):
             return Image(path)  # made of that very image, where it could be fetched
-        return Image(shared_sif(path, plan)) if os.path.islink(path) else Image(own_sif(path, plan), temporary=True)
+        return Image(share_sif(path, plan)) if os.path.islink(path) else Image(own_sif(path, plan), temporary=True)
     location = source["ref"] if how == "library" else f"docker://{pinned(source['ref'], plan['digest'])}"
     say(f"fetching {source['said']}")
-    return Image(made_sif(location, f"{plan['image']}.sif", plan), temporary=True)
+    return Image(make_sif(location, f"{plan['image']}.sif", plan), temporary=True)
 
 
 def own_sif(path: str, plan: Plan) -> str:
     """An archive as a Singularity image for this session alone."""
     archive = opened(path, plan["digest"])
     archive.close()
-    return made_sif(transport(archive), f"{plan['image']}.sif", plan)
+    return make_sif(transport(archive), f"{plan['image']}.sif", plan)
 
 
-def shared_sif(path: str, plan: Plan) -> str:
+def share_sif(path: str, plan: Plan) -> str:
     """An archive that many sessions share, as a Singularity image beside it that they share too: the first makes it."""
     shared = os.path.realpath(path)
     target, known = (os.path.join(os.path.dirname(shared), name) for name in ("image.sif", "image.names"))
@@ -222,7 +222,7 @@ def shared_sif(path: str, plan: Plan) -> str:
             archive.close()
             with open(known, "w", encoding="ascii") as file:
                 file.write("\n".join(archive.known_as()))
-            os.rename(made_sif(transport(archive), f"{target}.{plan['name']}", plan), target)
+            os.rename(make_sif(transport(archive), f"{target}.{plan['name']}", plan), target)
     with open(known, encoding="ascii") as file:
         names = file.read().split()
     if plan["digest"] and plan["digest"] not in names:
@@ -235,7 +235,7 @@ def transport(archive: files.Archive) -> str:
     return f"{'oci-archive' if archive.digests else 'docker-archive'}:{archive.path}"
 
 
-def made_sif(location: str, target: str, plan: Plan) -> str:
+def make_sif(location: str, target: str, plan: Plan) -> str:
     """A Singularity image made of what lies at a location; nothing else is left of the making."""
     tool = plan["paths"][plan["tool"]]
     ask(tool, "--silent", "pull", "--disable-cache", "--force", target, location, **tools.apptainer_home(plan))
@@ -255,11 +255,11 @@ def with_charliecloud(source: dict[str, str], plan: Plan) -> Image:
     """An image as a directory."""
     how = source["how"]
     if how == "sif":
-        return unpacked_sif(sif_of(path_of(source), plan), plan)
+        return unpack_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "archive":
-        return unpacked_archive(path_of(source), plan)
+        return unpack_archive(path_of(source), plan)
     for part in ("ch-image", "ch-convert"):
         if part not in plan["paths"]:
             raise NoImage(f"there is no {part} to fetch it with")

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext
 from functools import partial
 
-from sublet.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
+from sublet.kernel.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import alone, own_name, say
 from sublet.kinds.inside.container_port import open_gate

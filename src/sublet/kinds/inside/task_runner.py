@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sublet.container_network import HOST as MACHINE_NETWORK
-from sublet.container_network import USUAL
+from sublet.kernel.container_network import HOST as MACHINE_NETWORK
+from sublet.kernel.container_network import USUAL
 from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside import task_launcher as launching
 from sublet.kinds.inside.container_start import NotStarted

@@ -1,0 +1,1 @@
+"""Who may use what: rules, quotas, pledges, community accounts, audit and usage."""

@@ -1,0 +1,200 @@
+"""Access: people ask to be let in, operators decide, and both are told by mail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from sublet.access.model.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
+from sublet.access.model.access_words import limits_text, why
+from sublet.access.quotas import decided, who_is
+from sublet.access.rules import AccessRules, rule_detail
+from sublet.booking.presenter import Presenter
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotAGateway, NotFound, TooManyOpen
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.short_ids import pick_one, require_length
+from sublet.kernel.throttle import Throttle, neighbours
+from sublet.people.model.mailboxes import is_pattern
+from sublet.people.model.people import Role
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+MOST_OPEN = 20  # requests of one person
+LONGEST_WHY = 2000
+UNTOLD = "Nobody could be told by mail; operators see it on their page and in `sublet access list`."
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for access as it is now, and what there is to say to it."""
+
+    request: AccessRequest
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Access:
+    """Requests for access, from the wish to the rule that comes of it."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    presenter: Presenter
+    throttle: Throttle
+    mail: Mail
+    authority: Authority
+    rules: AccessRules
+
+    async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
+        """Ask to be let in; asking twice is asking once."""
+        if self.settings.mode == "personal":
+            raise NotAGateway
+        said = reason.strip()
+        if not said or len(said) > LONGEST_WHY:
+            detail = f"say why, in up to {LONGEST_WHY} characters"
+            raise BadRequest(detail=detail, hint="--reason 'for the flood model'")
+        if host:
+            self.throttle.spend("access_requests_per_host", neighbours(host))
+        self.throttle.spend("access_requests_per_person", person.name)
+        request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
+        if not new:
+            return Asked(request, ("You have asked for this already; an operator has not decided yet.",))
+        operators = await self.store.read(lambda tx: tx.people.list(Role.OPERATOR))
+        text = (
+            f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quoted(said)}\n\n"
+            f"Decide there, after signing in: {self._link(request)}\n"
+            f"or with: sublet access grant {request.id[:8]}\n"
+        )
+        names = [known.name for known in operators if known.blocked is None]
+        told = await self.mail.send_each(names, f"{request.person} asks for access to {request.name}", text)
+        return Asked(request, () if told else (UNTOLD,))
+
+    def _ask(self, tx: Tx, person: Person, noun: str, name: str, said: str, host: str) -> tuple[AccessRequest, bool]:
+        now, thing = self.now(), self._thing(tx, noun, name)
+        if known := tx.access_requests.open(person.name, *thing):
+            return known, False
+        decision = decided(tx, who_is(tx, person.name), thing, now)
+        if decision.allowed and decision.limits == NO_LIMITS:
+            raise AlreadyAllowed(noun=thing[0], name=name, why=why(decision))
+        if (count := tx.access_requests.count_open(person.name)) >= MOST_OPEN:
+            raise TooManyOpen(count=count)
+        request = AccessRequest(str(uuid4()), person.name, *thing, said, now)
+        tx.access_requests.add(request)
+        detail = {"request": request.id, "why": said}
+        tx.audit.add(Entry(now, person.name, "access.ask", *thing, detail, host))
+        return request, True
+
+    def _thing(self, tx: Tx, noun: str, name: str) -> Thing:
+        """What a name means; without a noun, whatever is called so."""
+        if noun and noun not in NOUNS:
+            raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
+        found = [thing for thing in self.rules.things(tx) if thing[1] == name and noun in ("", thing[0])]
+        if not found:
+            raise NotFound(
+                noun=noun or "account, system, pledge or app", name=name, hint="`sublet access` lists what there is."
+            )
+        return found[0]
+
+    async def access_requests(self, person: Person, state: str = "", limit: int = 100) -> Sequence[AccessRequest]:
+        """Newest first: an operator's are everybody's."""
+        whose = "" if person.operator else person.name
+        return await self.store.read(lambda tx: tx.access_requests.list(person=whose, state=state, limit=limit))
+
+    async def access_request(self, name: str, person: Person) -> AccessRequest:
+        """One, by its id or the beginning of it."""
+        return await self.store.read(lambda tx: _found(tx, name, person))
+
+    async def grant_access(
+        self,
+        name: str,
+        person: Person,
+        *,
+        limits: Limits = NO_LIMITS,
+        expires: datetime | None = None,
+        answer: str = "",
+        host: str = "",
+    ) -> Asked:
+        """Let someone in: a rule for them is made, which counts at once."""
+        self.authority.require_operator(person)
+        if expires and expires <= self.now():
+            raise BadRequest(detail=f"the access would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
+        granted = await self.store.write(lambda tx: self._grant(tx, name, person, limits, expires, answer, host))
+        within = f"within {text}" if (text := limits_text(limits)) else "without limits of your own"
+        until = f", until {expires:%Y-%m-%d}" if expires else ""
+        return await self._answered(granted, f"You may use the {granted.noun} {granted.name} now, {within}{until}.")
+
+    def _grant(
+        self,
+        tx: Tx,
+        name: str,
+        person: Person,
+        limits: Limits,
+        expires: datetime | None,
+        answer: str,
+        host: str,
+    ) -> AccessRequest:
+        request, now = _found(tx, name, person), self.now()
+        if is_pattern(request.person):
+            raise BadRequest(
+                detail=f"a rule for {request.person} would let others in too: it is a pattern",
+                hint="Refuse the request, and have them sign in by another address.",
+            )
+        note = f"asked for on {request.created:%Y-%m-%d}"
+        rule = AccessRule(
+            str(uuid4()), "allow", request.person, request.noun, request.name, now, limits, expires, person.name, note
+        )
+        _decide(tx, request, "granted", person, now, answer, rule.id)
+        tx.rules.add(rule)
+        detail = {"request": request.id, "rule": rule.id, **rule_detail(rule), "answer": answer}
+        kept = {key: value for key, value in detail.items() if value}
+        tx.audit.add(Entry(now, person.name, "access.grant", request.noun, request.name, kept, host))
+        return _found(tx, request.id, person)
+
+    async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> Asked:
+        """Let someone know that they are not let in."""
+        self.authority.require_operator(person)
+        refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
+        return await self._answered(refused, f"You may not use the {refused.noun} {refused.name}.")
+
+    def _refuse(self, tx: Tx, name: str, person: Person, answer: str, host: str) -> AccessRequest:
+        request, now = _found(tx, name, person), self.now()
+        _decide(tx, request, "refused", person, now, answer, "")
+        detail = {"request": request.id, "who": request.person, "answer": answer}
+        tx.audit.add(Entry(now, person.name, "access.refuse", request.noun, request.name, detail, host))
+        return _found(tx, request.id, person)
+
+    async def _answered(self, request: AccessRequest, sentence: str) -> Asked:
+        said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
+        text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
+        told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
+        return Asked(request, () if told else (f"{request.person} could not be told by mail.",))
+
+    def _link(self, request: AccessRequest) -> str:
+        return self.presenter.page(f"access/requests/{request.id}")
+
+
+def _found(tx: Tx, name: str, person: Person) -> AccessRequest:
+    found = [one for one in tx.access_requests.find(name) if person.operator or one.person == person.name]
+    require_length(name, "request")
+    one = pick_one(name, "request", found, lambda one: f"{one.id[:13]} ({one.person}, {one.name})")
+    if one is None:
+        raise NotFound(noun="request for access", name=name, hint="`sublet access list` lists them.")
+    return one
+
+
+def _decide(tx: Tx, request: AccessRequest, state: str, person: Person, now: datetime, answer: str, rule: str) -> None:
+    if len(answer) > LONGEST_WHY:
+        raise BadRequest(detail=f"the answer has more than {LONGEST_WHY} characters")
+    if not tx.access_requests.decide(request.id, state, now=now, by=person.name, answer=answer, rule=rule):
+        raise AlreadyDecided(state=request.state, by=request.by)
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}" for line in text.splitlines())

@@ -1,0 +1,34 @@
+"""An account's private key: read once from what an operator gives, and then only sealed or in the agent."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors import BadKey
+
+LEAST = 2048  # bits of an RSA key
+OPENSSH = "BEGIN OPENSSH PRIVATE KEY"
+
+
+def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
+    """The key without its passphrase, as ssh-add reads it, and its public half; BadKey tells nothing of it."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+    load = form.load_ssh_private_key if OPENSSH in text else form.load_pem_private_key
+    data = text.strip().encode() + b"\n"
+    try:
+        key = load(data, passphrase.encode() or None)
+    except TypeError as error:
+        if not passphrase:
+            raise BadKey(why="it has a passphrase, which was not given") from error
+        return read_key(text)  # it has none
+    except (ValueError, UnsupportedAlgorithm) as error:
+        why = "its passphrase is another" if passphrase else "it is no private key that can be read"
+        raise BadKey(why=why) from None if isinstance(error, ValueError) else error
+    if not isinstance(key, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey):
+        raise BadKey(why="it is of a kind that centres no longer take; make one with `ssh-keygen -t ed25519`")
+    if isinstance(key, rsa.RSAPrivateKey) and key.key_size < LEAST:
+        raise BadKey(why=f"an RSA key of {key.key_size} bits is too short; it needs {LEAST}")
+    whole = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()).decode()
+    public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode()
+    return whole, public

@@ -1,0 +1,1 @@
+"""Access rules, accounts, pledges, audit and usage over HTTP."""

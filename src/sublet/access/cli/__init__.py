@@ -1,0 +1,1 @@
+"""Commands: access, account, pledge, audit, usage."""

@@ -1,0 +1,114 @@
+"""Access: what you may use of a gateway and why not, and how to be let in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from sublet.access.calls import access as calls
+from sublet.access.cli.limits import limits, said, shown
+from sublet.access.model.access import Use
+from sublet.access.model.access_words import describe_rest
+from sublet.access.views.access import AccessAnswer, AccessAsked, AccessView
+from sublet.access.views.convert import limits_of
+from sublet.cli.command import Example, Group, command
+from sublet.cli.options import reason_option
+from sublet.cli.output import Output, table
+from sublet.cli.texts import moment
+
+
+@click.group("access", cls=Group, invoke_without_command=True, epilog=Example("sublet access"))
+@click.pass_context
+def access(ctx: click.Context) -> None:
+    """Show what you may use and why not, your limits, and what is left of them this month."""
+    if ctx.invoked_subcommand:
+        return
+    out: Output = ctx.obj
+    view = out.link().do(calls.access())
+    out.show(view, lambda: standings(view.items), lambda: (one.name for one in view.items if one.allowed))
+
+
+def standings(items: Sequence[AccessView]) -> list[str]:
+    """How someone stands with each thing, in a table."""
+    rows = [
+        (one.noun, one.name, "yes" if one.allowed else "no", shown(one.limits), _left(one), _why(one)) for one in items
+    ]
+    return (
+        table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows, fold=True)
+        if rows
+        else ["There is nothing to use here."]
+    )
+
+
+def _left(view: AccessView) -> str:
+    return describe_rest(limits_of(view.limits), Use(view.jobs, view.hours)) if view.allowed else ""
+
+
+def _why(view: AccessView) -> str:
+    if view.allowed or not view.how:
+        return view.why
+    return f"{view.why}; asked for" if view.asked else f"{view.why}; {view.how}"
+
+
+@command("ask", "sublet access ask keeling --reason 'for the flood model of our course'")
+@click.argument("name")
+@reason_option("Why you need it; an operator reads it.", required=True)
+@click.option("--app", is_flag=True, help="The name is an app's, not an account's or a system's.")
+@click.option("--pledge", is_flag=True, help="The name is a pledge's.")
+def ask(out: Output, name: str, reason: str, app: bool, pledge: bool) -> None:
+    """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
+    view = out.link().do(calls.ask(name, reason, "app" if app else "pledge" if pledge else ""))
+    _told(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
+
+
+@command("list", "sublet access list")
+@click.option("--all", "every", is_flag=True, help="Also those that were decided.")
+def list_(out: Output, every: bool) -> None:
+    """List requests for access: your own, or everybody's if you are an operator."""
+    view, now = out.link().do(calls.requests("" if every else "open")), datetime.now(UTC)
+    rows = [
+        (one.id[:8], one.person, f"{one.noun} {one.name}", moment(one.created, now), one.state, one.why)
+        for one in view.items
+    ]
+    out.show(
+        view,
+        lambda: table(("ID", "PERSON", "WHAT", "ASKED", "STATE", "WHY"), rows, fold=True) if rows else [],
+        lambda: (one.id for one in view.items),
+    )
+    if not rows and out.for_people:
+        out.note("Nobody waits for access." if not every else "Nobody has asked for access.")
+
+
+@command("grant", "sublet access grant 3f2a --cores 64 --hours-month 200 --expires 2027-06-30")
+@click.argument("request")
+@limits
+@click.option("--answer", metavar="TEXT", default="", help="What to tell them.")
+def grant(out: Output, request: str, answer: str, **given: Any) -> None:
+    """Let someone in who asked, by a rule for them alone; for operators. They are told by mail."""
+    most, expires = said(given)
+    view = out.link().do(calls.grant(request, AccessAnswer(limits=most, expires=expires, answer=answer)))
+    one = view.request
+    _told(out, view, f"{one.person} may use the {one.noun} {one.name} now, by rule {one.rule[:8]}.")
+
+
+@command("refuse", "sublet access refuse 3f2a --answer 'please use the teaching account'")
+@click.argument("request")
+@click.option("--answer", metavar="TEXT", default="", help="What to tell them.")
+def refuse(out: Output, request: str, answer: str) -> None:
+    """Don't let someone in who asked; for operators. They are told by mail."""
+    view = out.link().do(calls.refuse(request, answer))
+    one = view.request
+    _told(out, view, f"{one.person}'s request for the {one.noun} {one.name} is refused.")
+
+
+def _told(out: Output, view: AccessAsked, sentence: str) -> None:
+    out.show(view, lambda: [sentence], lambda: [view.request.id])
+    for note in view.notes:
+        out.note(note)
+
+
+for one in (ask, list_, grant, refuse):
+    access.add_command(one)

@@ -1,0 +1,79 @@
+"""What an operator gives to an account by hand: its key, a passphrase, and the yes to a host's fingerprint."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+from sublet.access.calls import accounts
+from sublet.access.model.account import fingerprint
+from sublet.access.model.known_hosts import known_keys
+from sublet.cli.output import Output
+from sublet.cli.prompts import ask_yes_or_no, typed
+from sublet.kernel.errors import BadKey, BadRequest, UnknownHostKey
+
+LONGEST = 1 << 16  # bytes of a key
+
+
+def read_file(path: str, what: str) -> str:
+    """A file's text; `-` is what is typed or piped in."""
+    try:
+        if path == "-":
+            return sys.stdin.read(LONGEST)
+        with open(os.path.expanduser(path), encoding="utf-8") as file:
+            return file.read(LONGEST)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise BadRequest(f"{path} can't be read: {why}.", hint=f"Name the file of {what}.") from error
+
+
+def with_passphrase(out: Output, wish: dict[str, Any], send: Any) -> Any:
+    """Send it; if its key has a passphrase, ask for that and send it again. It is typed, never an argument."""
+    try:
+        return send(wish)
+    except BadKey as error:
+        asked = "" if wish.get("passphrase") or "passphrase" not in error.message else _passphrase(out)
+        if not asked:
+            raise
+    return send({**wish, "passphrase": asked})
+
+
+def _passphrase(out: Output) -> str:
+    if out.can_ask:
+        return typed(
+            "Passphrase of the key", "Type it in a terminal, or name a program in SSH_ASKPASS.", hide_input=True
+        )
+    program = os.environ.get("SSH_ASKPASS", "")
+    if not program:
+        return ""
+    done = subprocess.run([program, "Passphrase of the key: "], stdout=subprocess.PIPE, check=False, text=True)
+    return done.stdout.rstrip("\n") if done.returncode == 0 else ""
+
+
+def confirm_host_keys(out: Output, host: str, port: int, given: str, print_: str) -> tuple[str, ...]:
+    """Host keys that are confirmed: by a file or a line, by a fingerprint, or by who sits there."""
+    if given:
+        text = read_file(given, "host keys") if given == "-" or os.path.exists(given) else given
+        found = known_keys(text, host, port)
+        if not found:
+            raise UnknownHostKey(
+                f"There is no key of {host} in {given}.", hint="Give a known_hosts file or a line of one."
+            )
+        return found
+    shown = out.link().do(accounts.host_keys(host, port)).items
+    if print_:
+        found = tuple(one.key for one in shown if fingerprint(one.key) == print_)
+        if not found:
+            others = ", ".join(one.fingerprint for one in shown)
+            raise UnknownHostKey(f"{host} does not show {print_}, but {others}.", hint="Someone may be in between.")
+        return found
+    out.note(f"{host} port {port} shows these keys. Compare them with what its centre publishes:")
+    for one in shown:
+        out.note(f"  {one.key.split()[0]:<20} {one.fingerprint}")
+    if not out.can_ask or not ask_yes_or_no(
+        "Are they the centre's own?", "Confirm them with --fingerprint or --host-key."
+    ):
+        raise UnknownHostKey(host=host)
+    return tuple(one.key for one in shown)

@@ -1,0 +1,46 @@
+"""The options with which an operator says how much someone may use, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from sublet.access.model.access import AMOUNTS
+from sublet.access.model.access_words import limits_text, parse_amount, parse_expires
+from sublet.access.views.access import LimitsView
+from sublet.access.views.convert import limits_of
+from sublet.cli.command import with_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+OPTIONS = (
+    click.option("--cores", metavar="N", help="The most cores of one session, over all its nodes."),
+    click.option("--memory", metavar="SIZE", help="The most memory of one session, over all its nodes: 64GiB."),
+    click.option("--gpus", metavar="N", help="The most GPUs of one session, over all its nodes."),
+    click.option("--nodes", metavar="N", help="The most nodes of one session."),
+    click.option("--time", metavar="TIME", help="The longest session: 12h."),
+    click.option("--hours", metavar="H", help="The most core-hours of one session."),
+    click.option("--jobs", metavar="N", help="The most sessions at once."),
+    click.option("--hours-month", metavar="H", help="The most core-hours in a calendar month (UTC)."),
+    click.option("--expires", metavar="WHEN", help="The last day, 2027-06-30 (UTC); or for how long: 90d."),
+)
+
+
+def limits(function: F) -> F:
+    """Give a command the options that say how much, and until when."""
+    return with_options(function, OPTIONS)
+
+
+def said(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
+    """What was typed of them."""
+    typed = {name: text for name in AMOUNTS if (text := given.get(name)) is not None}
+    expires = given.get("expires")
+    until = parse_expires(expires, datetime.now(UTC)) if expires else None
+    return LimitsView(**{name: parse_amount(name, text) for name, text in typed.items()}), until
+
+
+def shown(view: LimitsView) -> str:
+    """Limits in one line."""
+    return limits_text(limits_of(view))

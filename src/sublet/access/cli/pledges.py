@@ -1,0 +1,83 @@
+"""Pledges: the parts of platforms, how much of them is free, and who may draw on them."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.access.calls import pledges
+from sublet.access.cli.limits import shown
+from sublet.access.views.access import RuleView
+from sublet.access.views.pledges import PledgeView
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+from sublet.kernel.texts import counted
+
+HEAD = ("PLATFORM", "NAME", "CORES", "TAKEN", "FREE", "MAY", "TITLE")
+
+
+@click.group("pledge", cls=Group, epilog=Example("sublet pledge list"))
+def pledge() -> None:
+    """Show the parts of platforms that are pledged, and what is open.
+
+    `sublet ask --pledge NAME` asks for one of them; `sublet rule add … --pledge NAME` says who may draw on it.
+    """
+
+
+@command("list", "sublet pledge list")
+def list_(out: Output) -> None:
+    """List the parts of the platforms that you may use: their size, what is free now, and whether you may."""
+    view = out.link().do(pledges.pledges())
+    out.show(view, lambda: _table(view.items), lambda: (one.name for one in view.items if one.allowed))
+    if not view.items and out.for_people:
+        out.note("No platform has pledges; an operator makes them in its settings.")
+
+
+def _table(views: tuple[PledgeView, ...]) -> list[str]:
+    rows = [
+        (
+            one.platform,
+            one.name,
+            str(one.cores),
+            str(one.taken),
+            str(one.free),
+            "yes" if one.allowed else "no",
+            one.title,
+        )
+        for one in views
+    ]
+    return table(HEAD, rows) if rows else []
+
+
+@command("show", "sublet pledge show srcnet")
+@click.argument("name")
+def show(out: Output, name: str) -> None:
+    """Show a pledge on each platform that has it; to operators, who may draw on it too."""
+    view = out.link().do(pledges.pledge(name))
+    out.show(view, lambda: (line for one in view.items for line in described(one)), lambda: [name])
+
+
+def described(view: PledgeView) -> list[str]:
+    """A part of a platform in full."""
+    return pairs(
+        [
+            ("pledge", view.name),
+            ("platform", view.platform),
+            ("title", view.title),
+            ("size", counted(view.cores, "core")),
+            ("taken now", counted(view.taken, "core")),
+            ("free now", counted(view.free, "core")),
+            ("you may", f"{'yes' if view.allowed else 'no'}: {view.why}"),
+            ("limits", shown(view.limits) if view.allowed else ""),
+            ("to be let in", view.how),
+            *(("rule", _rule(one)) for one in view.rules),
+        ]
+    )
+
+
+def _rule(view: RuleView) -> str:
+    limits = shown(view.limits)
+    return f"{view.id[:8]} {view.effect} {view.who}{f': {limits}' if limits else ''}"
+
+
+for one in (list_, show):
+    pledge.add_command(one)

@@ -1,0 +1,145 @@
+"""Access rules of a gateway: who may use what, and how much of it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from sublet.access.calls import access as access_calls
+from sublet.access.calls import rules
+from sublet.access.cli.access import standings
+from sublet.access.cli.limits import limits, said, shown
+from sublet.access.model.access import NOUNS
+from sublet.access.views.access import RuleAsk, RuleChange, RuleView
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import when
+from sublet.kernel.texts import counted
+
+ADD = "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hours-month 1000 --expires 2027-06-30"
+
+
+@click.group("rule", cls=Group, epilog=Example("sublet rule list"))
+def rule() -> None:
+    """Say who may use what of a gateway, and how much of it; for operators.
+
+    A deny wins over every allow. Of several allows the most generous limit of each amount counts; a deny with limits
+    caps it. Without a rule that allows it, access is denied.
+    """
+
+
+@command(
+    "add",
+    "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hours-month 1000",
+    "sublet rule add deny eve@illinois.edu --system '*' --note 'left in May'",
+)
+@click.argument("effect", type=click.Choice(["allow", "deny"]))
+@click.argument("who", metavar="WHO")
+@click.option("--system", "--platform", "system", metavar="NAME", help="About a system; * stands for any characters.")
+@click.option("--account", metavar="NAME", help="About a community account.")
+@click.option("--pledge", metavar="NAME", help="About a part of a platform that is pledged.")
+@click.option("--app", metavar="NAME", help="About an app.")
+@limits
+@click.option("--note", metavar="TEXT", default="", help="Why; those whom it denies are told.")
+def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
+    """Add a rule for WHO: *@illinois.edu, group:NAME, or a person's name. It counts at once.
+
+    A deny without limits keeps WHO out; with limits it keeps them from more than those.
+    """
+    about = [(noun, name) for noun in NOUNS if (name := given.pop(noun))]
+    if len(about) != 1:
+        raise click.UsageError("Say what it is about: one of --system, --account, --pledge and --app.")
+    most, expires = said(given)
+    noun, name = about[0]
+    ask = RuleAsk(effect=effect, who=who, noun=noun, name=name, limits=most, expires=expires, note=note)
+    _changed(out, out.link().do(rules.add(ask)), "is added")
+
+
+@command("list", "sublet rule list")
+def list_(out: Output) -> None:
+    """List the rules, oldest first."""
+    view, now = out.link().do(rules.rules()), datetime.now(UTC)
+    rows = [
+        (one.id[:8], one.effect, one.who, f"{one.noun} {one.name}", shown(one.limits), _until(one, now), one.note)
+        for one in view.items
+    ]
+    out.show(
+        view,
+        lambda: (
+            table(
+                ("ID", "EFFECT", "WHO", "WHAT", "LIMITS", "EXPIRES", "NOTE"),
+                rows,
+                keep=("EFFECT", "WHO"),
+                least=("NOTE",),
+            )
+            if rows
+            else []
+        ),
+        lambda: (one.id for one in view.items),
+    )
+    if not rows and out.for_people:
+        out.note(f"There are no rules, so nobody can use anything. Add one with: {ADD}")
+
+
+@command("show", "sublet rule show 3f2a")
+@click.argument("rule")
+def show(out: Output, rule: str) -> None:
+    """Show a rule."""
+    view = out.link().do(rules.rule(rule))
+    out.show(view, lambda: _lines(view), lambda: [view.id])
+
+
+@command("remove", "sublet rule remove 3f2a")
+@click.argument("rule")
+def remove(out: Output, rule: str) -> None:
+    """Remove a rule. It counts at once; what runs goes on, and you are told what that is."""
+    _changed(out, out.link().do(rules.remove(rule)), "is removed")
+
+
+@command("test", "sublet rule test anna@illinois.edu")
+@click.argument("person")
+def test(out: Output, person: str) -> None:
+    """Show what the rules let someone use, and by which of them."""
+    view = out.link().do(access_calls.access(person))
+    out.show(view, lambda: standings(view.items), lambda: (one.name for one in view.items if one.allowed))
+
+
+def _changed(out: Output, view: RuleChange, what: str) -> None:
+    one = view.rule
+    sentence = f"Rule {one.id[:8]} {what}: {one.effect} {one.who} on {one.noun} {one.name}."
+    out.show(view, lambda: [sentence], lambda: [one.id])
+    for note in view.notes:
+        out.note(note)
+    if view.running and out.for_people:
+        out.note(f"{counted(len(view.running), 'session')} of people who lose their access by this go on:")
+        rows = [(run.session[:8], run.person, run.platform, run.phase, run.name) for run in view.running]
+        for line in table(("SESSION", "PERSON", "WHERE", "PHASE", "NAME"), rows):
+            out.note(line)
+
+
+def _lines(view: RuleView) -> list[str]:
+    now = datetime.now(UTC)
+    return pairs(
+        [
+            ("rule", view.id),
+            ("effect", view.effect),
+            ("who", view.who),
+            (view.noun, view.name),
+            ("limits", shown(view.limits)),
+            ("expires", _until(view, now)),
+            ("note", view.note),
+            ("added", f"{when(view.created, now)} by {view.by}"),
+        ]
+    )
+
+
+def _until(view: RuleView, now: datetime) -> str:
+    if view.expires is None:
+        return ""
+    return f"{view.expires:%Y-%m-%d}{' (over)' if view.expires <= now else ''}"
+
+
+for one in (add, list_, show, remove, test):
+    rule.add_command(one)

@@ -1,0 +1,1 @@
+"""Access decided: rules, limits, accounts and usage as frozen values and pure functions."""

@@ -1,0 +1,243 @@
+"""Who may use what, and how much of it: access rules, and the one decision that all that match a person make."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Literal
+
+from sublet.booking.model.amounts import shown
+from sublet.booking.model.offer import Offer
+from sublet.booking.model.request import Request
+from sublet.kernel.errors import BadAmount, BadRequest
+
+Effect = Literal["allow", "deny"]
+EFFECTS = ("allow", "deny")
+NOUNS = ("system", "account", "pledge", "app")
+Thing = tuple[str, str]  # a noun, and a name
+GROUP = "group:"
+EVERYONE = "*"
+LONGEST_WHO = 254  # characters of an e-mail address
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most of each amount; None: as much as there is. Those of one session are over all its nodes together."""
+
+    cores: int | None = None
+    memory: int | None = None  # bytes
+    gpus: int | None = None
+    nodes: int | None = None
+    time: timedelta | None = None
+    hours: float | None = None  # core-hours of one session
+    jobs: int | None = None  # sessions at once
+    hours_month: float | None = None  # core-hours in one calendar month, in UTC
+
+    def __post_init__(self) -> None:
+        """An amount is a number from 0 on."""
+        for name, value in self.given():
+            least: Any = timedelta(0) if name == "time" else 0
+            if (isinstance(value, float) and not math.isfinite(value)) or value < least:
+                raise BadAmount(text=shown(value), what=f"a limit of {name}", example="a number from 0 on")
+
+    def given(self) -> list[tuple[str, Any]]:
+        """Those that there are, by name."""
+        return [(name, value) for name in AMOUNTS if (value := getattr(self, name)) is not None]
+
+
+AMOUNTS = tuple(one.name for one in fields(Limits))
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """What one session takes, over all its nodes together."""
+
+    cores: int = 0
+    memory: int = 0  # bytes
+    gpus: int = 0
+    nodes: int = 0
+    time: timedelta = timedelta(0)
+
+    @property
+    def hours(self) -> float:
+        """Its core-hours."""
+        return self.cores * (self.time / timedelta(hours=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a person has of one thing already."""
+
+    jobs: int = 0  # sessions under way
+    hours: float = 0.0  # core-hours: used by those that ended this month, reserved by those under way
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Someone as rules know them: by their name, by every address of theirs that was confirmed, and by their groups."""
+
+    names: frozenset[str]
+    groups: frozenset[str] = frozenset()
+    people: tuple[str, ...] = ()  # the names under which they have sessions: their own, and those of the same mailbox
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRule:
+    """Lets some people use something, or keeps them from it; with limits, a deny keeps them from more than those."""
+
+    id: str
+    effect: Effect
+    who: str  # a pattern such as *@illinois.edu, group:NAME, or a person's name
+    noun: str
+    name: str  # a pattern of the noun's names
+    created: datetime
+    limits: Limits = NO_LIMITS
+    expires: datetime | None = None
+    by: str = ""
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """A rule that could never match, or would match by mistake, is not made."""
+        if self.effect not in EFFECTS:
+            raise BadRequest(detail=f"an access rule is `allow` or `deny`, not {shown(self.effect)}")
+        if self.noun not in NOUNS:
+            raise BadRequest(detail=f"{shown(self.noun)} is none of {', '.join(NOUNS)}")
+        _check_pattern(self.who.removeprefix(GROUP), LONGEST_WHO, "who it is for")
+        _check_pattern(self.name, LONGEST_NAME, f"the name of a {self.noun}")
+
+    def expired(self, now: datetime) -> bool:
+        """Whether it counts no more."""
+        return self.expires is not None and self.expires <= now
+
+    def is_for(self, who: Who) -> bool:
+        """Whether it is about this person, by any of their names."""
+        if self.who.startswith(GROUP):
+            return self.who.removeprefix(GROUP) in who.groups
+        return any(matches_person(self.who, name) for name in who.names)
+
+    def about(self, noun: str, name: str) -> bool:
+        """Whether it is about this thing."""
+        return self.noun == noun and bool(_named(self.name).fullmatch(name))
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRequest:
+    """Someone asks to be let in, and an operator answers."""
+
+    id: str
+    person: str
+    noun: str
+    name: str
+    why: str
+    created: datetime
+    state: str = "open"  # or granted, or refused
+    decided: datetime | None = None
+    by: str = ""
+    answer: str = ""
+    rule: str = ""  # that came of it
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether someone may use something, within which limits, and by which rules."""
+
+    noun: str
+    name: str
+    allowed: bool
+    limits: Limits = NO_LIMITS
+    rules: tuple[AccessRule, ...] = ()  # those that decided: what denies; else what allows, then what caps
+    lapsed: AccessRule | None = field(default=None)  # would allow it, had it not expired
+
+    def sets(self, amount: str) -> AccessRule | None:
+        """The rule from which the limit of an amount comes."""
+        limit = getattr(self.limits, amount)
+        found = [rule for rule in self.rules if limit is not None and getattr(rule.limits, amount) == limit]
+        return found[-1] if found else None
+
+
+def decide(
+    rules: Iterable[AccessRule], who: Who, noun: str, name: str, now: datetime, *, let_in: bool = False
+) -> Decision:
+    """A deny without limits wins; else any allow lets in, with the most generous limit of each amount among them.
+
+    A deny that has limits caps: nobody whom it is about gets more than that, whatever allows it. With `let_in`
+    something else allows it, without limits: of these rules the denies alone count.
+    """
+    about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(who)]
+    live = sorted((rule for rule in about if not rule.expired(now)), key=lambda rule: (rule.created, rule.id))
+    denies = [rule for rule in live if rule.effect == "deny"]
+    if whole := [rule for rule in denies if rule.limits == NO_LIMITS]:
+        return Decision(noun, name, False, rules=tuple(whole))
+    if let_in:
+        return Decision(noun, name, True, lowest(rule.limits for rule in denies), tuple(denies))
+    allows = [rule for rule in live if rule.effect == "allow"]
+    if not allows:
+        over = [rule for rule in about if rule.effect == "allow" and rule.expires]
+        return Decision(noun, name, False, lapsed=max(over, key=lambda rule: str(rule.expires), default=None))
+    limits = lowest([widest(rule.limits for rule in allows), *(rule.limits for rule in denies)])
+    return Decision(noun, name, True, limits, (*allows, *denies))
+
+
+def widest(limits: Iterable[Limits]) -> Limits:
+    """The most generous of each amount: none, where one of them has none."""
+    given = list(limits)
+    columns = {name: [getattr(one, name) for one in given] for name in AMOUNTS}
+    return Limits(**{name: None if None in values else max(values) for name, values in columns.items() if values})
+
+
+def lowest(limits: Iterable[Limits]) -> Limits:
+    """The strictest of each amount."""
+    given = list(limits)
+    columns = {name: [v for one in given if (v := getattr(one, name)) is not None] for name in AMOUNTS}
+    return Limits(**{name: min(values) for name, values in columns.items() if values})
+
+
+def amounts_of(offer: Offer) -> Amounts:
+    """What an offer takes."""
+    nodes = (len(offer.nodes) or offer.count) * offer.parts
+    shape = offer.shape
+    return Amounts(shape.cores * nodes, shape.memory * nodes, shape.gpus * nodes, nodes, offer.duration)
+
+
+def least_of(request: Request) -> Amounts:
+    """The least that a request can do with."""
+    compute = request.compute
+    nodes = compute.nodes.min
+    return Amounts(
+        compute.cores.min * nodes, compute.memory.min * nodes, compute.gpus.min * nodes, nodes, request.duration
+    )
+
+
+def month_of(now: datetime) -> datetime:
+    """When the calendar month began."""
+    return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def matches_person(pattern: str, person: str) -> bool:
+    """Whether a pattern is about a name, in any case of ASCII letters; `*` stands for anything but an @, or for all."""
+    return pattern == EVERYONE or bool(_person(pattern).fullmatch(person))
+
+
+@lru_cache(maxsize=4096)
+def _person(pattern: str) -> re.Pattern[str]:
+    # ASCII: by Unicode's rules the Kelvin sign is a k, so that one domain could pass for another.
+    return re.compile("[^@]*".join(map(re.escape, pattern.split("*"))), re.IGNORECASE | re.ASCII)
+
+
+@lru_cache(maxsize=4096)
+def _named(pattern: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+def _check_pattern(pattern: str, longest: int, what: str) -> None:
+    if not pattern or len(pattern) > longest or not pattern.isprintable() or pattern != "".join(pattern.split()):
+        raise BadRequest(
+            detail=f"{shown(pattern)} can't be {what}",
+            hint="Write a name, a pattern such as *@illinois.edu, or group:NAME.",
+        )

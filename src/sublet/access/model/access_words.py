@@ -1,0 +1,210 @@
+"""Access in words: why someone may or may not, what of their wish is too much, and what would not be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from sublet.access.model.access import NO_LIMITS, AccessRule, Amounts, Decision, Limits, Use, amounts_of
+from sublet.booking.model.amounts import (
+    MOST_COUNT,
+    duration_text,
+    memory_text,
+    parse_count,
+    parse_duration,
+    parse_memory,
+    shown,
+)
+from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.request import Range, Request
+from sublet.kernel.errors import BadAmount, NotAllowed
+from sublet.kernel.texts import counted
+
+NOT_ALLOWED = "urn:not-allowed"
+TOO_MUCH = "urn:resource-limit"
+FIELDS = {
+    "cores": "compute.cores.min",
+    "memory": "compute.memory.min",
+    "gpus": "compute.gpus.min",
+    "nodes": "compute.nodes.min",
+    "time": "duration",
+    "hours": "duration",
+}
+COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
+HOURS = ("hours", "hours_month")
+FLAGS = {"app": "--app ", "pledge": "--pledge "}  # of `sublet access ask`, where a name alone could be a platform's
+FAR = timedelta(days=36_500)
+ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
+
+
+def amount_text(name: str, value: Any) -> str:
+    """`64 cores`, `128GiB`, `12h`, `1000 core-hours`, `5 sessions at once`."""
+    if name == "memory":
+        return memory_text(value)
+    if name == "time":
+        return duration_text(value)
+    noun = COUNTED.get(name, "session")
+    number = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    words = f"{number} {noun}{'' if number == '1' else 's'}"
+    return f"{words} at once" if name == "jobs" else f"{words} a month" if name == "hours_month" else words
+
+
+def limits_text(limits: Limits) -> str:
+    """All limits in one line; empty if there are none."""
+    return ", ".join(amount_text(name, value) for name, value in limits.given())
+
+
+def rule_text(rule: AccessRule) -> str:
+    """A rule on one line: its id, whom it is for, and what it lets or refuses."""
+    limits = limits_text(rule.limits)
+    return f"{rule.id[:8]}: {rule.effect} {rule.who} on {rule.noun} {rule.name}{f' ({limits})' if limits else ''}"
+
+
+def describe_rest(limits: Limits, use: Use) -> str:
+    """What is left of someone's sessions and of their core-hours this month; empty where neither has a limit."""
+    jobs = None if limits.jobs is None else max(limits.jobs - use.jobs, 0)
+    hours = None if limits.hours_month is None else max(limits.hours_month - use.hours, 0.0)
+    words = [] if jobs is None else [amount_text("jobs", jobs).removesuffix(" at once")]
+    return ", ".join(words if hours is None else [*words, amount_text("hours", hours)])
+
+
+def why(decision: Decision) -> str:
+    """Which rule decided, in words that follow a colon."""
+    if decision.allowed:
+        rule = decision.rules[0]
+        return f"rule {rule.id[:8]} allows {rule.who}"
+    if decision.rules:
+        rule = decision.rules[0]
+        return f"rule {rule.id[:8]} denies it{f' ({rule.note})' if rule.note else ''}"
+    if decision.lapsed and decision.lapsed.expires:
+        return f"your access expired on {decision.lapsed.expires:%Y-%m-%d}"
+    return "no rule allows it"
+
+
+def how(decision: Decision) -> str:
+    """How to get access, where asking can help."""
+    if decision.rules:
+        return "what `sublet access` lists; an operator made this rule"
+    return f"{_more(decision)} --reason TEXT"
+
+
+def refusal(decision: Decision) -> Reason | None:
+    """Why not at all; None if it is allowed within limits."""
+    if decision.allowed:
+        return None
+    thing = f"the {decision.noun} {decision.name}"
+    message = f"You may not use {thing}: {why(decision)}."
+    return Reason(NOT_ALLOWED, decision.noun, message, wanted=decision.name, nearest=how(decision))
+
+
+def excesses(decision: Decision, wanted: Amounts | None, use: Use | None) -> Iterator[Reason]:
+    """What of a session is beyond the limits of whoever wants it."""
+    if wanted is not None:
+        for name, limit in decision.limits.given():
+            if name in FIELDS and getattr(wanted, name) > limit + _slack(name):
+                yield _excess(decision, name, limit, getattr(wanted, name))
+    if use is not None:
+        yield from _beyond(decision, wanted or Amounts(), use)
+
+
+def _beyond(decision: Decision, wanted: Amounts, use: Use) -> Iterator[Reason]:
+    """What is too much together with what there is already."""
+    thing, limits = f"the {decision.noun} {decision.name}", decision.limits
+    if limits.jobs is not None and use.jobs >= limits.jobs:
+        most = amount_text("jobs", limits.jobs)
+        message = f"You have {counted(use.jobs, 'session')} under way on {thing}, and may have {most}."
+        yield Reason(TOO_MUCH, "sessions", message, "1 more", most, "wait until one has ended")
+    if limits.hours_month is not None and use.hours + wanted.hours > limits.hours_month + ROUNDING:
+        left = max(limits.hours_month - use.hours, 0.0)
+        needs, most = amount_text("hours", wanted.hours), amount_text("hours_month", float(limits.hours_month))
+        message = (
+            f"On {thing} you may use {most}; {amount_text('hours', use.hours)} are used or reserved, and this needs "
+            f"{needs}."
+        )
+        nearest = f"{amount_text('hours', left)}, or ask for more: {_more(decision)}"
+        yield Reason(TOO_MUCH, "duration", message, needs, most, nearest)
+
+
+def _excess(decision: Decision, name: str, limit: Any, wanted: Any) -> Reason:
+    most, too_much = amount_text(name, limit), amount_text(name, wanted)
+    message = (
+        f"On the {decision.noun} {decision.name} a session of yours may have at most {most}; {too_much} are wanted."
+    )
+    return Reason(TOO_MUCH, FIELDS[name], message, too_much, most, most)
+
+
+def _more(decision: Decision) -> str:
+    return f"sublet access ask {FLAGS.get(decision.noun, '')}{decision.name}"
+
+
+def _slack(name: str) -> Any:
+    return timedelta(0) if name == "time" else ROUNDING if name == "hours" else 0
+
+
+def capped(request: Request, limits: Limits) -> Request:
+    """The request without the more that would be welcome and is beyond the limits; what it must have stays."""
+    if limits == NO_LIMITS:
+        return request
+    compute, most = request.compute, limits
+    nodes = _cap(compute.nodes, most.nodes)
+    changed = replace(
+        compute,
+        nodes=nodes,
+        cores=_cap(compute.cores, most.cores, nodes.min),
+        memory=_cap(compute.memory, most.memory, nodes.min),
+        gpus=_cap(compute.gpus, most.gpus, nodes.min),
+    )
+    return request if changed == compute else replace(request, compute=changed)
+
+
+def _cap(wanted: Range, most: int | None, nodes: int = 1) -> Range:
+    return wanted if most is None else Range(wanted.min, max(wanted.min, min(wanted.max, most // max(nodes, 1))))
+
+
+def within(limits: Limits, thing: tuple[str, str], platform: str, answer: Answer) -> Answer:
+    """Of a platform's offers those within the limits of something there; if none is, why."""
+    if limits == NO_LIMITS:
+        return answer
+    bounds = Decision(*thing, True, limits)
+    judged = [(offer, list(excesses(bounds, amounts_of(offer), None))) for offer in answer.offers]
+    kept = tuple(offer for offer, over in judged if not over)
+    why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])
+    return Answer(kept, (*answer.reasons, *why_none))
+
+
+def parse_amount(name: str, text: str) -> Any:
+    """An amount of this name as a person writes it: `64`, `128GiB`, `12h`, `1000`."""
+    if name == "memory":
+        return parse_memory(text)
+    if name == "time":
+        return parse_duration(text)
+    if name not in HOURS:
+        return parse_count(text, f"a number of {name}", 0)
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < MOST_COUNT * 1000:
+        raise BadAmount(text=shown(text), what="a number of core-hours", example="a number such as 1000 or 0.5")
+    return number
+
+
+def parse_expires(text: str, now: datetime) -> datetime:
+    """The end of a day in UTC, as in `2027-06-30`; or so long from now, as in `90d`."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        return now + parse_duration(text, FAR)
+    return datetime.combine(day, time(23, 59, 59), UTC)
+
+
+def insist(reason: Reason | None, thing: tuple[str, str]) -> None:
+    """Raise NotAllowed if there is a reason."""
+    if reason:
+        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}." if words and not words.startswith("sublet") else words

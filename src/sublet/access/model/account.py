@@ -1,0 +1,112 @@
+"""A community account: one user name at a centre, under which a gateway runs what its people ask for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+from sublet.kernel.errors import BadAccount
+
+MOST = 100_000  # of its sessions
+CAPACITY = 10  # sessions at the site at once, unless its operator says otherwise
+CONNECTORS = {"SlurmConnector": "slurm", "SingularityConnector": "slurm", "BaseConnector": "slurm"}
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%@+-]*")  # a host or a user: nothing that ssh reads as an option
+_PLACE = re.compile(r"(\$[A-Z_]+(/|$)|/|[A-Za-z0-9._])[^\n\0]*")
+_KEY_TYPE = re.compile(r"[a-z0-9@.-]+")
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is known of it; its private key is kept elsewhere, sealed."""
+
+    name: str
+    host: str
+    user: str
+    port: int = 22
+    connector: str = "SlurmConnector"
+    directory: str = ".sublet"  # where sessions are kept there
+    description: str = ""
+    queue: str = ""  # the partition; empty: each that fits
+    project: str = ""  # the allocation that pays
+    qos: str = ""
+    options: tuple[str, ...] = ()  # for sbatch
+    modules: tuple[str, ...] = ()
+    capacity: int = CAPACITY  # sessions at the site at once
+    wckey: bool = False  # whether each job's wckey names the person
+    globus: Mapping[str, str] = field(default_factory=dict)  # its endpoint there, as it was given
+    host_keys: tuple[str, ...] = ()  # `ssh-ed25519 AAAA…`, confirmed by an operator
+    certificate: str = ""  # beside the key, if the centre signs them
+    public: str = ""  # the public half of its key
+    created: datetime | None = None
+    changed: datetime | None = None
+    by: str = ""  # who added it
+
+    def __post_init__(self) -> None:
+        """Refuse what could never be used, or would be read as something else."""
+        wrong = next((why for field, why in _WRONG if not _RIGHT[field](getattr(self, field))), "")
+        if wrong:
+            raise BadAccount(name=self.name, why=wrong)
+
+    @property
+    def platform(self) -> str:
+        """The kind of platform that its connector is."""
+        return CONNECTORS[self.connector]
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its key."""
+        return fingerprint(self.public) if self.public else ""
+
+
+_RIGHT: dict[str, Any] = {
+    "name": _NAME.fullmatch,
+    "host": _WORD.fullmatch,
+    "user": _WORD.fullmatch,
+    "port": lambda port: 0 < port < 65536,
+    "connector": CONNECTORS.__contains__,
+    "directory": _PLACE.fullmatch,
+    "capacity": lambda most: 0 < most <= MOST,
+    "host_keys": lambda keys: all(map(host_key, keys)),
+    "certificate": lambda text: "\n" not in text.strip(),
+}
+_WRONG = (
+    ("name", "its name has small letters, digits, `.`, `_` and `-`, 40 at most"),
+    ("host", "its address is no host name"),
+    ("user", "its user is no user name"),
+    ("port", "its port is a number from 1 to 65535"),
+    ("connector", f"its connector is none of {', '.join(CONNECTORS)}"),
+    ("directory", "its directory is a path: below the home, /full, or $SCRATCH/sublet"),
+    ("capacity", "its capacity is a number from 1 to 100000"),
+    ("host_keys", "a host key is a type and a key, as in `ssh-ed25519 AAAA…`"),
+    ("certificate", "a certificate is one line"),
+)
+
+
+def host_key(line: str) -> str:
+    """`TYPE KEY` out of a line of known_hosts or of a public key; empty if there is none in it."""
+    words = line.split("#")[0].split()
+    for kind, body in pairwise(words):
+        if _KEY_TYPE.fullmatch(kind) and (found := _blob(body)) and found[4 : 4 + len(kind)] == kind.encode():
+            return f"{kind} {body}"
+    return ""
+
+
+def fingerprint(line: str) -> str:
+    """`SHA256:…`, as ssh shows it."""
+    blob = _blob(host_key(line).partition(" ")[2])
+    return f"SHA256:{base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip('=')}" if blob else ""
+
+
+def _blob(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,42 @@
+"""Host keys out of a known_hosts file, or out of a line of one."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from fnmatch import fnmatchcase
+
+from sublet.access.model.account import host_key
+
+_KEY_ALONE = re.compile(r"(ssh|ecdsa|sk)-")
+
+
+def known_keys(text: str, host: str, port: int = 22) -> tuple[str, ...]:
+    """`TYPE KEY` of each line that is about this host; a line without hosts is about any."""
+    name = host if port == 22 else f"[{host}]:{port}"
+    found = [key for line in text.splitlines() if _about(line.strip(), name) and (key := host_key(line))]
+    return tuple(dict.fromkeys(found))
+
+
+def _about(line: str, name: str) -> bool:
+    if not line or line.startswith(("#", "@")):  # revoked keys and authorities are none to trust as they stand
+        return False
+    first = line.split()[0]
+    if _KEY_ALONE.match(first):
+        return True
+    if first.startswith("|1|"):
+        return _match_hashed_host(first, name)
+    patterns = first.lower().split(",")
+    refused = any(fnmatchcase(name, one[1:].replace("[", "[[]")) for one in patterns if one.startswith("!"))
+    return not refused and any(fnmatchcase(name.lower(), one.replace("[", "[[]")) for one in patterns)
+
+
+def _match_hashed_host(field: str, name: str) -> bool:
+    try:
+        salt, digest = (base64.b64decode(part, validate=True) for part in field[3:].split("|"))
+    except (binascii.Error, ValueError):
+        return False
+    return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)

@@ -1,0 +1,92 @@
+"""What people used, out of the records of sessions: core-hours, node-hours, and how many people they were."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.session import Session
+from sublet.kernel.errors import BadRequest
+
+_QUARTER = re.compile(r"(\d{4})-?[Qq]([1-4])")
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One session that ran, or runs: when, where, for whom, and on how much."""
+
+    session: str
+    person: str
+    platform: str
+    started: datetime
+    ended: datetime | None  # None: it runs
+    nodes: int
+    cores: int
+    gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What one person used of one platform in a period."""
+
+    quarter: str
+    platform: str
+    person: str
+    sessions: int = 0  # that ran in it
+    running: int = 0  # of them, at this moment
+    node_hours: float = 0.0
+    core_hours: float = 0.0
+    gpu_hours: float = 0.0
+
+
+def ran(session: Session) -> Ran | None:
+    """What a session used; None if it never ran."""
+    if session.started is None:
+        return None
+    offer = session.offer
+    nodes = (len(offer.nodes) or offer.count) * offer.parts
+    amounts = (nodes, offer.shape.cores * nodes, offer.shape.gpus * nodes)
+    who = (session.id, session.person, offer.platform)
+    return Ran(*who, session.started, session.ended, *amounts)
+
+
+def quarter_of(time: datetime) -> str:
+    """`2026Q4`, in UTC."""
+    time = time.astimezone(UTC)
+    return f"{time.year}Q{(time.month + 2) // 3}"
+
+
+def parse_quarter(text: str) -> tuple[datetime, datetime]:
+    """When a quarter begins, and when the next does."""
+    found = _QUARTER.fullmatch(text.strip())
+    if not found or not 1970 <= int(found[1]) < 9999:
+        raise BadRequest(detail=f"{text!r} is no quarter", hint="Write it as 2026Q4.")
+    year, number = int(found[1]), int(found[2])
+    start = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
+    return start, _next_quarter(start)
+
+
+def _next_quarter(start: datetime) -> datetime:
+    return datetime(start.year + (start.month == 10), (start.month + 2) % 12 + 1, 1, tzinfo=UTC)
+
+
+def report(rows: Iterable[Ran], since: datetime, until: datetime, now: datetime) -> list[Used]:
+    """By quarter, platform and person; a session that ran in two quarters counts in each with its part of the time."""
+    sums: dict[tuple[str, str, str], list[float]] = defaultdict(lambda: [0.0] * 5)
+    for row in rows:
+        start, end = max(row.started, since), min(row.ended or now, until)
+        while start < end or (start == end and start == row.started):
+            _, after = parse_quarter(quarter_of(start))
+            hours = (min(end, after) - start) / HOUR
+            amounts = (1, row.ended is None, row.nodes * hours, row.cores * hours, row.gpus * hours)
+            found = sums[quarter_of(start), row.platform, row.person]
+            for index, amount in enumerate(amounts):
+                found[index] += amount
+            if after >= end:
+                break
+            start = after
+    return [Used(*key, int(n), int(running), *hours) for key, (n, running, *hours) in sorted(sums.items())]

@@ -1,0 +1,1 @@
+"""Pages: access, rules, audit and usage."""

@@ -1,0 +1,88 @@
+"""What someone has under way on a gateway, and ending it together with their access."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.access.model.access import AccessRule
+from sublet.access.quotas import who_is
+from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.presenter import Presenter
+from sublet.booking.sessions import MOST_AT_ONCE, Sessions
+from sublet.kernel.clock import Clock
+from sublet.people.model.person import Person
+from sublet.people.people import People, Profile
+from sublet.people.tokens import SESSION
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+RUNS = (Phase.AVAILABLE, Phase.RUNNING, Phase.RELEASING)
+MOST_SHOWN = 50  # sessions that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What someone has under way, and what lets them in."""
+
+    running: int
+    waiting: int
+    held: int  # requests whose offers are held for them
+    tokens: int  # that are good now
+    rules: tuple[AccessRule, ...]
+    sessions: tuple[Session, ...]  # the newest of those under way
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Someone who was blocked: what they had under way, and which of it was cancelled."""
+
+    profile: Profile
+    work: Work
+    cancelled: tuple[Session, ...]
+
+
+@dataclass
+class PeopleWork:
+    """Tell operators what people run, when they look at them or block them."""
+
+    store: Store
+    now: Clock
+    presenter: Presenter
+    people: People
+    sessions: Sessions
+
+    async def work_of(self, person: Person, name: str) -> tuple[Profile, Work]:
+        """Someone, with what they have under way; people see their own, without the rules."""
+        profile = await self.people.profile(person, name)
+        work = await self.store.read(lambda tx: self._work(tx, profile.known.name, person))
+        return profile, work
+
+    def _work(self, tx: Tx, name: str, viewer: Person) -> Work:
+        now = self.now()
+        counts = tx.sessions.count_by_phase(name)
+        tokens = [
+            one for one in tx.tokens.list(name) if one.use != SESSION and not (one.expires and one.expires <= now)
+        ]
+        who = who_is(tx, name)
+        rules = [rule for rule in tx.rules.list() if rule.is_for(who) and not rule.expired(now)]
+        page = tx.sessions.list(person=name, active=True, limit=MOST_SHOWN)
+        return Work(
+            sum(counts[phase] for phase in RUNS),
+            sum(counts[phase] for phase in ACTIVE - {*RUNS}),
+            tx.sessions.count_held(name, now),
+            len(tokens),
+            tuple(rules) if viewer.operator else (),
+            tuple(self.presenter.with_connectors(session, viewer) for session in page.items),
+        )
+
+    async def block_person(self, person: Person, name: str, why: str, *, cancel: bool, host: str = "") -> Blocked:
+        """Let someone in no more; what they have under way goes on, or is cancelled with the same reason."""
+        profile = await self.people.block(person, name, why, host)
+        cancelled: tuple[Session, ...] = ()
+        while cancel:
+            page = await self.sessions.page(person, of=profile.known.name, active=True, limit=MOST_AT_ONCE)
+            ids = [one.id for one in page.items if not one.cancel_by and one.phase is not Phase.RELEASING]
+            if not ids:
+                break
+            cancelled += (await self.sessions.cancel_all(ids, person, why)).cancelled
+        return Blocked(*await self.work_of(person, profile.known.name), cancelled)

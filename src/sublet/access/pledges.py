@@ -1,0 +1,101 @@
+"""Pledges: how large each part of a platform is, how much of it is taken, and who may draw on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.access.model.access import AccessRule, Decision, Thing
+from sublet.access.rules import AccessRules
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.pledge import OPEN, find_drawn, is_pledge, ordered, pool_of, sizes_in
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.platforms.platforms import Platforms
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import NotFound, SubletError
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+MOMENT = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PledgeState:
+    """One part of a platform: its size, how much of it is taken, and whether someone may draw on it."""
+
+    platform: str
+    name: str
+    title: str
+    cores: int
+    taken: int  # booked or held now; what draws on several counts by their sizes
+    free: int  # what who draws on this alone could have now
+    decision: Decision
+    rules: tuple[AccessRule, ...] = ()  # about it, for operators
+
+
+@dataclass
+class Pledges:
+    """Look at the parts of platforms."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    usable_platforms: Platforms
+    rules: AccessRules
+
+    async def pledges(self, person: Person, name: str = "") -> list[PledgeState]:
+        """The parts of the platforms that a person may use; with a name, those that are called so."""
+        found: list[PledgeState] = []
+        for platform in await self.usable_platforms.usable(person):
+            if self.platforms.pledges_of(platform):
+                found += await self.parts_of(platform, person)
+        kept = [one for one in found if name in ("", one.name)]
+        if name and not kept:
+            there = ", ".join(ordered(one.name for one in found)) or "none"
+            raise NotFound(noun="pledge", name=name, hint=f"There are: {there}.")
+        return kept
+
+    async def parts_of(self, platform: str, person: Person) -> list[PledgeState]:
+        """Those of one platform; none if it has no pledges, or can't be asked what it has."""
+        settings, now = self.platforms.get(platform).pledges, self.now()
+        try:
+            await self.platforms.survey(platform)
+        except SubletError:
+            return []
+
+        def work(tx: Tx) -> list[PledgeState]:
+            calendar = tx.books.calendar(platform)
+            sizes, taken = sizes_in(calendar.pools), _taken(calendar, now)
+            free = sum(shape.cores for shape in calendar.free(now, now + MOMENT).values()) if sizes else 0
+            return [
+                PledgeState(
+                    platform,
+                    name,
+                    settings[name].title if name in settings else "",
+                    sizes[name],
+                    taken[name],
+                    min(calendar.room(pool_of([name]), now, now + MOMENT), free),
+                    self.rules.stands(tx, person.name, thing).decision,
+                    _about(tx.rules.list(thing[0]), thing) if person.operator else (),
+                )
+                for name in ordered(sizes)
+                for thing in [self._thing_of(platform, name)]
+            ]
+
+        return await self.store.write(work)
+
+    def _thing_of(self, platform: str, name: str) -> Thing:
+        """What the rules call a part: what is open is as the platform itself."""
+        return (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
+
+
+def _taken(calendar: Calendar, now: datetime) -> Mapping[str, int]:
+    busy = calendar.busy(now, now + MOMENT)
+    booked = {pool: max((take.size for take in steps), default=0) for pool, steps in busy.items() if is_pledge(pool)}
+    return find_drawn(booked, sizes_in(calendar.pools))
+
+
+def _about(rules: Sequence[AccessRule], thing: Thing) -> tuple[AccessRule, ...]:
+    return tuple(rule for rule in rules if rule.about(*thing))

@@ -1,0 +1,260 @@
+"""Quotas: what the access rules leave of a wish, asked before an offer is made and again while it is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+
+from sublet.access.model.access import (
+    NO_LIMITS,
+    Amounts,
+    Decision,
+    Limits,
+    Thing,
+    Use,
+    Who,
+    amounts_of,
+    decide,
+    least_of,
+    lowest,
+    month_of,
+)
+from sublet.access.model.access_words import NOT_ALLOWED, TOO_MUCH, excesses, insist, refusal
+from sublet.access.model.bounds import Bounds, names_of, portion
+from sublet.booking.asked import Asked
+from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.pledge import OPEN, shares
+from sublet.booking.model.request import Request
+from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import AppRefused, SubletError, TooMany
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle
+from sublet.people.model.person import Person
+from sublet.people.same_mailbox import identities_of_all, rule_names
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+WHOLE = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a session lays claim to: which thing, how much of the session counts there, and who lets it in."""
+
+    thing: Thing
+    part: Fraction = WHOLE
+    let_in: bool = False  # by a pledge: of the rules about the thing itself the denies alone count
+
+
+def decided(tx: Tx, who: Who, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
+    """Whether someone may use something, by the rules as they are in this transaction."""
+    return decide(tx.rules.list(thing[0]), who, *thing, now, let_in=let_in)
+
+
+def who_is(tx: Tx, person: str) -> Who:
+    """A person as the rules know them."""
+    known = identities_of_all(tx, person)
+    groups = (group for name in known for group in tx.groups.of(name))
+    return Who(rule_names(known), frozenset(groups), tuple(known))
+
+
+def used(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
+    """What they have of it already, this month, under all their names."""
+    uses = [tx.uses.of(name, *thing, month_of(now)) for name in who.people]
+    return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
+
+
+@dataclass
+class Quotas:
+    """Who may use what and how much, held on the server at every door."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    throttle: Throttle
+
+    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+        """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
+        if self.settings.mode == "personal":
+            return None
+        pledges = (
+            tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
+        )
+
+        def work(tx: Tx) -> Reason | None:
+            who, now = who_is(tx, person.name), self.now()
+            if any(decided(tx, who, ("pledge", one), now).allowed for one in pledges):
+                return refusal(decided(tx, who, (noun, name), now, let_in=True))
+            return _refused(tx, who, (noun, name), wanted, now)
+
+        return await self.store.read(work)
+
+    async def closed(self, person: Person) -> Mapping[str, Decision]:
+        """The platforms that a person may not use, and why; operators look at all of them."""
+        if self.settings.mode == "personal" or person.operator:
+            return {}
+
+        def work(tx: Tx) -> dict[str, Decision]:
+            rules, who, now = tx.rules.list(), who_is(tx, person.name), self.now()
+
+            def judged(label: str) -> Decision:
+                noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
+                thing = noun or self.platforms.noun_of(name), name
+                decision = decide(rules, who, *thing, now)
+                pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.platforms.pledges_of(name))
+                if decision.allowed or not any(pledges):
+                    return decision
+                return decide(rules, who, *thing, now, let_in=True)
+
+            found = {name: judged(name) for name in (*self.platforms.by_name, *self.platforms.broken)}
+            return {name: decision for name, decision in found.items() if not decision.allowed}
+
+        return await self.store.read(work)
+
+    async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
+        """The most that an offer of a platform may have for this person; or why there can be none."""
+        if self.settings.mode == "personal":
+            return Bounds(pledges=dict.fromkeys(names_of(self.platforms.pledges_of(platform)), NO_LIMITS))
+        thing, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
+        now = self.now()
+        return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), thing, pledges, request, now))
+
+    def limit_asking(self, person: Person) -> None:
+        """On a gateway nobody fills the database with offers that they don't take."""
+        if self.settings.mode != "gateway":
+            return
+        try:
+            self.throttle.spend("asks_per_person", person.name)
+        except TooMany as error:
+            seconds = error.values["seconds"]
+            told = f"You have asked for offers too often: wait {seconds} s."
+            hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
+            raise TooMany(told, hint=hint, seconds=seconds) from error
+
+    async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
+        """Write down that the rules let someone have nothing, though not as often as they ask."""
+        if self.settings.mode == "gateway" and not answer.offers and (why := await self._ruled_out(person, answer)):
+            place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
+            thing = place if why.platform else next(iter(_app_of(asked.request)), place)
+            with suppress(TooMany):
+                self.throttle.spend("refusals_per_person", person.name)
+                await self._write_refused("ask", person, thing, why.message)
+
+    async def _ruled_out(self, person: Person, found: OfferSet) -> Reason | None:
+        """The reason that is a rule's; what is too much may also be too much for a platform."""
+        for reason in found.reasons:
+            if reason.kind == NOT_ALLOWED:
+                return reason
+            limit = reason.kind == TOO_MUCH and reason.platform
+            if limit and isinstance(await self.bounds(person, reason.platform, found.request), Reason):
+                return reason
+        return None
+
+    async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        """Write down that the rules refused something."""
+        await self._write_refused(act, person, _about(error), error.message, **about)
+
+    async def _write_refused(self, act: str, person: Person, thing: Thing, why: str, **more: str) -> None:
+        entry = Entry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
+        await self.store.write(lambda tx: tx.audit.add(entry))
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
+        if self.settings.mode == "personal":
+            return
+        app = tx.uses.app_of(session.app) or session.app
+        rules: dict[str, None] = {}
+        who = who_is(tx, session.person)
+        for claim in self.claims(session.offer, app):
+            decision, use = _stands(tx, who, claim, now)
+            wanted = portion(amounts_of(session.offer), claim.part)
+            insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
+            rules |= dict.fromkeys(rule.id for rule in decision.rules)
+        tx.uses.add(session, amounts_of(session.offer), app, now)
+        detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
+        thing = self.platforms.noun_of(session.offer.platform), session.offer.platform
+        tx.audit.add(Entry(now, session.person, "accept", *thing, detail))
+
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """Let a session last as long as this offer says, by the same rules."""
+        if self.settings.mode == "personal":
+            return
+        app = tx.uses.app_of(session.app) or session.app
+        who = who_is(tx, session.person)
+        for claim in self.claims(offer, app):
+            decision, use = _stands(tx, who, claim, now)
+            before = amounts_of(session.offer).hours * float(claim.part)
+            apart = replace(decision, limits=replace(decision.limits, jobs=None))
+            over = excesses(apart, portion(amounts_of(offer), claim.part), Use(0, max(use.hours - before, 0.0)))
+            insist(refusal(decision) or next(over, None), claim.thing)
+        tx.uses.extend(session.id, offer.duration)
+
+    def claims(self, offer: Offer, app: str) -> Iterator[Claim]:
+        """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
+        let_in = bool(offer.pledge) and OPEN not in offer.pledge
+        yield Claim((self.platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
+        if app:
+            yield Claim(("app", app))
+        yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
+
+
+def _about(error: SubletError) -> Thing:
+    """What a refusal is about."""
+    if isinstance(error, AppRefused):
+        return "app", str(error.values.get("version", ""))
+    return str(error.values.get("noun", "")), str(error.values.get("name", ""))
+
+
+def _stands(tx: Tx, who: Who, claim: Claim, now: datetime) -> tuple[Decision, Use]:
+    return decided(tx, who, claim.thing, now, let_in=claim.let_in), used(tx, who, claim.thing, now)
+
+
+def _refused(tx: Tx, who: Who, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
+    decision = decided(tx, who, thing, now)
+    use = used(tx, who, thing, now) if wanted else None
+    return refusal(decision) or next(excesses(decision, wanted, use), None)
+
+
+def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Request, now: datetime) -> Bounds | Reason:
+    """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
+    place = _left(tx, who, thing, request, now)
+    app = [_left(tx, who, one, request, now) for one in _app_of(request)]
+    if why := next((one for one in app if isinstance(one, Reason)), None):
+        return why
+    limits = lowest(one for one in app if isinstance(one, Limits))
+    if not pledges:
+        return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
+    parts = {OPEN: place} | {name: _left(tx, who, ("pledge", name), None, now) for name in pledges}
+    caps = decided(tx, who, thing, now, let_in=True)
+    if isinstance(place, Reason) and (not caps.allowed or all(isinstance(one, Reason) for one in parts.values())):
+        return place
+    return Bounds(
+        lowest([caps.limits, limits]),
+        {name: one for name, one in parts.items() if isinstance(one, Limits)},
+        {name: one for name, one in parts.items() if isinstance(one, Reason)},
+    )
+
+
+def _left(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
+    """The limits of a person on one thing, with what is left of the month; or why nothing is."""
+    decision, use = decided(tx, who, thing, now), used(tx, who, thing, now)
+    least = least_of(request) if request else None
+    reason = refusal(decision) or next(excesses(decision, least, use), None)
+    if reason:
+        return reason
+    month = decision.limits.hours_month
+    left = Limits(hours=None if month is None else max(month - use.hours, 0.0))
+    return lowest([decision.limits, left])
+
+
+def _app_of(request: Request) -> list[Thing]:
+    executable = request.executable
+    name = executable.fields.get("app") if executable and executable.kind == "app" else None
+    return [("app", name)] if isinstance(name, str) and name else []

@@ -1,0 +1,220 @@
+"""Access rules: an operator adds and removes them, and is told what runs on for those who lose their access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sublet.access.model.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
+from sublet.access.model.access_words import limits_text
+from sublet.access.quotas import Claim, Quotas, decided, used, who_is
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import BadRequest, NotFound, OperatorsOnly
+from sublet.kernel.settings import Settings
+from sublet.kernel.short_ids import pick_one, require_length
+from sublet.people.model.mailboxes import fold_address
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+STEP = 500  # sessions that are read at once
+LONGEST_NOTE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A rule that was added or removed, what there is to say to it, and what runs on without access."""
+
+    rule: AccessRule
+    notes: tuple[str, ...] = ()
+    running: tuple[Session, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How someone stands with one thing: the decision, what they have of it, and whether they asked for it."""
+
+    decision: Decision
+    use: Use
+    asked: str = ""  # the request that is open
+
+
+@dataclass
+class AccessRules:
+    """Who may use what: rules, as operators make them; and how each person stands by them."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    authority: Authority
+    quotas: Quotas
+
+    async def rules(self, person: Person) -> Sequence[AccessRule]:
+        """All rules, oldest first."""
+        self.authority.require_operator(person)
+        return await self.store.read(lambda tx: tx.rules.list())
+
+    async def rule(self, name: str, person: Person) -> AccessRule:
+        """One rule, by its id or the beginning of it."""
+        self.authority.require_operator(person)
+        return await self.store.read(lambda tx: _found(tx, name))
+
+    async def add_rule(
+        self,
+        person: Person,
+        *,
+        effect: Any,
+        who: str,
+        noun: str,
+        name: str,
+        limits: Limits = NO_LIMITS,
+        expires: datetime | None = None,
+        note: str = "",
+        host: str = "",
+    ) -> Changed:
+        """Add one; it counts at once, everywhere."""
+        self.authority.require_operator(person)
+        now = self.now()
+        if expires and expires <= now:
+            raise BadRequest(detail=f"the rule would have expired on {expires:%Y-%m-%d}", hint="Name a later day.")
+        if len(note) > LONGEST_NOTE:
+            raise BadRequest(detail=f"the note has more than {LONGEST_NOTE} characters")
+        about = who.strip() if who.startswith(GROUP) else self._plain(who.strip())
+        rule = AccessRule(str(uuid4()), effect, about, noun, name.strip(), now, limits, expires, person.name, note)
+        return await self.store.write(lambda tx: self.add_in(tx, rule, host))
+
+    def _plain(self, name: str) -> str:
+        """A name or pattern as people are known by it: in small letters, an address without its tag."""
+        return fold_address(_small(name), self.settings.signing.subaddresses)
+
+    def add_in(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
+        before = tx.rules.list()
+        tx.rules.add(rule)
+        running = self._withdrawn(tx, before, [*before, rule])
+        tx.audit.add(Entry(rule.created, rule.by, "rule.add", "rule", rule.id, _detail(rule, running), host))
+        return Changed(rule, self._notes(tx, rule), running)
+
+    async def remove_rule(self, name: str, person: Person, host: str = "") -> Changed:
+        """Remove one; that counts at once, everywhere. What runs goes on."""
+        self.authority.require_operator(person)
+        return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
+
+    def _remove(self, tx: Tx, name: str, by: str, host: str) -> Changed:
+        rule, before = _found(tx, name), tx.rules.list()
+        tx.rules.remove(rule.id)
+        running = self._withdrawn(tx, before, [one for one in before if one.id != rule.id])
+        tx.audit.add(Entry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
+        return Changed(rule, (), running)
+
+    async def preview_rule_removal(self, name: str, person: Person) -> Changed:
+        """What would run on without access if a rule was removed; nothing is changed."""
+        self.authority.require_operator(person)
+
+        def work(tx: Tx) -> Changed:
+            rule, before = _found(tx, name), tx.rules.list()
+            return Changed(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
+
+        return await self.store.read(work)
+
+    async def standing(self, person: Person, of: str = "") -> Sequence[Standing]:
+        """How someone stands with each thing that there is; operators look at others too."""
+        whose = self._plain(of) or person.name
+        if whose != person.name and not person.operator:
+            raise OperatorsOnly
+
+        def work(tx: Tx) -> list[Standing]:
+            known = tx.people.find("email", whose)
+            return [self.stands(tx, known.name if known else whose, one) for one in self.things(tx)]
+
+        return await self.store.read(work)
+
+    def stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
+        """How someone stands with one thing."""
+        now = self.now()
+        if self.settings.mode == "personal":
+            return Standing(Decision(*thing, True), Use())
+        request = tx.access_requests.open(person, *thing)
+        who = who_is(tx, person)
+        return Standing(decided(tx, who, thing, now), used(tx, who, thing, now), request.id if request else "")
+
+    def things(self, tx: Tx) -> list[Thing]:
+        """All that can be used here, by noun and name."""
+        platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
+        pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
+        return [*platforms, *(("pledge", name) for name in pledges), *(("app", name) for name in tx.rules.apps())]
+
+    def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
+        """What is under way of people who could use what it runs on, and no longer can."""
+        now = self.now()
+        lost: dict[tuple[str, Claim], bool] = {}
+
+        def loses(person: str, claim: Claim) -> bool:
+            who, let_in = who_is(tx, person), claim.let_in
+            had, has = (decide(rules, who, *claim.thing, now, let_in=let_in).allowed for rules in (before, after))
+            return had and not has
+
+        found: list[Session] = []
+        for session in _under_way(tx):
+            for claim in self.quotas.claims(session.offer, tx.uses.app_of(session.app)):
+                key = (session.person, claim)
+                lost[key] = lost[key] if key in lost else loses(*key)
+                if lost[key] and session not in found:
+                    found.append(session)
+        return tuple(found)
+
+    def _notes(self, tx: Tx, rule: AccessRule) -> tuple[str, ...]:
+        """What an operator may have overlooked."""
+        known = any(rule.about(*thing) for thing in self.things(tx))
+        missing = () if known else (f"No {rule.noun} is called {rule.name} at present.",)
+        group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""
+        nobody = (f"There is no group {group} yet.",) if group and not tx.groups.get(group) else ()
+        return (*missing, *nobody)
+
+
+def _under_way(tx: Tx) -> Iterator[Session]:
+    after: str | None = None
+    while True:
+        page = tx.sessions.list(active=True, limit=STEP, after=after)
+        yield from page.items
+        after = page.next
+        if after is None:
+            return
+
+
+def _found(tx: Tx, name: str) -> AccessRule:
+    found = tx.rules.find(name)
+    require_length(name, "rule")
+    one = pick_one(name, "rule", found, lambda one: f"{one.id[:13]} ({one.effect} {one.who})")
+    if one is None:
+        raise NotFound(noun="rule", name=name, hint="`sublet rule list` lists them.")
+    return one
+
+
+def rule_detail(rule: AccessRule) -> dict[str, Any]:
+    """A rule in the audit log."""
+    return {
+        "effect": rule.effect,
+        "who": rule.who,
+        rule.noun: rule.name,
+        "limits": limits_text(rule.limits),
+        "expires": rule.expires.isoformat() if rule.expires else "",
+        "note": rule.note,
+    }
+
+
+def _detail(rule: AccessRule, running: Sequence[Session]) -> dict[str, Any]:
+    ids = [session.id for session in running]
+    return {key: value for key, value in {**rule_detail(rule), "running": ids}.items() if value}
+
+
+def _small(name: str) -> str:
+    """A name as people's are: in small letters, of those that ASCII has."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in name)

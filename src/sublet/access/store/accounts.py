@@ -1,0 +1,82 @@
+"""Community accounts, with their keys sealed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import TypeAdapter
+from sqlalchemy import delete, func, insert, select, update
+
+from sublet.access.model.account import Account
+from sublet.access.store.tables import accounts
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+
+ACCOUNT = TypeAdapter(Account)
+C = accounts.c
+ONE = C.name == given("of_name")
+ADD = insert(accounts)
+ROWS = select(C.settings, C.created, C.changed, C.by)
+GET = ROWS.where(ONE)
+LIST = ROWS.order_by(C.name)
+SET = update(accounts).where(ONE).values(settings=given("s"), capacity=given("most"), changed=given("at"))
+KEY = select(C.key).where(ONE)
+KEYS = select(C.name, C.key).order_by(C.name)
+SET_KEY = update(accounts).where(ONE).values(key=given("sealed"))
+REMOVE = delete(accounts).where(ONE)
+STAMP = select(func.count(), func.max(C.changed))
+
+
+class Accounts:
+    """The accounts, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, account: Account, key: str, now: datetime) -> None:
+        """Record a new one with its sealed key."""
+        row = {"name": account.name, "settings": dump(ACCOUNT, account), "capacity": account.capacity, "key": key}
+        self._sql.change(ADD, {**row, "created": micros(now), "changed": micros(now), "by": plain(account.by)})
+
+    def change(self, account: Account, now: datetime) -> bool:
+        """Record what is known of it now; whether there is such a one."""
+        row = {"s": dump(ACCOUNT, account), "most": account.capacity, "at": micros(now), "of_name": account.name}
+        return self._sql.change(SET, row) > 0
+
+    def get(self, name: str) -> Account | None:
+        """One, by its name."""
+        return _account(self._sql.row(GET, {"of_name": plain(name)}))
+
+    def list(self) -> list[Account]:
+        """All of them, by name."""
+        return [found for found in map(_account, self._sql.rows(LIST, {})) if found]
+
+    def key(self, name: str) -> str:
+        """The sealed key of one; empty if there is no such account."""
+        row = self._sql.row(KEY, {"of_name": plain(name)})
+        return "" if row is None else str(row[0])
+
+    def keys(self) -> dict[str, str]:
+        """The sealed keys of all."""
+        return dict(self._sql.rows(KEYS, {}))
+
+    def seal(self, name: str, key: str) -> None:
+        """Another sealed form of its key, or another key."""
+        self._sql.change(SET_KEY, {"of_name": name, "sealed": key})
+
+    def remove(self, name: str) -> bool:
+        """Forget one; whether it was there."""
+        return self._sql.change(REMOVE, {"of_name": plain(name)}) > 0
+
+    def stamp(self) -> tuple[int, int]:
+        """What changes when an account is added, changed or removed."""
+        row = self._sql.row(STAMP, {}) or (0, 0)
+        return int(row[0]), int(row[1] or 0)
+
+
+def _account(row: Row | None) -> Account | None:
+    if row is None:
+        return None
+    return replace(ACCOUNT.validate_json(row[0]), created=moment(row[1]), changed=moment(row[2]), by=row[3])

@@ -1,0 +1,91 @@
+"""Who may use how much, who did, and the accounts that they used."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Double, ForeignKey, Index, Table, Text
+
+from sublet.kernel.db.schema import Id, metadata
+
+rules = Table(
+    "rules",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("effect", Text, nullable=False),  # allow or deny
+    Column("who", Text, nullable=False),  # a pattern such as *@illinois.edu, group:NAME, or a person's name
+    Column("noun", Text, nullable=False),  # system, account, pledge or app
+    Column("name", Text, nullable=False),  # a pattern of the noun's names
+    Column("limits", Text, nullable=False),  # the most of each amount
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    Column("by", Text, nullable=False),
+    Column("note", Text, nullable=False),
+)
+
+uses = Table(
+    "uses",
+    metadata,
+    Column("session", Id, primary_key=True),  # that was accepted on a gateway; this row outlives it
+    Column("person", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("app", Text, nullable=False),  # the name of the app that it runs; empty: none
+    Column("accepted", BigInteger, nullable=False),
+    Column("nodes", BigInteger, nullable=False),
+    Column("cores", BigInteger, nullable=False),  # over all its nodes
+    Column("gpus", BigInteger, nullable=False),
+    Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
+    Column("started", BigInteger),
+    Column("ended", BigInteger),  # NULL: it is under way
+    Index(None, "person", "platform", "ended"),
+    Index(None, "person", "app", "ended"),
+    Index(None, "ended"),
+)
+
+draws = Table(
+    "draws",
+    metadata,
+    Column("session", Id, ForeignKey("uses.session"), primary_key=True),
+    Column("pledge", Text, primary_key=True),
+    Column("cores", Double, nullable=False),  # over all its nodes: its part of the session
+    Index(None, "pledge"),
+)
+
+access_requests = Table(
+    "access_requests",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("noun", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),  # open, granted or refused
+    Column("decided", BigInteger),
+    Column("by", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("rule", Id, nullable=False),  # that came of it
+    Index(None, "person", "created"),
+    Index(None, "state", "created"),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("settings", Text, nullable=False),  # all that is known of it but its key
+    Column("capacity", BigInteger, nullable=False),  # its sessions at the site at once
+    Column("key", Text, nullable=False),  # its private key, sealed
+    Column("created", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("session", Id, primary_key=True),  # that waits to be submitted by an account, or was
+    Column("account", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("asked", BigInteger, nullable=False),
+    Column("taken", BigInteger),  # when its turn came; NULL: it waits
+    Index(None, "account", "taken"),
+)

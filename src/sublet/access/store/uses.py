@@ -1,0 +1,118 @@
+"""What accepted sessions of a gateway take: kept when they are forgotten, so that nobody deletes what they used."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import case, exists, func, insert, or_, select, update
+
+from sublet.access.model.access import Amounts, Use
+from sublet.access.model.usage import Ran, ran
+from sublet.access.store.tables import draws, uses
+from sublet.apps.store.tables import versions
+from sublet.booking.model.pledge import OPEN, shares
+from sublet.booking.model.session import Session
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.rows import SESSION, S, read_session
+from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, plain
+
+U, D = uses.c, draws.c
+HOUR = 3_600_000_000  # microseconds
+ADD = insert(uses)
+DRAW = insert(draws)
+EXTEND = update(uses).where(U.session == given("of_session")).values(reserved=given("new_reserved"))
+END_USE = (
+    update(uses).where(U.session == given("of_session")).values(started=given("new_started"), ended=given("new_ended"))
+)
+APP = select(versions.c.app).where(versions.c.id == given("version_id"))
+UNDER_WAY = U.ended.is_(None)
+TAKEN = case(
+    (UNDER_WAY, U.reserved),
+    (U.started.is_(None), 0),
+    (U.started < U.ended, U.ended - U.started),
+    else_=0,
+)
+TOTAL = select(
+    func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(U.cores * TAKEN), 0)
+).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")))
+DRAWN = select(
+    func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(D.cores * TAKEN), 0.0)
+).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")), D.pledge == given("of_name"))
+BY = {
+    "app": TOTAL.where(U.app == given("of_name")),
+    "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
+}
+ELSE = TOTAL.where(U.platform == given("of_name"))
+OVER = select(U.session, U.person, U.platform, U.started, U.ended, U.nodes, U.cores, U.gpus)
+COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
+
+
+class Uses:
+    """What people use, as one transaction sees and adds to it."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, session: Session, wanted: Amounts, app: str, now: datetime) -> None:
+        """A session was accepted: all of this is reserved for it until it ends."""
+        self._sql.change(
+            ADD,
+            {
+                "session": session.id,
+                "person": plain(session.person),
+                "platform": session.offer.platform,
+                "app": plain(app),
+                "accepted": micros(now),
+                "nodes": wanted.nodes,
+                "cores": wanted.cores,
+                "gpus": wanted.gpus,
+                "reserved": _length(wanted.time),
+                "started": None,
+                "ended": None,
+            },
+        )
+        parts = shares(session.offer.pledge)
+        rows = [(name, float(wanted.cores * part)) for name, part in parts.items() if name != OPEN]
+        self._sql.change_many(DRAW, [{"session": session.id, "pledge": name, "cores": cores} for name, cores in rows])
+
+    def extend(self, session: str, time: timedelta) -> None:
+        """It may take so long now."""
+        self._sql.change(EXTEND, {"of_session": session, "new_reserved": _length(time)})
+
+    def of(self, person: str, noun: str, name: str, since: datetime) -> Use:
+        """What a person has under way there, and the core-hours of that and of what ended since."""
+        given_ = {"of_person": plain(person), "of_name": plain(name), "since": micros(since)}
+        jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
+        return Use(int(jobs), float(taken) / HOUR)
+
+    def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
+        """What ran in a period, deleted meanwhile or not, and what runs."""
+        over = OVER.where(U.ended >= micros(since), U.started < micros(until))
+        live = SESSION.where(S.started < micros(until), or_(S.ended.is_(None), S.ended >= micros(since)), ~COUNTED)
+        for column, other, value in ((U.person, S.person, person), (U.platform, S.platform, platform)):
+            over = over.where(column == plain(value)) if value else over
+            live = live.where(other == plain(value)) if value else live
+        found = [_ran(row) for row in self._sql.select(over)]
+        return found + [one for row in self._sql.select(live) if (one := ran(read_session(row)))]
+
+    def app_of(self, version: str) -> str:
+        """The name of the app that a version is of; empty if there is none."""
+        row = self._sql.row(APP, {"version_id": plain(version)}) if version else None
+        return str(row[0]) if row else ""
+
+
+def end_use(session: Session, now: datetime) -> dict[str, Any]:
+    """What END_USE is given when a session has ended."""
+    ended = session.ended or now
+    return {"of_session": session.id, "new_started": micros_or_none(session.started), "new_ended": micros(ended)}
+
+
+def _ran(row: Row) -> Ran:
+    session, person, platform, started, ended, *amounts = row
+    return Ran(session, person, platform, moment(started), moment(max(started, ended)), *amounts)
+
+
+def _length(time: timedelta) -> int:
+    return time // timedelta(microseconds=1)

@@ -1,0 +1,70 @@
+"""Access as it travels: rules, standings and requests as views, and limits back."""
+
+from __future__ import annotations
+
+from sublet.access.model.access import AMOUNTS, AccessRequest, AccessRule, Decision, Limits, Use
+from sublet.access.model.access_words import how, why
+from sublet.access.views.access import AccessRequestView, AccessView, LimitsView, RuleView
+
+OWN = "this service is your own"
+
+
+def limits_view(limits: Limits) -> LimitsView:
+    """Limits as they travel."""
+    return LimitsView(**{name: getattr(limits, name) for name in AMOUNTS})
+
+
+def limits_of(view: LimitsView) -> Limits:
+    """Limits as they came."""
+    return Limits(**{name: getattr(view, name) for name in AMOUNTS})
+
+
+def rule_view(rule: AccessRule) -> RuleView:
+    """A rule as it travels."""
+    return RuleView(
+        id=rule.id,
+        effect=rule.effect,
+        who=rule.who,
+        noun=rule.noun,
+        name=rule.name,
+        limits=limits_view(rule.limits),
+        created=rule.created,
+        expires=rule.expires,
+        by=rule.by,
+        note=rule.note,
+    )
+
+
+def access_view(decision: Decision, use: Use, asked: str = "") -> AccessView:
+    """How someone stands with one thing."""
+    sources = {name: rule.id for name, _ in decision.limits.given() if (rule := decision.sets(name))}
+    return AccessView(
+        noun=decision.noun,
+        name=decision.name,
+        allowed=decision.allowed,
+        why=OWN if decision.allowed and not decision.rules else why(decision),
+        how="" if decision.allowed else how(decision),
+        rules=tuple(rule.id for rule in decision.rules),
+        limits=limits_view(decision.limits),
+        limit_rules=sources,
+        jobs=use.jobs,
+        hours=round(use.hours, 6),
+        asked=asked,
+    )
+
+
+def request_view(request: AccessRequest) -> AccessRequestView:
+    """A request to be let in, as it travels."""
+    return AccessRequestView(
+        id=request.id,
+        person=request.person,
+        noun=request.noun,
+        name=request.name,
+        why=request.why,
+        created=request.created,
+        state=request.state,
+        decided=request.decided,
+        by=request.by,
+        answer=request.answer,
+        rule=request.rule,
+    )

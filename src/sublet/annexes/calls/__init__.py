@@ -1,0 +1,1 @@
+"""The calls of the SDK about annexes, the access point, HTCondor jobs and DAGs."""

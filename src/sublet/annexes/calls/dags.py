@@ -1,0 +1,26 @@
+"""DAGs of HTCondor jobs."""
+
+from __future__ import annotations
+
+from sublet.annexes.views.jobs import DagList, DagView
+from sublet.client.call import Call, as_view, nothing, path_of
+
+
+def dags() -> Call[DagList]:
+    """The caller's DAGs that go on."""
+    return Call("GET", path_of("dags"), as_view(DagList))
+
+
+def dag(id: str) -> Call[DagView]:
+    """One DAG."""
+    return Call("GET", path_of("dags", id), as_view(DagView))
+
+
+def remove(id: str) -> Call[None]:
+    """End a DAG, with its jobs."""
+    return Call("DELETE", path_of("dags", id), nothing)
+
+
+def provisioned(job: str) -> Call[DagView]:
+    """Tell the DAG of a provisioner's job that its work is done."""
+    return Call("POST", path_of("dags", "provisioners", job, "ready"), as_view(DagView))

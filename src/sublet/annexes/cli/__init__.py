@@ -1,0 +1,1 @@
+"""Commands: annex, job, jobset, dag, pilot."""

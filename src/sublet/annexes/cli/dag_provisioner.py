@@ -1,0 +1,226 @@
+"""A provisioner for DAGMan: a job at the access point that leases an annex for a DAG, and gives it back at the end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import time
+from types import FrameType
+from typing import Any
+
+import click
+
+from sublet.annexes.calls import annexes, dags, jobs
+from sublet.annexes.cli.details import details, said
+from sublet.annexes.cli.submitting import tool
+from sublet.annexes.views.annexes import LeaseAsk, LeaseView
+from sublet.annexes.views.jobs import DagView
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.link import Link
+from sublet.kernel.errors import AnnexInUse, LeaseOver, LeaseRefused, LoginNeeded, NotFound, SubletError
+from sublet.kernel.home import sublet_home
+from sublet.systems.cli.logins import login_of
+from sublet.systems.own import Systems
+
+LOOK_EVERY = 1.0  # seconds
+QUIET = 10.0  # seconds without a node under way, after which nothing but a FINAL node can be left
+AWAY = 600.0  # seconds for which a service that does not answer is waited for
+
+
+@command("provisioner", "sublet dag provisioner example --system expanse --nodes 2 --lifetime 4h > lease.sub")
+@click.argument("name")
+@click.option("--template", metavar="NAME", default="", help="Take what is not said from this template.")
+@details
+def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
+    """Print the submit description of a provisioner: in a DAG, write `PROVISIONER lease lease.sub`.
+
+    It leases nodes when the DAG starts, lets the DAG's nodes run when they are up, and ends its lease when all of them
+    have ended, a FINAL node included, or when the DAG is removed. If the lease ends first, the DAG is removed with a
+    rescue DAG, and the provisioner's error file says why. It needs an open login (`sublet system login`): without one
+    the DAG fails at once, and the provisioner's error file says so.
+    """
+    said(given)  # what can't be read is told now
+    typed = [f"--{key}={value}" for key, value in given.items() if value is not None]
+    words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *typed]
+    lines = [
+        f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: PROVISIONER lease FILE",
+        *_describe(words, f"{name}.provisioner"),
+    ]
+    out.show({"name": name, "submit": "\n".join(lines) + "\n"}, lambda: lines, lambda: lines)
+
+
+def _describe(words: list[str], name: str) -> list[str]:
+    """The submit description of a job that runs a command line of Sublet at the access point."""
+    found = shutil.which("sublet")
+    program, first = (found, []) if found else (sys.executable, ["-m", "sublet.cli"])
+    return [
+        "universe = scheduler",
+        f"executable = {_literal(program)}",
+        f'arguments = {_quoted([*first, *words])[:-1]} --job=$(Cluster).$(Process)"',
+        f"environment = {_quoted([f'SUBLET_HOME={sublet_home().root}'])}",
+        "getenv = PATH,HOME,USER,LANG,LC_ALL,PYTHONPATH,TZ",
+        *(f"{kind} = {name}.{ending}" for kind, ending in (("output", "out"), ("error", "err"), ("log", "log"))),
+        "notification = never",
+        "queue",
+    ]
+
+
+def _literal(text: str) -> str:
+    return text.replace("$", "$(DOLLAR)")
+
+
+def _quoted(words: list[str]) -> str:
+    """Words as HTCondor reads a list of them: in quotation marks, each in single quotes."""
+    each = " ".join("'" + word.replace("'", "''").replace('"', '""') + "'" for word in words)
+    return f'"{_literal(each)}"'
+
+
+class Ended(BaseException):
+    """DAGMan, or a person, has removed the provisioner."""
+
+
+@command("provision", "sublet dag provision example --system expanse --nodes 2 --job 12.0")
+@click.argument("name")
+@click.option("--template", metavar="NAME", default="", help="Take what is not said from this template.")
+@click.option("--job", required=True, metavar="JOB", help="The provisioner's own job.")
+@click.option("--give-back", metavar="DAG", default="", help="Only end the lease NAME, when this DAG has ended.")
+@details
+def provision(out: Output, name: str, template: str, job: str, give_back: str, **given: Any) -> None:
+    """Be a provisioner: what `sublet dag provisioner` has DAGMan run. Nobody types it."""
+    link = out.link()
+    if give_back:
+        _give_back_after(out, link, name, give_back)
+        return
+    signal.signal(signal.SIGTERM, _end)
+    ask = LeaseAsk(name=name, template=template, details=said(given))
+    _check_login(link, link.do(annexes.plan(ask)).details.system)
+    lease = _leased(link, ask)
+    out.note(f"{lease.name} is asked for.")
+    dag: DagView | None = None
+    try:
+        _wait_until_up(link, lease)
+        out.note(f"{lease.name} is up.")
+        dag = link.do(dags.provisioned(job))
+        dag = _wait_until_over(link, dag, lease)
+        out.note(f"DAG {dag.id} has nothing left to do{', but its FINAL node' if dag.unready else ''}.")
+    except Ended:
+        out.note("It was removed.")
+    except LeaseOver as error:
+        out.note(f"DAG {dag.id if dag else ''} is removed; submitted again, it goes on where it was.")
+        if dag:
+            link.do(dags.remove(dag.id))
+        raise error
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _give_back(out, link, lease, dag)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise Ended
+
+
+def _check_login(link: Link, system: str) -> None:
+    """LoginNeeded at once, where a person would have to sign in: nobody is there who could."""
+    if link.address.local and system in Systems(sublet_home().systems).own_names():
+        import asyncio  # slow, and only needed for logins
+
+        login = login_of(system)
+        if not (login.shared and asyncio.run(login.check())):
+            raise LoginNeeded(platform=system)
+
+
+def _leased(link: Link, ask: LeaseAsk) -> LeaseView:
+    try:
+        return link.do(annexes.create(ask))
+    except AnnexInUse:
+        return link.do(annexes.add(ask))
+
+
+def _wait_until_up(link: Link, lease: LeaseView) -> None:
+    while not sum(node.state == "up" for node in lease.nodes) >= (lease.details.nodes or 1):
+        if lease.state == "ended":
+            raise LeaseRefused(why=lease.why)
+        time.sleep(LOOK_EVERY)
+        lease = link.do(annexes.annex(lease.name)).leases[0]
+
+
+def _wait_until_over(link: Link, dag: DagView, lease: LeaseView) -> DagView:
+    """Until a DAG waits for nothing but its provisioner, or is gone; the service may be away for a while.
+
+    DAGMan starts a FINAL node only after its provisioner has ended; until then it counts as one that is not ready.
+    """
+    heard = quiet = time.monotonic()
+    while dag.state == "running" and not dag.only_provisioner:
+        time.sleep(LOOK_EVERY)
+        now = time.monotonic()
+        try:
+            dag, heard = link.do(dags.dag(dag.id)), now
+            _check_lease(link, lease)
+        except NotFound:
+            return dag
+        except LeaseOver:
+            raise
+        except SubletError:
+            if now - heard > AWAY:
+                raise
+        quiet = quiet if _is_quiet(dag) else now
+        if now - quiet > QUIET:
+            return dag
+    return dag
+
+
+def _is_quiet(dag: DagView) -> bool:
+    """Whether no node of a DAG but its provisioner is under way: what is not ready then waits for the provisioner."""
+    return dag.queued <= 1 and not dag.prerun + dag.postrun + dag.ready
+
+
+def _check_lease(link: Link, lease: LeaseView) -> None:
+    """LeaseOver, if the lease has ended and the annex has no other."""
+    if not link.do(annexes.annex(_annex_of(lease))).leases:
+        [ended] = link.do(annexes.annex(lease.name)).leases
+        raise LeaseOver(lease=lease.name, why=ended.why or "nobody said why")
+
+
+def _annex_of(lease: LeaseView) -> str:
+    return lease.name.partition("#")[0]
+
+
+def _give_back(out: Output, link: Link, lease: LeaseView, dag: DagView | None) -> None:
+    """End the lease, unless it has ended by itself; a FINAL node may be left to run, so a job waits for that first."""
+    if dag is None or not dag.unready:
+        _shut_down(out, link, lease.name)
+        return
+    annex = _annex_of(lease)
+    lines = _describe(["dag", "provision", lease.name, f"--give-back={dag.id}"], f"{annex}.give-back")
+    try:
+        tool(link.do(jobs.submitting(annex)), "condor_submit", "-terse", "-", stdin="\n".join(lines) + "\n")
+        out.note(f"{lease.name} is given back when DAG {dag.id} has ended.")
+    except SubletError as error:
+        out.note(f"Nothing can wait for DAG {dag.id}: {error.message}")
+        _shut_down(out, link, lease.name)
+
+
+def _give_back_after(out: Output, link: Link, lease: str, dag: str) -> None:
+    """End a lease when a DAG has left the queue; a DAG whose last node has no annex to run on any more is ended."""
+    heard = time.monotonic()
+    while time.monotonic() - heard < AWAY:
+        try:
+            if dag not in {one.id for one in link.do(dags.dags()).items}:
+                break
+            if not link.do(annexes.annex(lease.partition("#")[0])).leases:
+                link.do(dags.remove(dag))
+            heard = time.monotonic()
+        except SubletError:
+            pass  # the service is away
+        time.sleep(LOOK_EVERY)
+    _shut_down(out, link, lease)
+
+
+def _shut_down(out: Output, link: Link, lease: str) -> None:
+    try:
+        link.do(annexes.shutdown(lease))
+        out.note(f"{lease} is given back.")
+    except SubletError as error:
+        out.note(f"{lease}: {error.message}")

@@ -1,0 +1,91 @@
+"""DAGs of HTCondor jobs for an annex: submit, list, look, remove; and provisioners, which lease the annex for one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import click
+
+from sublet.annexes.calls import dags
+from sublet.annexes.cli.dag_provisioner import provision, provisioner
+from sublet.annexes.cli.submitting import submitting, tool
+from sublet.annexes.cli.universes import refuse_universes_of_dag
+from sublet.annexes.views.jobs import DagView
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+
+CLUSTER = re.compile(r"submitted to cluster (\d+)")
+COLUMNS = ("done", "queued", "ready", "failed", "total")
+
+
+@click.group("dag", cls=Group, epilog=Example("sublet dag submit work.dag --annex example"))
+def dag() -> None:
+    """Submit DAGs of HTCondor jobs for an annex."""
+
+
+@command(
+    "submit", "sublet dag submit work.dag --annex example", "sublet dag submit work.dag --annex example -- -maxjobs 5"
+)
+@click.option("--annex", required=True, metavar="NAME", help="The annex that every node is to run on.")
+@click.argument("file", metavar="FILE")
+@click.argument("words", nargs=-1, metavar="[-- OPTIONS…]", type=click.UNPROCESSED)
+def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
+    """Submit a DAG for an annex: its nodes, splices, sub-DAGs and inline descriptions all go there.
+
+    condor_submit_dag itself reads the file, in this directory; what stands after -- are its own options. The annex need
+    not have nodes yet: a provisioner can lease them (`sublet dag provisioner`).
+    """
+    refuse_universes_of_dag(file, words)
+    link = out.link()
+    found = submitting(out, link, annex)
+    said = tool(found, "condor_submit_dag", *words, file)
+    matched = CLUSTER.search(said)
+    if not matched:
+        click.echo(said, nl=False)
+        return
+    id = matched[1]
+    out.show({"cluster": int(id), "annex": annex}, lambda: [f"DAG {id} is for {annex}."], lambda: [id])
+    if out.for_people:
+        out.note(f"Look at it with: sublet dag status {id}")
+
+
+@command("list", "sublet dag list")
+def list_(out: Output) -> None:
+    """List your DAGs that go on."""
+    found = out.link().do(dags.dags())
+    out.show(found, lambda: _table(found.items), lambda: (one.id for one in found.items))
+    if not found.items and out.for_people:
+        out.note("No DAGs go on.")
+
+
+@command("status", "sublet dag status 12")
+@click.argument("id", metavar="DAG")
+def status(out: Output, id: str) -> None:
+    """Show how far a DAG is, or how it ended."""
+    one = out.link().do(dags.dag(id))
+    counts = ", ".join(f"{getattr(one, name)} {name}" for name in COLUMNS)
+    ended = "" if one.code is None else f", with exit code {one.code}"
+    facts = {"DAG": f"{one.id} ({one.name})", "state": f"{one.state}{ended}", "annex": one.annex, "nodes": counts}
+    out.show(one, lambda: pairs([*facts.items(), ("why", one.why)]), lambda: [one.state])
+
+
+@command("remove", "sublet dag remove 12")
+@click.argument("id", metavar="DAG")
+def remove(out: Output, id: str) -> None:
+    """End a DAG, with all its jobs."""
+    out.link().do(dags.remove(id))
+    out.show({"removed": id}, lambda: [f"DAG {id} is removed."], lambda: [id])
+
+
+def _table(found: Iterable[DagView]) -> list[str]:
+    rows = [
+        (one.id, one.state, one.annex, one.name, *(str(getattr(one, name)) for name in COLUMNS), one.why)
+        for one in found
+    ]
+    heads = ("DAG", "STATE", "ANNEX", "NAME", *(name.upper() for name in COLUMNS), "WHY")
+    return table(heads, rows) if rows else []
+
+
+for one in (submit, list_, status, remove, provisioner, provision):
+    dag.add_command(one)

@@ -1,0 +1,99 @@
+"""`job submit`: a submit description or a job set, in the person's own directory and environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import click
+
+from sublet.annexes.cli.submitting import Cluster, clusters, submitting, tool
+from sublet.annexes.cli.universes import refuse_universes
+from sublet.annexes.model.jobset import JobSet, parse_jobset
+from sublet.annexes.views.jobs import SubmittingView
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.kernel.errors import BadRequest, SubmitFailed
+from sublet.kernel.texts import counted
+
+ITERATOR = re.compile(r"^\s*iterator\s*=\s*\w", re.IGNORECASE | re.MULTILINE)
+
+
+@command(
+    "submit",
+    "sublet job submit sweep.sub --annex example",
+    "sublet job submit sweep.sub --annex example -- -batch-name sweep temperature=300",
+)
+@click.option("--annex", required=True, metavar="NAME", help="The annex that they are to run on.")
+@click.argument("file", metavar="FILE")
+@click.argument("words", nargs=-1, metavar="[-- OPTIONS…]", type=click.UNPROCESSED)
+def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
+    """Submit an HTCondor submit description, or a job set, for an annex.
+
+    condor_submit itself reads the file, in this directory and with this environment; what stands after -- are its own
+    options. Each job names the annex, and runs nowhere else until it is moved or unmarked. It need not have nodes yet.
+    A file with a line `iterator = table …` is a job set, as `htcondor jobset submit` reads it.
+    """
+    _refuse_interactive(words)
+    text = sys.stdin.read() if file == "-" else _read(file)
+    refuse_universes((text, *words))
+    jobset = parse_jobset(text, _read, file) if ITERATOR.search(text) else None
+    refuse_universes(jobset.descriptions() if jobset else ())
+    link = out.link()
+    found = submitting(out, link, annex)
+    made, said = _set(found, jobset, words) if jobset else _description(found, file, text, words)
+    count = sum(one.last - one.first + 1 for one in made)
+    if not made:
+        click.echo(said, nl=False)
+        return
+    answer = {"annex": annex, "jobs": count, "clusters": [one.cluster for one in made]}
+    if jobset:
+        answer["jobset"] = jobset.name
+    out.show(
+        answer,
+        lambda: [f"{counted(count, 'job')} for {annex}: {_named(made)}"],
+        lambda: (str(one.cluster) for one in made),
+    )
+
+
+def _named(made: list[Cluster]) -> str:
+    return ", ".join(one.text for one in made)
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.read()
+    except OSError as error:
+        raise BadRequest(f"{file} can't be read: {error.strerror}.", hint=f"This is {os.getcwd()}.") from error
+
+
+def _refuse_interactive(words: tuple[str, ...]) -> None:
+    """BadRequest for condor_submit's -interactive, of which any beginning will do: nobody can connect to a node."""
+    for word in words:
+        typed = word.lower().removeprefix("-").removeprefix("-")
+        if word.startswith("-") and typed and "interactive".startswith(typed):
+            raise BadRequest(
+                f"{word} can't be used on an annex: its nodes can't be connected to.",
+                hint="`sublet run --interactive shell`, and `sublet attach`, give a shell on a system.",
+            )
+
+
+def _description(found: SubmittingView, file: str, text: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
+    stdin = text if file == "-" else None
+    said = tool(found, "condor_submit", "-terse", file, *words, stdin=stdin)
+    return clusters(said), said
+
+
+def _set(found: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
+    """Submit each job of a set; if one is refused, those before it are taken back."""
+    made: list[Cluster] = []
+    for description in jobset.descriptions():
+        try:
+            made += clusters(tool(found, "condor_submit", "-terse", "-", *words, stdin=description))
+        except SubmitFailed:
+            if made:
+                tool(found, "condor_rm", *(str(one.cluster) for one in made))
+            raise
+    return made, ""

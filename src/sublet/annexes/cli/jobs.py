@@ -1,0 +1,130 @@
+"""HTCondor jobs: submit them for an annex, mark, unmark, move and remove them, list them, and say why they wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import click
+
+from sublet.annexes.calls import jobs
+from sublet.annexes.cli.job_submit import submit
+from sublet.annexes.views.jobs import JobList, JobView
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, table
+from sublet.cli.texts import length, moment
+from sublet.kernel.texts import counted
+
+NOW = click.option("--now", is_flag=True, help="Take those that run elsewhere off their nodes; they begin again.")
+JOBS = click.argument("ids", nargs=-1, required=True, metavar="JOB…")
+ANNEX = click.option("--annex", required=True, metavar="NAME", help="The annex.")
+
+
+@click.group("job", cls=Group, epilog=Example("sublet job submit sweep.sub --annex example"))
+def job() -> None:
+    """Submit HTCondor jobs for an annex, move them, and say why they wait.
+
+    JOB is 12.0, or 12 for all jobs of a cluster. Jobs that name no annex run on none, unless one is open. A submit
+    description can name one itself, for whichever program submits it: MY.AnnexName = "example"
+    """
+
+
+@command("list", "sublet job list", "sublet job list --annex example")
+@click.option("--annex", default="", metavar="NAME", help="Only those that name this annex.")
+def list_(out: Output, annex: str) -> None:
+    """List your jobs that wait or run, and the annexes that they name."""
+    found = out.link().do(jobs.jobs(annex))
+    out.show(found, lambda: _table(found.items), lambda: (one.id for one in found.items))
+    if not found.items and out.for_people:
+        out.note("No jobs wait or run.")
+
+
+@command("mark", "sublet job mark 12 --annex example")
+@JOBS
+@ANNEX
+def mark(out: Output, ids: tuple[str, ...], annex: str) -> None:
+    """Let jobs that name no annex run on one. They may have been submitted in any way.
+
+    The id of a DAG means all its nodes: those in the queue, and those that it submits later.
+    """
+    _tell(out, out.link().do(jobs.mark(ids, annex)), f"for {annex} now")
+
+
+@command("move", "sublet job move 12.3 --annex other", "sublet job move 40 --annex other --now")
+@JOBS
+@ANNEX
+@NOW
+def move(out: Output, ids: tuple[str, ...], annex: str, now: bool) -> None:
+    """Let jobs that name an annex run on another. Those that run stay where they are, unless you say --now.
+
+    The id of a DAG means all its nodes, also of its sub-DAGs: those in the queue, and those that it submits later.
+    """
+    _tell(out, out.link().do(jobs.move(ids, annex, now=now)), f"for {annex} now")
+
+
+@command("unmark", "sublet job unmark 12")
+@JOBS
+@NOW
+def unmark(out: Output, ids: tuple[str, ...], now: bool) -> None:
+    """Let jobs, or a DAG's nodes, name no annex: they run on those that are open, else on none."""
+    _tell(out, out.link().do(jobs.unmark(ids, now=now)), "for no annex now")
+
+
+@command("remove", "sublet job remove 12", "sublet job remove 12.3 14")
+@JOBS
+def remove(out: Output, ids: tuple[str, ...]) -> None:
+    """Take jobs out of the queue, and those that run off their nodes; what they wrote there is lost."""
+    found = out.link().do(jobs.remove(ids))
+    _tell(out, found, "no more")
+
+
+@command("explain", "sublet job explain 12.0")
+@click.argument("id", metavar="JOB")
+def explain(out: Output, id: str) -> None:
+    """Say why a job is not running: no nodes, a lease that waits, too little room or time, or what it requires."""
+    found = out.link().do(jobs.explain(id))
+    where = f" for {found.job.annex}" if found.job.annex else ""
+
+    def lines() -> list[str]:
+        hint = ["", f"hint: {found.hint}"] if found.hint else []
+        return [f"{found.job.id} ({found.job.name}){where} is {found.job.state}.", *found.sentences, *hint]
+
+    out.show(found, lines, lambda: found.sentences)
+
+
+def _tell(out: Output, found: JobList, what: str) -> None:
+    count = len(found.items)
+    jobs = f"{counted(count, 'job')} {'is' if count == 1 else 'are'} {what}"
+    if not found.dags:
+        out.show(found, lambda: [f"{jobs}."], lambda: (one.id for one in found.items))
+        return
+    dags = f"{'DAG' if len(found.dags) == 1 else 'DAGs'} {', '.join(found.dags)}"
+    lines = [f"{jobs}.", f"Nodes that {dags} will submit later are {what.removesuffix(' now')} too."]
+    out.show(found, lambda: lines if count else lines[1:], lambda: found.dags)
+
+
+def _table(found: Sequence[JobView]) -> list[str]:
+    now = datetime.now(UTC)
+    rows = [
+        (one.id, one.state, one.annex, _name(one), moment(one.submitted, now), _since(one, now), one.why)
+        for one in found
+    ]
+    return (
+        table(
+            ("JOB", "STATE", "ANNEX", "NAME", "SUBMITTED", "SINCE", "WHY"), rows, keep=("STATE",), least=("SUBMITTED",)
+        )
+        if rows
+        else []
+    )
+
+
+def _name(one: JobView) -> str:
+    return f"{one.name} (for {one.guest})" if one.guest else one.name
+
+
+def _since(one: JobView, now: datetime) -> str:
+    return length(now - one.since) if one.since else ""
+
+
+for one in (submit, mark, unmark, move, remove, list_, explain):
+    job.add_command(one)

@@ -1,0 +1,87 @@
+"""`annex setup`: HTCondor and an access point, with nothing asked of an administrator."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from sublet.annexes.calls import access_point as calls
+from sublet.annexes.views.access_point import AccessPointView
+from sublet.cli.command import command
+from sublet.cli.output import Output, pairs
+from sublet.cli.progress import Progress
+from sublet.cli.texts import length
+from sublet.client.link import Link
+from sublet.kernel.errors import NoHTCondor, ReleaseRefused
+
+LOOK = 0.3  # seconds between two looks at a download
+KINDS = {"own": "your own, run by Sublet", "machine": "this machine's"}
+
+
+@command("setup", "sublet annex setup", "sublet annex setup --fetch")
+@click.option("--fetch", is_flag=True, help="Bring HTCondor's release into SUBLET_HOME if there is none here.")
+@click.option("--system", default="", metavar="NAME", help="A system whose nodes have to reach it.")
+@click.option("--show", "only_show", is_flag=True, help="Only say how it is.")
+@click.option("--stop", is_flag=True, help="Stop the access point that Sublet runs; its queue stays.")
+def setup(out: Output, fetch: bool, system: str, only_show: bool, stop: bool) -> int:
+    """Make the access point ready: where your HTCondor jobs wait, and where nodes come to run them.
+
+    The machine's own is used if it takes your jobs; else Sublet runs one as you, which outlives its service. `annex
+    create` does this by itself; here it is said what is missing.
+    """
+    link = out.link()
+    if stop:
+        link.do(calls.stop())
+    view = link.do(calls.access_point())
+    if not stop and not only_show:
+        view = make_ready(out, link, view, fetch=fetch, system=system)
+    out.show(view, lambda: described(view), lambda: [view.collector or view.stage])
+    return 0 if view.stage == "ready" or stop or only_show else 1
+
+
+def make_ready(out: Output, link: Link, view: AccessPointView, *, fetch: bool, system: str) -> AccessPointView:
+    """Bring what is missing, if that is wanted, and start it."""
+    if view.stage == "absent" and not fetch:
+        raise NoHTCondor(hint=ways(view))
+    if view.stage in ("absent", "fetching"):
+        link.do(calls.set_up(fetch=True, system=system))
+        fetched(out, link)
+    return link.do(calls.set_up(system=system))
+
+
+def fetched(out: Output, link: Link) -> None:
+    """Show how far the download is, until it is over; ReleaseRefused if that failed."""
+    line = Progress(wanted=out.for_people)
+    try:
+        while (view := link.do(calls.access_point())).stage == "fetching":
+            line.show(f"fetching HTCondor: {view.progress}")
+            time.sleep(LOOK)
+    finally:
+        line.end()
+    if view.stage == "absent":
+        raise ReleaseRefused(view.problem, hint=view.hint)
+
+
+def ways(view: AccessPointView) -> str:
+    """How HTCondor can be had."""
+    package = f"Ask an administrator for `{view.package}`, or: " if view.package else ""
+    which = "" if view.url else "set `release` in the section [annex] of sublet.toml, then "
+    return f"{package}{which}`sublet annex setup --fetch` brings it into SUBLET_HOME."
+
+
+def described(view: AccessPointView) -> list[str]:
+    """It, in full."""
+    return pairs(
+        [
+            ("access point", KINDS.get(view.kind, "")),
+            ("state", view.stage if not view.problem else f"{view.stage}: {view.problem}"),
+            ("HTCondor", f"{view.version}, in {view.release}" if view.version else ""),
+            ("nodes connect to", view.collector),
+            ("schedd", view.schedd),
+            ("you are", view.owner),
+            ("note", view.note),
+            ("job lease", length(view.job_lease) if view.job_lease else ""),
+            ("HTCondor's tools", f"export CONDOR_CONFIG={view.configuration}" if view.configuration else ""),
+        ]
+    )

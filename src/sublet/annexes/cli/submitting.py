@@ -1,0 +1,59 @@
+"""Runs HTCondor's own tools here, in the person's directory and environment, with what the service says they need."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+
+from sublet.annexes.calls import jobs
+from sublet.annexes.views.jobs import SubmittingView
+from sublet.cli.output import Output
+from sublet.client.link import Link
+from sublet.kernel.errors import NotAtAccessPoint, NotHere, SubmitFailed
+
+TERSE = re.compile(r"^(\d+)\.(\d+)(?:\s*-\s*\d+\.(\d+))?$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What one submission put into the queue."""
+
+    cluster: int
+    first: int
+    last: int
+
+    @property
+    def text(self) -> str:
+        """`12.0`, or `12.0 to 12.9`."""
+        name = f"{self.cluster}.{self.first}"
+        return name if self.first == self.last else f"{name} to {self.cluster}.{self.last}"
+
+
+def submitting(out: Output, link: Link, annex: str) -> SubmittingView:
+    """What the tools need; a person is told when nothing would run yet."""
+    if not link.address.local:
+        raise NotAtAccessPoint
+    found = link.do(jobs.submitting(annex))
+    if not found.leased:
+        out.note(f"{annex} has no nodes yet. Lease some with: sublet annex create {annex}")
+    return found
+
+
+def tool(found: SubmittingView, program: str, *words: str, stdin: str | None = None) -> str:
+    """What a tool prints that has to succeed; its complaints go where ours go."""
+    environment = {**os.environ, **found.environment}
+    typed = [found.programs[program], *words]
+    try:
+        done = subprocess.run(typed, input=stdin, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    except OSError as error:
+        raise NotHere(f"{typed[0]} can't be run: {error.strerror}.") from error
+    if done.returncode:
+        raise SubmitFailed(f"{done.stdout.rstrip()}\n{SubmitFailed(program=program, code=done.returncode)}".strip())
+    return done.stdout
+
+
+def clusters(said: str) -> list[Cluster]:
+    """What condor_submit -terse says it submitted."""
+    return [Cluster(int(one), int(first), int(last or first)) for one, first, last in TERSE.findall(said)]

@@ -1,0 +1,92 @@
+"""Templates: the details of leases, under names."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from sublet.annexes.calls import annexes
+from sublet.annexes.cli.details import details, said
+from sublet.annexes.model.leasing import LINES, text_of
+from sublet.annexes.views.annexes import DetailsView, TemplateView
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import moment
+from sublet.kernel.errors import NoLease
+
+
+@click.group("template", cls=Group, epilog=Example("sublet annex template save big --from example"))
+def template() -> None:
+    """Save, list, show and remove templates for leases."""
+
+
+@command(
+    "save",
+    "sublet annex template save big --from example",
+    "sublet annex template save big --system expanse --queue compute --nodes 8",
+)
+@click.argument("name")
+@click.option("--from", "lease", metavar="NAME[#N]", help="Begin with the details of a lease that there was.")
+@details
+def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
+    """Keep details for leases under a name: those of a lease, those that are said here, or both."""
+    link = out.link()
+    spoken = said(given)
+    if lease:
+        found = link.do(annexes.history(lease)).annex.leases
+        if not found:
+            raise NoLease(name=lease, wanted="was ever asked for")
+        over = {one.name: getattr(spoken, one.name) for one in fields(spoken)}
+        spoken = replace(found[-1].details, **{key: value for key, value in over.items() if value not in ("", None)})
+    view = link.do(annexes.save_template(name, spoken))
+    out.show(view, lambda: [f"The template {name} is kept.", *_lines(view)], lambda: [name])
+
+
+@command("list", "sublet annex template list")
+def list_(out: Output) -> None:
+    """List your templates."""
+    view, now = out.link().do(annexes.templates()), datetime.now(UTC)
+    rows = [(one.name, _short(one.details), moment(one.changed, now)) for one in view.items]
+    out.show(
+        view,
+        lambda: table(("TEMPLATE", "DETAILS", "CHANGED"), rows) if rows else [],
+        lambda: (one.name for one in view.items),
+    )
+    if not rows and out.for_people:
+        out.note("You have no templates. Keep one with: sublet annex template save NAME --from ANNEX")
+
+
+@command("show", "sublet annex template show big")
+@click.argument("name")
+def show(out: Output, name: str) -> None:
+    """Show a template."""
+    view = out.link().do(annexes.template(name))
+    out.show(view, lambda: _lines(view), lambda: [view.name])
+
+
+@command("remove", "sublet annex template remove big")
+@click.argument("name")
+def remove(out: Output, name: str) -> None:
+    """Forget a template."""
+    out.link().do(annexes.remove_template(name))
+    out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
+
+
+def _lines(view: TemplateView) -> list[str]:
+    return pairs([(name, text_of(name, value)) for name, value in _said(view.details)])
+
+
+def _short(found: DetailsView) -> str:
+    return " ".join(f"--{name} {text_of(name, value)}" for name, value in _said(found))
+
+
+def _said(found: DetailsView) -> list[tuple[str, Any]]:
+    values = [(name, getattr(found, name)) for name in LINES]
+    return [(name, value) for name, value in values if value not in ("", None)]
+
+
+for one in (save, list_, show, remove):
+    template.add_command(one)

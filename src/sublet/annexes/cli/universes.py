@@ -1,0 +1,40 @@
+"""Refuses what could never run on an annex, before anything is submitted for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from sublet.annexes.model.universes import (
+    AT_THE_POINT,
+    INSTEAD,
+    ON_NODES,
+    find_universes,
+    find_universes_of_dag,
+    say_no,
+)
+from sublet.kernel.errors import BadRequest
+
+
+def refuse_universes(texts: Iterable[str]) -> None:
+    """BadRequest for descriptions, or lines of them, of jobs that would never run on an annex's nodes."""
+    for universe in (found for text in texts for found in find_universes(text, _read_if_there)):
+        if universe not in ON_NODES:
+            raise BadRequest(say_no(universe), hint=INSTEAD)
+
+
+def refuse_universes_of_dag(file: str, words: Iterable[str]) -> None:
+    """The same for the nodes of a DAG; those that run beside the queue itself, as provisioners do, are left alone."""
+    base = os.path.dirname(file) if any(word.lower().lstrip("-") == "usedagdir" for word in words) else ""
+    for asked in find_universes_of_dag(_read_if_there(file) or "", _read_if_there, base):
+        if asked.universe not in ON_NODES | AT_THE_POINT:
+            raise BadRequest(say_no(asked.universe), hint=f"That is {asked.node} in the DAG. {INSTEAD}")
+
+
+def _read_if_there(file: str) -> str | None:
+    """A file that is named; one that isn't there may be written later, and is HTCondor's to complain of."""
+    try:
+        with open(file, encoding="utf-8", errors="surrogateescape") as opened:
+            return opened.read()
+    except OSError:
+        return None

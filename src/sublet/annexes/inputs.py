@@ -1,0 +1,283 @@
+"""What jobs on an annex share is brought to its systems once, by content, over the login that is open.
+
+Jobs are looked at while they wait, whether they came before their annex or after; each is told which leases have what
+it shares, and takes the copy there. What can't be brought is sent with each job, as HTCondor does by itself. A job
+takes a copy only if its file was seen to have that content since the job began to wait, and less than a minute ago.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from tarfile import TarError
+
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.input_files import Fingerprint, InputFiles, read_fingerprint
+from sublet.annexes.input_trees import NotShareable, pack_tree
+from sublet.annexes.kept_inputs import Brought, KeptInputs
+from sublet.annexes.leases import Leases
+from sublet.annexes.model.annex import Lease
+from sublet.annexes.model.inputs import PATIENCE, Copies, Named, combine_digests, rewritten, shared
+from sublet.annexes.model.lease_state import PENDING, UP
+from sublet.annexes.pilots import inputs
+from sublet.annexes.pilots.queue import to_vacate
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import SubletError
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.platforms.htcondor.commands import ids, to_edit
+from sublet.platforms.port import Platform
+from sublet.reach.local import LocalReach
+from sublet.store.store import Store
+
+OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks, with leases and without
+SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove what is not needed any more
+PACKING = "packing"  # below SUBLET_HOME: directories on their way to a system, as archives
+AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A lease that jobs may come to, and its system."""
+
+    lease: Lease
+    session: Session
+    platform: Platform
+
+
+@dataclass
+class Inputs:
+    """Looks at jobs that wait, brings what they share, and lets go of what no lease has any more."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    leases: Leases
+    access_points: AccessPoints
+
+    _inputs: KeptInputs = field(default_factory=KeptInputs)
+    _input_files: InputFiles = field(default_factory=InputFiles)
+    _inputs_looked: datetime | None = None
+    _inputs_every: timedelta = OFTEN
+    _looking: asyncio.Task[None] | None = None
+
+    async def look_after(self, now: datetime) -> None:
+        """Look at what waits, once in a while, beside everything else."""
+        if self.access_points.point is None or (
+            self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every
+        ):
+            return
+        if self._looking is None or self._looking.done():
+            if self._inputs_looked is None:
+                shutil.rmtree(self.settings.home / PACKING, ignore_errors=True)  # of a service that was killed
+                self._inputs.load(self.settings.home / "pilots")
+            self._inputs_looked = now
+            self._looking = asyncio.create_task(self._look_at_inputs(), name="inputs")
+
+    async def _look_at_inputs(self) -> None:
+        try:
+            point = self.access_points.point
+            looked = int(self.now().timestamp())
+            waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
+            leases = await self._there()
+            self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
+            for jobs in _alike(waiting):
+                await self._provide(jobs, leases)
+            await self._confirm(waiting, looked)
+            self._input_files.forget_all_but({job.named.path(name) for job in waiting for name in job.named.candidates})
+            await self._let_go(leases)
+        except (SubletError, OSError) as error:
+            log.warning("inputs.failed", why=str(error))
+
+    async def _confirm(self, waiting: Sequence[inputs.Waiting], looked: int) -> None:
+        """Tell jobs that wait that their files are what they were told: without that they don't take copies."""
+        due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
+        if self.access_points.point and due:
+            await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
+
+    async def _there(self) -> list[There]:
+        found = []
+        for lease in await self.store.read(lambda tx: tx.leases.live()):
+            session = await self.leases.session_of(lease)
+            platform = self.platforms.by_name.get(lease.details.system)
+            if session and platform and session.phase in PENDING | UP and not session.cancel_by:
+                found.append(There(lease, session, platform))
+        return found
+
+    async def _provide(self, jobs: Sequence[inputs.Waiting], leases: Sequence[There]) -> None:
+        """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
+        one = jobs[0]
+        if one.seen == inputs.NONE:
+            return
+        seen = await asyncio.to_thread(_fingerprints, one.named, self._input_files)
+        digests = self._digests(one.named, seen)
+        if one.is_running:
+            await self._restart_stale(jobs, seen, digests)
+        elif digests is None:
+            if one.content:
+                await self._tell_jobs(jobs, inputs.forget_copies(one.named, self._until()))
+        elif digests:
+            trees = frozenset(name for name in digests if seen[name].tree)
+            there = [there for there in leases if there.lease.annex == one.annex]
+            await self._tell_copies(jobs, digests, trees, there)
+        elif not one.seen:
+            await self._tell_jobs(jobs, inputs.looked_at())
+        elif one.waits:
+            await self._tell_jobs(jobs, inputs.send_files(one.named))
+
+    async def _tell_copies(
+        self,
+        jobs: Sequence[inputs.Waiting],
+        digests: Mapping[str, str],
+        trees: frozenset[str],
+        leases: Sequence[There],
+    ) -> None:
+        """Tell jobs where copies of what they share are, whenever that or the content has changed."""
+        one, content = jobs[0], combine_digests(digests)
+        is_new = one.content != content
+        before = "" if is_new else one.ready
+        found = {there.lease.id: self._copies(there, one.named, digests, trees) for there in leases}
+        copies = [Copies((lease,), paths, trees & set(paths)) for lease, paths in found.items() if paths is not None]
+        ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
+        lost = [lease for lease, paths in found.items() if paths is None and lease in before]
+        if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
+            first = {} if one.seen else inputs.first_told(one.named, self._until())
+            again = inputs.forget_copies(one.named, self._until()) if one.content and is_new else {}
+            changes = inputs.told(rewritten(one.named, copies), ready, content)
+            await self._tell_jobs(jobs, {**first, **again, **changes})
+
+    async def _restart_stale(
+        self, jobs: Sequence[inputs.Waiting], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
+    ) -> None:
+        """Let jobs wait again that started with copies of files that had just changed; they are told anew first."""
+        if (
+            not digests
+            or not jobs[0].content
+            or combine_digests(digests) == jobs[0].content
+            or self.access_points.point is None
+        ):
+            return
+        changed = max(seen[name].changed_at for name in digests)
+        stale = [job.id for job in jobs if job.started >= int(changed)]
+        for clause in ids(stale):
+            log.info("jobs.taken-back", jobs=len(stale), first=stale[0])
+            await LocalReach("access point").run(to_vacate(self.access_points.point.tools, clause))
+
+    def _digests(self, named: Named, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
+        """The digests of the files that a job shares; None while one of them is being written or read."""
+        sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
+        wanted = shared(named, sizes, [name for name in seen if seen[name].tree])
+        found: dict[str, str] = {}
+        for name in wanted:
+            if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
+                found[name] = digest
+        return found if len(found) == len(wanted) else None
+
+    def _until(self) -> int:
+        """When a job waits for copies no longer."""
+        return round(self.now().timestamp()) + PATIENCE
+
+    def _copies(
+        self, there: There, named: Named, digests: Mapping[str, str], trees: frozenset[str]
+    ) -> dict[str, str] | None:
+        """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
+        found, waits = {}, False
+        for name, digest in digests.items():
+            brought = self._inputs.find(there.platform.name, digest)
+            if brought.path and there.lease.id in brought.leases:
+                found[name] = brought.path
+            elif brought.bringing is None and not self._lately(brought):
+                bring = self._bring_tree if name in trees else self._bring_input
+                brought.former.add(there.lease.id)  # written down before anything is sent
+                brought.bringing = asyncio.create_task(bring(there, named.path(name), digest, brought))
+                self._inputs.save()
+                waits = True
+            else:
+                waits = waits or brought.bringing is not None or there.session.phase in PENDING
+        return None if waits else found
+
+    def _lately(self, brought: Brought) -> bool:
+        return brought.failed is not None and abs(self.now() - brought.failed) < AGAIN
+
+    async def _bring_tree(self, there: There, path: str, digest: str, brought: Brought) -> None:
+        """Have a system keep a directory, as one archive."""
+        archive = self.settings.home / PACKING / f"{there.platform.name}-{digest.rpartition(':')[2]}.tar"
+        try:
+            archive.parent.mkdir(mode=0o700, exist_ok=True)
+            await asyncio.to_thread(pack_tree, path, archive)
+            await self._bring_input(there, str(archive), digest, brought)
+        except (OSError, NotShareable, TarError) as error:
+            brought.failed = self.now()
+            log.warning("input.not-kept", lease=there.lease.id, file=os.path.basename(path), why=str(error))
+        finally:
+            brought.bringing = None
+            archive.unlink(missing_ok=True)
+
+    async def _bring_input(self, there: There, path: str, digest: str, brought: Brought) -> None:
+        """Have a system keep a file, for as long as the lease is there."""
+        file = Path(path)
+        try:
+            brought.path = await there.platform.keep(file, digest, there.session.id)
+            brought.leases.add(there.lease.id)
+            brought.failed = None
+            log.info("input.kept", lease=there.lease.id, platform=there.platform.name, file=file.name, digest=digest)
+        except (SubletError, OSError) as error:
+            brought.failed = self.now()
+            log.warning("input.not-kept", lease=there.lease.id, file=file.name, why=str(error))
+        finally:
+            brought.bringing = None
+
+    async def _tell_jobs(self, jobs: Sequence[inputs.Waiting], changes: Mapping[str, str]) -> None:
+        if self.access_points.point:
+            for clause in ids([job.id for job in jobs]):
+                waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
+                await LocalReach("access point").run(to_edit(self.access_points.point.tools, waiting, changes))
+
+    async def _let_go(self, leases: Sequence[There]) -> None:
+        """Have systems remove what no lease has any more; without a login that is tried again, also after a crash."""
+        live, now = {there.lease.id for there in leases}, self.now()
+        for (system, digest), brought in list(self._inputs.brought.items()):
+            is_needed = bool((brought.leases | brought.former) & live or brought.bringing)
+            brought.leases &= live
+            if is_needed:
+                brought.unneeded = brought.tried = None
+            elif brought.tried is None or now - brought.tried >= AGAIN:
+                platform = self.platforms.by_name.get(system)
+                if not platform or not brought.may_be_there or await self._removed(platform, digest):
+                    del self._inputs.brought[system, digest]
+                brought.unneeded = brought.unneeded or now
+                brought.tried = now if now - brought.unneeded >= SOON else None  # at first at every look
+        self._inputs.save()
+
+    async def _removed(self, platform: Platform, digest: str) -> bool:
+        """Whether a system has a copy no more: it stays while a session there needs it, or nobody is signed in."""
+        try:
+            gone = digest in await platform.let_go(digest)
+            if gone:
+                log.info("input.let-go", platform=platform.name, digest=digest)
+            return gone or digest not in {kept.digest for kept in await platform.kept()}
+        except SubletError:
+            return False
+
+
+def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
+    """Jobs that say and know the same, together."""
+    found: dict[tuple[object, ...], list[inputs.Waiting]] = {}
+    for job in waiting:
+        alike = (job.annex, job.named, job.seen, job.ready, job.waits, job.content, job.is_running)
+        found.setdefault(alike, []).append(job)
+    return list(found.values())
+
+
+def _fingerprints(named: Named, files: InputFiles) -> dict[str, Fingerprint]:
+    """What the file system says of a job's files and directories, as far as they can be shared."""
+    seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
+    return {name: one for name, one in seen.items() if one and not files.is_restless(named.path(name), one)}

@@ -1,0 +1,91 @@
+"""Invitations: a site whose operator fetches requests for leases itself, and answers them with nodes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.model.annex import check_name
+from sublet.annexes.pilot_claims import NONCE
+from sublet.annexes.pilot_plans import PilotPlans
+from sublet.annexes.pilots.keeping import keep, keep_first, make_private
+from sublet.booking.platforms.changes import PlatformChanges
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.signals import Signals
+from sublet.kernel.authority import Authority
+from sublet.kernel.errors import NotFound, PilotRefused, PlatformRefused
+from sublet.kernel.log import log
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """What a site's operator is given."""
+
+    site: str
+    urls: tuple[str, ...]
+    pin: str
+    token: str
+
+
+@dataclass
+class Invitations:
+    """Invite sites, and answer those that come."""
+
+    platforms: KnownPlatforms
+    signals: Signals
+    authority: Authority
+    sites: InvitedSites
+    pilot_plans: PilotPlans
+    changes: PlatformChanges
+
+    async def invite(self, name: str, *, anew: bool = False) -> Invitation:
+        """Let a site fetch what is asked of it; `anew` makes earlier invitations worthless."""
+        self.authority.require_owner()
+        check_name(name, "site")
+        file = self.sites.directory / name
+        if not file.exists() and name in self.platforms.by_name:
+            raise PlatformRefused(f"Another platform is called {name}.", hint="Invite the site under another name.")
+        make_private(self.sites.directory)
+        fresh = secrets.token_hex(16).encode()
+        keep(file, fresh) if anew else keep_first(file, fresh)
+        await self.changes.refresh()
+        callback = await self.pilot_plans.callback(name)
+        return Invitation(name, callback.urls, callback.pin, self.sites.supplier_token(name))
+
+    async def withdraw(self, name: str) -> None:
+        """Let a site fetch nothing any more."""
+        self.authority.require_owner()
+        if not (self.sites.directory / name).exists():
+            raise NotFound(noun="invited site", name=name, hint="`sublet platform list` lists those that there are.")
+        (self.sites.directory / name).unlink()
+        await self.changes.refresh()
+
+    async def wanted_of_site(self, name: str, told: Mapping[str, str]) -> bytes:
+        """What is asked of a site and not taken yet: a line each."""
+        site = self.sites.get(name, told)
+        found = await asyncio.to_thread(site.wanted)
+        lines = (f"{one.key} {one.nodes} {one.cores} {one.memory} {one.gpus} {one.seconds}\n" for one in found)
+        return "".join(lines).encode()
+
+    async def take_for_site(self, name: str, told: Mapping[str, str]) -> bytes:
+        """Give a whole request to a site, once: its files, as a tar."""
+        site = self.sites.get(name, told)
+        if not NONCE.fullmatch(told.get("nonce", "")):
+            raise PilotRefused(why="This needs a nonce.")
+        who = hashlib.sha256(told["nonce"].encode()).hexdigest()
+        files = await asyncio.to_thread(site.take, told.get("request", ""), who)
+        log.info("lease.taken", session=told.get("request"), site=name)
+        await self.signals.announce()
+        return files
+
+    async def ended_at_site(self, name: str, told: Mapping[str, str]) -> None:
+        """A site says how it ended there."""
+        site = self.sites.get(name, told)
+        code = told.get("code", "")
+        ended = int(code) if code.isascii() and code.isdigit() else 1
+        await asyncio.to_thread(site.ended, told.get("request", ""), ended, told.get("words", "")[:4000])
+        await self.signals.announce()

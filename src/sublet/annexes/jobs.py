@@ -1,0 +1,208 @@
+"""HTCondor jobs: what they are submitted with for an annex, how they are marked afterwards, and why they wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.annexes import Annexes, whole
+from sublet.annexes.job_queue import JobQueue, Listed
+from sublet.annexes.model.annex import JOB_TARGET, Annex
+from sublet.annexes.model.dags import QueuedDag
+from sublet.annexes.model.inputs import JOB_INPUTS, JOB_LOOKED, JOB_READY, JOB_UNTIL
+from sublet.annexes.model.jobs import Explained, Looked, QueuedJob, explain
+from sublet.annexes.model.universes import INSTEAD, ON_NODES, say_no
+from sublet.annexes.pilots import queue as queue_commands
+from sublet.annexes.pilots.access_point import AccessPoint
+from sublet.annexes.pilots.submitting import ASKED, environment_for
+from sublet.annexes.status import AnnexStatus
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import BadRequest, NotFound, NotMarkable, SubletError
+from sublet.people.model.person import Person
+from sublet.platforms.htcondor.commands import ids, to_remove
+from sublet.platforms.htcondor.configuration import quote_string
+from sublet.platforms.htcondor.slots import to_config
+from sublet.reach.local import LocalReach
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+PROGRAMS = ("condor_submit", "condor_submit_dag", "condor_rm", "condor_q")
+EXCLUSIVELY = "ANNEX_JOBS_EXCLUSIVELY"  # HTCondor's own annexes: an access point may keep its jobs to them
+BROUGHT_FIRST = (JOB_INPUTS, JOB_READY, JOB_LOOKED, JOB_UNTIL)  # by which a job waits for what it shares
+MOST = 10_000  # jobs that are changed by one call
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """With what HTCondor's own tools submit for an annex, in a person's own directory and environment."""
+
+    annex: Annex
+    leased: bool  # whether it has nodes, or waits for some
+    environment: Mapping[str, str]
+    programs: Mapping[str, str]  # name → where it is
+
+
+@dataclass
+class Jobs:
+    """A person's own jobs at their own access point."""
+
+    store: Store
+    now: Clock
+    status: AnnexStatus
+    access_points: AccessPoints
+    annexes: Annexes
+    queue: JobQueue
+
+    async def submitting(self, name: str, person: Person) -> Submitting:
+        """What is needed to submit for an annex; a name that is new is made, so that jobs may wait for its nodes."""
+        self.queue.require_own(person)
+        named = whole(name)
+
+        def find(tx: Tx) -> tuple[Annex, bool]:
+            found = self.queue.find_or_add(tx, named.name, person)
+            return found, any(lease.ended is None for lease in tx.leases.list(found.id))
+
+        annex, leased = await self.store.write(find)
+        point = await self.access_points.access_point()
+        already = await LocalReach("access point").run(to_config(point.tools, *ASKED))
+        told = environment_for(annex.id, point.contact.owner, point.lease, already)
+        where = {"CONDOR_CONFIG": point.tools.configuration} if point.tools.configuration else {}
+        programs = {program: point.tools.release.program(program) for program in PROGRAMS}
+        return Submitting(annex, leased, {**where, **point.tools.environment, **told}, programs)
+
+    async def jobs(self, person: Person, annex: str = "") -> Listed:
+        """The person's jobs in the queue: all, or those that name an annex."""
+        self.queue.require_own(person)
+        wanted = f"{JOB_TARGET} =?= {quote_string((await self.annexes.annex(annex, person)).id)}" if annex else "true"
+        point = await self.access_points.access_point()
+        found = await LocalReach("access point").run(queue_commands.to_list(point.tools, wanted))
+        return await self.queue.describe(found, person)
+
+    async def mark(self, jobs: Sequence[str], name: str, person: Person) -> Listed:
+        """Let jobs that name no annex run on one."""
+        return await self._mark(jobs, name, person, move=False, now=False)
+
+    async def move(self, jobs: Sequence[str], name: str, person: Person, *, now: bool = False) -> Listed:
+        """Let jobs that name an annex run on another; `now` takes those that run off their nodes."""
+        return await self._mark(jobs, name, person, move=True, now=now)
+
+    async def _mark(self, jobs: Sequence[str], name: str, person: Person, *, move: bool, now: bool) -> Listed:
+        self.queue.require_own(person)
+        annex = await self.annexes.annex(whole(name).name, person)
+        point = await self.access_points.access_point()
+        found = await self._jobs_named(point, jobs)
+        refuse_universes(found)
+        if not move:
+            refuse_marking(
+                (job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move"
+            )
+        else:
+            refuse_marking((job for job in found if not job.annex), "names no annex", "sublet job mark")
+        await self.queue.edit(point, jobs, await self.queue.marks_for(point, annex.id))
+        return await self._changed(point, jobs, found, person, annex.id, now=now)
+
+    async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
+        """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
+        self.queue.require_own(person)
+        point = await self.access_points.access_point()
+        found = await self._jobs_named(point, jobs)
+        await self.queue.edit(point, jobs, await self.queue.marks_for(point, ""))
+        return await self._changed(point, jobs, found, person, "", now=now)
+
+    async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
+        """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
+        self.queue.require_own(person)
+        point = await self.access_points.access_point()
+        found = await self._jobs_named(point, jobs)
+        for clause in ids(jobs):
+            await LocalReach("access point").run(to_remove(point.tools, clause, f"{person.name} removed it"))
+        return await self.queue.describe(found, person)
+
+    async def _jobs_named(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
+        """The jobs of these ids, in the queue and the person's own."""
+        if not 0 < len(wanted) <= MOST:
+            raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
+        found = await self._find_jobs(point, wanted)
+        if missing := queue_commands.named(found, wanted):
+            raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
+        sessions = [job for job in found if job.session]
+        refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
+        return found
+
+    async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
+        """The jobs of these ids; for a cluster that has made none yet, the cluster."""
+        here, tools = LocalReach("access point"), point.tools
+        made = [job for clause in ids(wanted) for job in await here.run(queue_commands.to_list(tools, clause))]
+        clusters = {word for word in wanted if "." not in word} - {job.id.partition(".")[0] for job in made}
+        none_yet = [
+            job
+            for clause in ids(sorted(clusters))
+            for job in await here.run(queue_commands.to_list_factories(tools, clause))
+        ]
+        return list({job.id: job for job in [*made, *none_yet]}.values())
+
+    async def _changed(
+        self,
+        point: AccessPoint,
+        wanted: Sequence[str],
+        jobs: Sequence[QueuedJob],
+        person: Person,
+        annex: str,
+        *,
+        now: bool,
+    ) -> Listed:
+        """Take jobs that run elsewhere off their nodes, if that is wanted; then tell how they are."""
+        here = LocalReach("access point")
+        running = [job.id for job in jobs if job.state in ("running", "suspended") and job.annex != annex]
+        for clause in ids(running) if now else ():
+            await here.run(queue_commands.to_vacate(point.tools, clause))
+        return await self.queue.describe(await self._find_jobs(point, wanted), person)
+
+    async def explain_job(self, id: str, person: Person) -> tuple[Listed, Explained]:
+        """Why a job runs, waits, is held, or is no more."""
+        self.queue.require_own(person)
+        point, here = await self.access_points.access_point(), LocalReach("access point")
+        clause = ids([id])[0]
+        found = await here.run(queue_commands.to_list(point.tools, clause)) or await here.run(
+            queue_commands.to_remember(point.tools, clause)
+        )
+        if not found:
+            raise NotFound(noun="job", name=id, hint="`sublet job list` lists those that wait or run.")
+        job = next((job for job in found if job.state == "idle"), found[0])
+        why = explain(job, await self._look_at_job(point, job, person), self.now())
+        return await self.queue.describe([job], person), why
+
+    async def _look_at_job(self, point: AccessPoint, job: QueuedJob, person: Person) -> Looked:
+        annexes = await self.annexes.annexes(person)
+        annex = next((one for one in annexes if one.id == job.annex), None)
+        wide = [one.name for one in annexes if one.open]
+        if job.state != "idle" or annex is None:
+            return Looked(None, wide)
+        here = LocalReach("access point")
+        try:
+            nodes, unmet, settings = await asyncio.gather(
+                here.run(queue_commands.to_rooms(point.gathering, annex.id)),
+                here.run(queue_commands.to_unmet(point.gathering, job.id, annex.id)),
+                here.run(to_config(point.tools, EXCLUSIVELY)),
+            )
+        except SubletError:
+            return Looked(await self.status.annex_state(annex.name, person), wide)
+        others = [condition for condition in unmet if not any(name in condition for name in BROUGHT_FIRST)]
+        state = await self.status.annex_state(annex.name, person)
+        exclusive = settings.get(EXCLUSIVELY, "").strip().lower() in ("true", "t", "yes", "1")
+        return Looked(state, wide, nodes, others, exclusive, bringing=len(others) < len(unmet))
+
+
+def refuse_universes(jobs: Iterable[QueuedJob]) -> None:
+    """NotMarkable, for jobs that no annex runs."""
+    for job in jobs:
+        if job.universe not in ON_NODES:
+            raise NotMarkable(jobs=job.id, why=say_no(job.universe), hint=INSTEAD)
+
+
+def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:
+    """NotMarkable, if there are any."""
+    if found := [job.id for job in jobs]:
+        raise NotMarkable(jobs=", ".join(found[:5]), why=f"{why}.", hint=f"`{instead}` does that.")

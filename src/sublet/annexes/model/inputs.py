@@ -1,0 +1,168 @@
+"""Inputs that jobs share: which files of a job are worth to lie on a system once, and how the job then names them.
+
+A job is rewritten so that it takes the copy where its slot's system has one, and is sent the file everywhere else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os.path
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sublet.annexes.model.annex import JOB_TARGET, SLOT_LEASE
+
+LARGE = 16 << 20  # bytes from which on an input is worth it; an image always is
+JOB_INPUTS = "SubletInputs"  # in a job: whether it was looked at: "none" of its files are shared, or "shared"
+JOB_READY = "SubletReady"  # in a job: the leases whose systems have what it shares, or can't have it
+JOB_UNTIL = "SubletUntil"  # in a job: when it waits for that no longer, in seconds since the epoch
+JOB_CONTENT = "SubletContent"  # in a job: the content of what it shares, when it was told where copies are
+JOB_LOOKED = "SubletLooked"  # in a job: when its files were last seen to have that content, in seconds since the epoch
+JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
+JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
+JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as it was submitted
+JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
+FAR = "SubletFarMachine"  # in a slot: that its node can't be sent to, so that copies are of no use here
+USEFUL = f"TARGET.{FAR} =?= undefined"
+ABLE = (
+    f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
+    ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
+)
+TREE, PROGRAM = "subletdir", "subletfile"  # methods of the plug-in on nodes; HTCondor takes no dash in their names
+ABLE_TREES = f'{ABLE} && stringListMember("{TREE}", TARGET.HasFileTransferPluginMethods ?: "")'
+PLAIN = re.compile(r"[\w.+-]+")  # a name that can be the end of an address
+UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
+PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
+_HEAVY = (
+    f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20}"
+    f" || (MY.ExecutableSize ?: 0) >= {LARGE >> 10})"
+)
+_READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
+# A job that began to wait after the last look, be it released or off its node, may have been given new files meanwhile.
+_LOOKED = (
+    f"(MY.EnteredCurrentStatus < (MY.{JOB_LOOKED} ?: 0) || MY.{JOB_READY} =?= undefined"
+    f" || time() > MY.EnteredCurrentStatus + {UNSEEN})"
+)
+_CERTAIN = f"time() - (MY.{JOB_LOOKED} ?: 0) <= {UNSEEN}"  # else the file itself is sent
+_LONG_UP = f"time() - (TARGET.DaemonStartTime ?: 0) > {PATIENCE}"
+WAITS = (
+    f"(MY.{JOB_TARGET} =?= undefined || (MY.{JOB_INPUTS} =?= undefined"
+    f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
+    f" : ((MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP})) && {_LOOKED})))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What a job says of its inputs, as it was submitted."""
+
+    directory: str  # that its paths are relative to
+    image: str = ""  # empty: it has none that is a file
+    files: tuple[str, ...] = ()  # and directories
+    remaps: str = ""
+    program: str = ""  # its executable; empty: it is not sent
+    keeps_paths: bool = False  # whether its files lie there as deep as here
+
+    def path(self, name: str) -> str:
+        """The whole path of one of its files."""
+        return os.path.join(self.directory, name)
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Those of its files that are here, and can be named otherwise."""
+        names = [name for name in self.files if not _elsewhere(name) and not self._is_placed(name)]
+        is_plain = bool(PLAIN.fullmatch(os.path.basename(self.program))) and not _elsewhere(self.program)
+        program = [self.program] if self.program and is_plain else []
+        return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names, *program]))
+
+    def _is_placed(self, name: str) -> bool:
+        """Whether the job says itself where it is to lie."""
+        renamed = {pair.partition("=")[0].strip() for pair in self.remaps.split(";")}
+        deep = self.keeps_paths and "/" in name.rstrip("/") and not name.startswith("/")
+        return deep or os.path.basename(name.rstrip("/")) in renamed
+
+
+def _elsewhere(name: str) -> bool:
+    """Whether it is an address, or what can't stand in an expression."""
+    return "://" in name or any(sign in name for sign in '$]"\\\n')
+
+
+def shared(named: Named, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
+    """Which of its files are worth to lie on a system once: the image, and what is large; `trees` are directories."""
+    here = [name for name in named.candidates if name in sizes]
+    worth = [name for name in here if name == named.image or sizes[name] >= LARGE]
+    return tuple(name for name in worth if name not in trees or name not in (named.image, named.program))
+
+
+def combine_digests(digests: Mapping[str, str]) -> str:
+    """One text that stands for the content of all files that a job shares; empty for none."""
+    lines = "\n".join(f"{name} {digest}" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(lines.encode(errors="surrogateescape")).hexdigest()[:32] if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where one system has a job's shared files, and the leases on it."""
+
+    leases: tuple[str, ...]
+    paths: Mapping[str, str]  # name, as the job says it → the copy's path there
+    trees: frozenset[str] = frozenset()  # those of the names that are directories
+
+
+def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
+    """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
+    there = [one for one in copies if one.leases and one.paths and not any(map(_elsewhere, one.paths.values()))]
+    able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
+    able = ABLE_TREES if any(one.trees or named.program in one.paths for one in there) else able
+    inputs = [(one.leases, _files(named, one)) for one in there]
+    found = {"TransferInput": _chosen(inputs, ",".join(named.files), able)}
+    found["TransferInputRemaps"] = _remaps(named, there)
+    if named.image:
+        images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
+        found["ContainerImage"] = _chosen(images, named.image, able)
+    if named.program:
+        name = os.path.basename(named.program)
+        kept = [(one.leases, one.paths[named.program]) for one in there if named.program in one.paths]
+        programs = [(leases, f"{PROGRAM}://{os.path.dirname(path)}/{name}") for leases, path in kept]
+        found["Cmd"] = _chosen(programs, named.program, able)
+    return found
+
+
+def _files(named: Named, copies: Copies) -> str:
+    """The inputs where copies are: an image is used where it lies, other files are copied by the node itself."""
+    kept = [name for name in named.files if not (name == named.image and name in copies.paths)]
+    return ",".join(_address(name, copies) if name in copies.paths else name for name in kept)
+
+
+def _address(name: str, copies: Copies) -> str:
+    """Where a node finds a copy: a file, or a directory as one archive."""
+    return f"{TREE if name in copies.trees else 'file'}://{by_name(copies.paths[name])}"
+
+
+def _remaps(named: Named, copies: Sequence[Copies]) -> str:
+    """What a copy is called there → what the job calls it."""
+    names = {
+        os.path.basename(by_name(path)): os.path.basename(name)
+        for one in copies
+        for name, path in one.paths.items()
+        if name not in (named.image, named.program) and name not in one.trees
+    }
+    return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
+
+
+def by_name(path: str) -> str:
+    """The same copy by a name that no other has: `kept/NAME/NAME` beside `kept/NAME/content`."""
+    place = os.path.dirname(path)
+    return f"{place}/{os.path.basename(place)}"
+
+
+def _chosen(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: str) -> str:
+    """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of."""
+    if not choices:
+        return otherwise
+    expression = f'"{otherwise}"'
+    for leases, value in choices:
+        here = f'{able} && {_CERTAIN} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
+        expression = f'(({here}) ? "{value}" : {expression})'
+    return f"$$([ {expression} ])"

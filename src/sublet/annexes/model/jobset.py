@@ -1,0 +1,143 @@
+"""Job sets: HTCondor's files that name a set, a table of values, and jobs that are queued once for each of its rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sublet.kernel.errors import BadJobSet
+
+COMMAND = re.compile(r"(name|iterator|job)\b\s*(=?)\s*(.*)", re.IGNORECASE)
+NAME = re.compile(r"[^\"\\$\x00-\x1f\x7f]{1,200}")  # what a ClassAd's string can hold as it is
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+QUEUE = re.compile(r"\s*queue\b", re.IGNORECASE)
+BETWEEN = "\x1f"  # HTCondor's own sign between the values of a row, which may themselves have commas and spaces
+Reader = Callable[[str], str]  # the text of a file that a job set names
+
+
+@dataclass(frozen=True, slots=True)
+class JobSet:
+    """A job set, as it is submitted: one cluster for each of its jobs."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    jobs: tuple[str, ...]  # submit descriptions, without `queue`
+
+    def descriptions(self) -> Iterator[str]:
+        """What condor_submit reads for each of its jobs."""
+        rows = "".join(f"{BETWEEN.join(row)}\n" for row in self.rows)
+        for job in self.jobs:
+            told = f'MY.JobSetName = "{self.name}"\nMY.InJobSet = true\n'
+            yield f"{job.rstrip()}\n{told}queue {','.join(self.columns)} from (\n{rows})\n"
+
+
+def parse_jobset(text: str, read: Reader, file: str = "the job set") -> JobSet:
+    """Read a job set; BadJobSet names the line that can't be read."""
+    lines = Lines(text, file)
+    found: dict[str, str] = {}
+    table: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None = None
+    jobs: list[str] = []
+    for line in lines:
+        matched = COMMAND.fullmatch(_strip_comment(line))
+        if not matched:
+            raise lines.wrong(f"{line.split()[0]} is none of name, iterator and job")
+        word, rest = matched[1].lower(), matched[3].strip()
+        if word in found and word != "job":
+            raise lines.wrong(f"there is a second {word}")
+        found[word] = rest
+        if word == "iterator":
+            table = _table(rest, lines, read)
+        elif word == "job":
+            jobs.append(_job(rest, lines, read))
+    name = found.get("name", "")
+    if not NAME.fullmatch(name):
+        raise BadJobSet(file=file, why=f"{name!r} can't be its name" if name else "it has no name")
+    if table is None or not jobs:
+        raise BadJobSet(file=file, why="it has no iterator" if table is None else "it has no job")
+    return JobSet(name, *table, tuple(jobs))
+
+
+class Lines:
+    """The lines of a job set, read one after the other; comments and empty lines are passed over."""
+
+    def __init__(self, text: str, file: str) -> None:
+        """From the first line on."""
+        self._lines, self._file, self._number = text.splitlines(), file, 0
+
+    def __iter__(self) -> Iterator[str]:
+        """What is left of them."""
+        while self._number < len(self._lines):
+            line = self._lines[self._number].strip()
+            self._number += 1
+            if line and not line.startswith("#"):
+                yield line
+
+    def block(self) -> str:
+        """All lines up to the one that closes a bracket."""
+        first = self._number
+        for number in range(first, len(self._lines)):
+            if _strip_comment(self._lines[number]) == "}":
+                self._number = number + 1
+                return "\n".join(self._lines[first:number]) + "\n"
+        raise self.wrong("this bracket is never closed")
+
+    def wrong(self, why: str) -> BadJobSet:
+        """The error for the line that was read last."""
+        return BadJobSet(file=f"{self._file}, line {self._number}", why=why)
+
+
+def _table(rest: str, lines: Lines, read: Reader) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """`table NAMES FILE` or `table NAMES {`, and its rows."""
+    words = rest.replace(",", " ").split()
+    if len(words) < 3 or words[0].lower() != "table":
+        raise lines.wrong("an iterator is written as: table NAMES FILE, or table NAMES { … }")
+    columns = tuple(words[1:-1])
+    for column in columns:
+        if not VARIABLE.fullmatch(column):
+            raise lines.wrong(f"{column} can't be the name of a variable")
+    source = rest.split()[-1]
+    text = lines.block() if source == "{" else read(source)
+    rows = [tuple(value.strip() for value in _strip_comment(line).split(",")) for line in text.splitlines()]
+    rows = [row for row in rows if row != ("",)]
+    for row in rows:
+        if len(row) != len(columns):
+            raise lines.wrong(f"the row {','.join(row)} has {len(row)} values for {len(columns)} names")
+    if not rows:
+        raise lines.wrong("its table has no rows")
+    return columns, tuple(rows)
+
+
+def _job(rest: str, lines: Lines, read: Reader) -> str:
+    """`job [x=foo,y=bar] FILE` or `job [x=foo,y=bar] {`: a submit description in which names are as they are mapped."""
+    words = rest.replace(",", " ").split()
+    if not words:
+        raise lines.wrong("a job is written as: job FILE, or job { … }")
+    pairs = [word.partition("=") for word in words[:-1]]
+    for name, mark, other in pairs:
+        if not (mark and VARIABLE.fullmatch(name) and VARIABLE.fullmatch(other)):
+            raise lines.wrong(f"{name}{mark}{other} is no mapping of a name to another: write x=foo")
+    text = lines.block() if words[-1] == "{" else read(rest.split()[-1])
+    return _map_variables("\n".join(_drop_queue_lines(text)), {name.lower(): other for name, _, other in pairs})
+
+
+def _drop_queue_lines(text: str) -> Iterator[str]:
+    """The lines of a description without `queue`, which a job set disregards, and without the rows that it lists."""
+    listing = False
+    for line in text.splitlines():
+        if listing:
+            listing = line.strip() != ")"
+        elif QUEUE.match(line):
+            listing = line.rstrip().endswith("(")
+        else:
+            yield line.strip()
+
+
+def _map_variables(text: str, names: Mapping[str, str]) -> str:
+    """A description in which `$(x)` is written with the other name."""
+    return re.sub(r"\$\(([^):]+)", lambda found: f"$({names.get(found[1].strip().lower(), found[1])}", text)
+
+
+def _strip_comment(line: str) -> str:
+    return line.split("#", 1)[0].strip()

@@ -1,0 +1,159 @@
+"""How an annex is: each lease and each of its nodes, from what was recorded and from what its slots say now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sublet.annexes.model.annex import Annex, Lease, Pilot
+from sublet.booking.model.offer import Predicted
+from sublet.booking.model.session import OVER, Phase, Session
+from sublet.systems.model.allocation import Cost
+
+PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
+UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
+LEAST_SILENCE = timedelta(seconds=8)
+MISSED = 3  # updates that a node must miss to be called dead
+SILENT = timedelta(seconds=25)  # how long a pilot that asks every 10 s may not ask
+UNSEEN = timedelta(seconds=60)  # how long a pilot may take until its slots are seen
+
+LeaseWord = Literal["asked", "queued", "starting", "up", "dead", "ending", "ended"]
+NodeWord = Literal["starting", "up", "dead", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What one node of a lease offers, as the access point heard it last."""
+
+    lease: str
+    node: int
+    machine: str
+    cores: int
+    busy: int  # cores
+    running: int  # jobs
+    memory: int  # in bytes
+    gpus: int
+    heard: datetime
+    interval: timedelta  # between two updates
+    slots: int = 0  # of equal size; 0: one, which is cut up as jobs need
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One node of a lease."""
+
+    number: int
+    node: str
+    state: NodeWord
+    cores: int = 0
+    busy: int = 0
+    running: int = 0
+    slots: int = 0
+    memory: int = 0
+    gpus: int = 0
+    heard: datetime | None = None
+    why: str = ""
+    draining: bool = False  # whether it takes no new jobs, and ends after those that run
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseState:
+    """One lease, and what has come of it."""
+
+    lease: Lease
+    state: LeaseWord
+    why: str = ""  # why it is so, in words
+    session: Session | None = None
+    nodes: tuple[NodeState, ...] = ()
+    cost: Cost | None = None  # so far; None: nothing is known of it any more
+
+    @property
+    def expected(self) -> Predicted | None:
+        """When it is expected to start, while it waits."""
+        terms = self.session.offer.terms if self.session else None
+        return terms if self.state == "queued" and isinstance(terms, Predicted) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs that name an annex."""
+
+    idle: int = 0
+    running: int = 0
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnnexState:
+    """An annex, its leases, and the jobs that name it."""
+
+    annex: Annex
+    leases: tuple[LeaseState, ...]
+    jobs: Jobs | None = None  # None: the access point did not say
+    trouble: str = ""  # why nodes and jobs can't be told
+
+
+def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots] | None, now: datetime) -> tuple[NodeState, ...]:
+    """Each node that a pilot of the lease was on, and how it is; by its pilot's own word where slots can't be told."""
+    if slots is None:
+        return tuple(_by_its_word(pilot, now) for pilot in pilots)
+    found = {one.node: one for one in slots}
+    return tuple(_node(pilot, found.get(pilot.number), now) for pilot in pilots)
+
+
+def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:
+    if pilot.ended:
+        return NodeState(pilot.number, pilot.node, "ended", heard=pilot.seen, why=pilot.why)
+    silence = now - (pilot.seen or pilot.claimed)
+    if silence < SILENT:
+        return NodeState(pilot.number, pilot.node, "up", heard=pilot.seen, draining=pilot.is_draining)
+    return NodeState(pilot.number, pilot.node, "dead", heard=pilot.seen, why=_silent(silence))
+
+
+def _silent(silence: timedelta) -> str:
+    return f"nothing was heard of it for {round(silence.total_seconds())} s"
+
+
+def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
+    if pilot.ended:
+        return NodeState(pilot.number, pilot.node, "ended", heard=pilot.seen, why=pilot.why)
+    if slots is None:
+        new = now - pilot.claimed < UNSEEN
+        why = "its slots have not been seen yet" if new else "its slots are not seen any more"
+        return NodeState(pilot.number, pilot.node, "starting" if new else "dead", heard=pilot.seen, why=why)
+    silence = now - slots.heard
+    dead = silence > max(LEAST_SILENCE, MISSED * slots.interval)
+    return NodeState(
+        number=pilot.number,
+        node=pilot.node or slots.machine,
+        state="dead" if dead else "up",
+        cores=slots.cores,
+        busy=0 if dead else slots.busy,
+        running=0 if dead else slots.running,
+        slots=slots.slots,
+        memory=slots.memory,
+        gpus=slots.gpus,
+        heard=slots.heard,
+        why=_silent(silence) if dead else "",
+        draining=pilot.is_draining,
+    )
+
+
+def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) -> tuple[LeaseWord, str]:
+    """Where a lease is, and why."""
+    if lease.ended:
+        return "ended", lease.why
+    if session is None:
+        return "asked", "it is being sent"
+    if session.cancel_by or session.phase in OVER or session.phase is Phase.RELEASING:
+        return "ending", session.condition
+    if session.phase in PENDING and not nodes:  # nodes report before their system is asked again
+        return "queued", session.condition
+    words = {node.state for node in nodes}
+    if "up" in words:
+        return "up", session.condition if session.phase in UP else ""
+    if words and words <= {"dead", "ended"}:
+        return "dead", "none of its nodes is heard"
+    return "starting", session.condition or "its nodes have not reported yet"

@@ -1,0 +1,192 @@
+"""A resource request before it is sent: every line, where it came from, what changes it, and what speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any
+
+from sublet.annexes.model.annex import Details, Line, filled
+from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.systems.model.allocation import Cost, cost_of
+from sublet.systems.model.refusals import check, queue_for
+from sublet.systems.model.system import Queue, System
+from sublet.systems.model.wish import Finding, State, Wish
+
+YOU = "you"
+DEFAULT = "default"
+DEFAULTS = Details(nodes=1, lifetime=timedelta(hours=1), idle=timedelta(minutes=5))
+SHORTEST = timedelta(minutes=1)
+# The lines of a resource request, and what one says of which nobody said anything.
+LINES = {
+    "system": "",
+    "queue": "whichever fits",
+    "project": "none",
+    "nodes": "",
+    "cores": "not said",
+    "memory": "what the queue gives",
+    "gpus": "none",
+    "slots": "one, cut up as jobs need",
+    "lifetime": "",
+    "idle": "",
+    "carry": "as the pilot finds out: direct, else spool",
+}
+OF_A_QUEUE: dict[str, Any] = {"cores": None, "memory": None, "gpus": None, "slots": None}  # of no meaning in another
+OF_A_SYSTEM: dict[str, Any] = {"system": "", "queue": "", "project": "", **OF_A_QUEUE}  # and on another system
+_SAME = {"time": "lifetime"}  # what the check of a system calls otherwise
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a resource request, and what the system says to it."""
+
+    field: str
+    value: str
+    source: str  # "you", "template NAME", "last time: example#2", "default"
+    flag: str
+    state: State = "ok"
+    limit: str = ""
+    message: str = ""
+    nearest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A resource request, whole."""
+
+    details: Details
+    rows: tuple[Row, ...]
+    cost: Cost
+
+    @property
+    def refused(self) -> bool:
+        """Whether anything of it would be refused."""
+        return any(row.state == "error" for row in self.rows)
+
+
+Sources = Sequence[tuple[str, Details]]
+
+
+def system_of(sources: Sources) -> str:
+    """The system that the first source that names one names."""
+    return next((details.system for _, details in sources if details.system), "")
+
+
+def plan(sources: Sources, system: System, *, today: date | None = None, jobs: int = 1) -> Plan:
+    """The request that sources make for a system, the first that says something of a line winning; `jobs` are there."""
+    own = Details(system=system.name, queue=system.queue, project=system.project)
+    suited = _drop_unsuited(sources, system.name)
+    details, lines = filled([*suited, (f"how {system.name} was added", own), (DEFAULT, DEFAULTS)])
+    wish = _wish(details, jobs)
+    queue = queue_for(system, wish)
+    details, lines = _with_cores(details, lines, queue)
+    findings = {_SAME.get(one.field, one.field): one for one in check(system, _wish(details, jobs), today)}
+    rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
+    rows += [_other(one) for one in findings.values() if one.state in ("error", "warning")]
+    return Plan(
+        details, tuple(_own_checks(rows, details, queue)), cost_of(details, queue, details.lifetime or SHORTEST)
+    )
+
+
+def queue_of(details: Details, system: System) -> Queue | None:
+    """The queue that a lease is in, as far as anything is known of it."""
+    return system.find_queue(details.queue) or queue_for(system, _wish(details, 1))
+
+
+def _drop_unsuited(sources: Sources, system: str) -> list[tuple[str, Details]]:
+    """The part of each source that makes sense on this system, and in the queue that the first of them names."""
+    here = [
+        (source, details if details.system in ("", system) else replace(details, **OF_A_SYSTEM))
+        for source, details in sources
+    ]
+    queue = next((details.queue for _, details in here if details.queue), "")
+    return [
+        (source, details if details.queue in ("", queue) else replace(details, **OF_A_QUEUE))
+        for source, details in here
+    ]
+
+
+def _wish(details: Details, jobs: int) -> Wish:
+    return Wish(
+        queue=details.queue,
+        project=details.project,
+        nodes=details.nodes,
+        cores=details.cores,
+        memory=details.memory,
+        gpus=details.gpus,
+        time=details.lifetime,
+        jobs=jobs,
+    )
+
+
+def _with_cores(details: Details, lines: tuple[Line, ...], queue: Queue | None) -> tuple[Details, tuple[Line, ...]]:
+    """Cores that nobody said: all of whole nodes, one of a single node; of several shared ones they must be said."""
+    if details.cores is not None:
+        return details, lines
+    cores, source = (1, DEFAULT) if details.nodes == 1 else (None, "")
+    if queue and queue.sharing == "whole":
+        cores, source = (queue.nodes[0].cores if queue.nodes else None), f"all: {queue.name} gives whole nodes"
+    if cores is None:
+        return details, lines
+    return replace(details, cores=cores), (*lines, Line("cores", cores, source))
+
+
+def _row(field: str, details: Details, lines: Sequence[Line], finding: Finding | None) -> Row:
+    value = getattr(details, field)
+    source = next((line.source for line in lines if line.name == field), DEFAULT)
+    row = Row(field, text_of(field, value), source, f"--{field}")
+    if finding is None:
+        return row
+    words = [text.replace("--time ", "--lifetime ") for text in (finding.limit, finding.message, finding.nearest)]
+    return replace(row, state=finding.state, limit=words[0], message=words[1], nearest=words[2])
+
+
+def _other(finding: Finding) -> Row:
+    """What a system wants and no line says: it belongs into what is known of the system."""
+    flag = {"jobs": "", "system": "--system"}.get(finding.field, "the system's file")
+    nearest = finding.nearest.replace("--constraint ", "constraint: ").replace("--option ", "")
+    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, nearest)
+
+
+def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> Iterator[Row]:
+    """What no system would refuse, and makes no sense."""
+    whole = queue is not None and queue.sharing == "whole"
+    lifetime, idle = details.lifetime or SHORTEST, details.idle or SHORTEST
+    for row in rows:
+        if row.field == "cores" and details.cores is None and not whole:
+            message = row.message or f"{details.nodes} nodes alone don't say how many cores of each."
+            yield replace(row, state="error", message=message, nearest=row.nearest or "--cores N")
+        elif row.field == "slots" and details.slots:
+            yield _check_slots(row, details)
+        elif row.field == "lifetime" and lifetime < SHORTEST:
+            least = duration_text(SHORTEST)
+            yield replace(row, state="error", message=f"A lease lasts {least} at least.", nearest=f"--lifetime {least}")
+        elif row.field == "idle" and idle > lifetime:
+            message = "It would never be idle for so long: its lifetime ends before."
+            yield replace(row, state="warning", message=message, nearest=f"--idle {duration_text(lifetime)}, or less")
+        else:
+            yield row
+
+
+def _check_slots(row: Row, details: Details) -> Row:
+    """As many slots of equal size as a node is to have: each needs a core, and what can't be shared out is unused."""
+    slots = details.slots or 1
+    if details.cores is not None and slots > details.cores:
+        message = f"{slots} slots need a core each, and a node has {details.cores}."
+        return replace(row, state="error", message=message, nearest=f"--slots {details.cores}, or fewer")
+    left = {name: (getattr(details, name) or 0) % slots for name in ("cores", "gpus")}
+    unused = [f"{count} of its {getattr(details, name)} {name}" for name, count in left.items() if count]
+    if not unused:
+        return row
+    message = f"Of each node {' and '.join(unused)} would be in no slot: slots are of equal size."
+    return replace(row, state="warning", message=message)
+
+
+def text_of(field: str, value: object) -> str:
+    """The value of a line, as it is written."""
+    if value in ("", None):
+        return LINES[field]
+    if isinstance(value, timedelta):
+        return duration_text(value)
+    return memory_text(value) if field == "memory" and isinstance(value, int) else str(value)

@@ -1,0 +1,1 @@
+"""Pages: annexes, and the questions before a lease ends."""

@@ -1,0 +1,200 @@
+"""Pilots: each claims its place in a lease once, is told what has changed, and is stopped by its owner alone.
+
+What they ask comes over HTTPS (`annexes/api/pilots.py`). The token that came with a lease's job lets each of its nodes
+claim once; from then on a pilot has a secret of its own. Both are derived, and stored nowhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.model.annex import DRAINING, Lease, Pilot
+from sublet.annexes.node_releases import NodeRelease, NodeReleases
+from sublet.annexes.pilot_plans import PilotPlans, Place, same
+from sublet.annexes.pilots.bundle import renewal, stamp_of
+from sublet.annexes.splits import Splits
+from sublet.booking.model.session import ACTIVE, Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.booking.signals import Signals
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import PilotRefused, SubletError
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
+STOPPING = timedelta(seconds=20)  # for pilots to end when their owner stops them; after that they hear it when they ask
+STOPPING_UNHEARD = timedelta(seconds=5)  # the same, if they can't be reached
+VACATING = timedelta(seconds=4)  # for jobs to end by themselves, from SIGTERM on, when their pilots are to end
+LETTING_GO = timedelta(seconds=15)  # for pilots to evict those that don't
+LOOKING = 0.3  # seconds between two looks whether they have
+NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
+SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
+SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
+FACTS = ("node", "job", "arch", "libc", "carry")
+NONCE = re.compile(r"[0-9a-f]{32}")
+NO_SUCH = "There is no such lease, or this token is not for it."
+
+
+@dataclass
+class Pilots:
+    """What pilots ask, and how they are stopped."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+    secrets: SessionSecrets
+    access_points: AccessPoints
+    node_releases: NodeReleases
+    sites: InvitedSites
+    pilot_plans: PilotPlans
+    splits: Splits
+
+    async def pilots_may_ask(self) -> bool:
+        """While there are leases, and while a site is invited."""
+        return bool(self.sites.list()) or bool(await self.store.read(lambda tx: tx.leases.live()))
+
+    # What pilots ask
+
+    async def claim_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+        """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
+        place = await self._place(lease)
+        expected = self.secrets.of(place.session.id) if place else ""
+        if not same(told.get("token", ""), expected) or place is None:
+            raise PilotRefused(why=NO_SUCH)
+        self._check_open(place)
+        if not 0 <= number < (place.lease.details.nodes or 1):
+            raise PilotRefused(why=f"This lease has no node {number}.")
+        nonce = told.get("nonce", "")
+        if not NONCE.fullmatch(nonce):
+            raise PilotRefused(why="A claim needs a nonce.")
+        facts = {name: told[name][:200] for name in FACTS if told.get(name)}
+        facts["claim"] = hashlib.sha256(nonce.encode()).hexdigest()
+        now = self.now()
+        pilot = Pilot(place.lease.id, number, now, facts.get("node", ""), facts=facts)
+        if not await self.store.write(lambda tx: _claimed(tx, place, pilot)):
+            raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
+        log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
+        self.sites.note_claim(place)
+        await self.signals.announce()
+        return await self.splits.bundle_for(place, number, told, now)
+
+    async def renew_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+        """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
+        place = await self._own_place(lease, number, told)
+        now = self.now()
+        await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
+        self._check_open(place)
+        point = await self.access_points.access_point(place.session.offer.platform)
+        plan = await self.pilot_plans.plan_pilot(place, number, point)
+        stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
+        if told.get("have") == stamp:
+            return b""
+        return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
+
+    async def release_for_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> NodeRelease:
+        """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
+        place = await self._own_place(lease, number, told)
+        self._check_open(place)
+        pilot = await self.store.read(lambda tx: tx.pilots.get(lease, number))
+        facts = pilot.facts if pilot else {}
+        release = await self.node_releases.node_release(str(facts.get("arch", "")), str(facts.get("libc", "")))
+        self.node_releases.keep_release(place.session, release)
+        return release
+
+    async def split_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+        """A pilot reaches this service, but not the access point: it asks again through the spool."""
+        place = await self._own_place(lease, number, told)
+        self._check_open(place)
+        await self.store.write(lambda tx: _note_change(tx, lease, number, {"carry": "spool"}))
+        log.info("pilot.split", lease=lease, number=number, why=told.get("why", "")[:500])
+
+    async def end_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+        """A pilot is gone, and says why."""
+        await self._own_place(lease, number, told)
+        why = told.get("why", "")[:500]
+        now = self.now()
+        if await self.store.write(lambda tx: _ended(tx, lease, number, now, why)):
+            log.info("pilot.ended", lease=lease, number=number, why=why)
+            await self.signals.announce()
+
+    async def _place(self, lease: str) -> Place | None:
+        def find(tx: Tx) -> Place | None:
+            found = tx.leases.get(lease)
+            annex = tx.annexes.get(found.annex) if found else None
+            session = tx.sessions.get(found.session) if found and found.session else None
+            return Place(found, annex, session) if found and annex and session else None
+
+        return await self.store.read(find)
+
+    async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> Place:
+        place = await self._place(lease)
+        if not same(told.get("secret", ""), self.pilot_plans.secret_of(lease, number)) or place is None:
+            raise PilotRefused(why=NO_SUCH)
+        return place
+
+    def _check_open(self, place: Place) -> None:
+        """PilotRefused, with the reason that a pilot then ends for, when its lease is over."""
+        if place.session.cancel_by:
+            raise PilotRefused(why=f"It was shut down by {place.session.cancel_by}.")
+        if place.lease.ended or place.session.phase not in ACTIVE:
+            raise PilotRefused(why=f"Its lease has ended{': ' + place.lease.why if place.lease.why else ''}.")
+
+    async def last_words(self, session: Session) -> str:
+        """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
+        try:
+            said = await self.platforms.of(session).output(session.id, "stderr", 0, SPOKEN)
+        except SubletError:
+            return ""
+        nodes: dict[str, list[str]] = {}
+        for _, node, words in SAYING.findall(said.decode("utf-8", "replace")):
+            nodes.setdefault(words, []).append(node)
+        return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
+
+
+def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
+    """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
+    if any(one.facts.get(DRAINING) == "lease" for one in tx.pilots.list(pilot.lease)):
+        pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
+    if tx.pilots.claim(pilot):
+        person = place.session.person
+        tx.events.add(pilot.claimed, place.lease.id, person, "pilot.claimed", f"{pilot.number} on {pilot.node}")
+        _look_soon(tx, place.lease, pilot.claimed)
+        return True
+    before = tx.pilots.get(pilot.lease, pilot.number)
+    if before is None or before.ended or pilot.claimed - before.claimed > AGAIN:
+        return False
+    return same(str(before.facts.get("claim", "")), str(pilot.facts["claim"]))
+
+
+def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
+    pilot, found = tx.pilots.get(lease, number), tx.leases.get(lease)
+    if pilot is None or found is None or not tx.pilots.end(lease, number, now, why):
+        return False
+    annex = tx.annexes.get(found.annex)
+    _look_soon(tx, found, now)
+    tx.events.add(now, lease, annex.person if annex else "", "pilot.ended", f"{number} on {pilot.node}: {why}")
+    return True
+
+
+def _note_change(tx: Tx, lease: str, number: int, facts: Mapping[str, str]) -> None:
+    pilot = tx.pilots.get(lease, number)
+    if pilot:
+        tx.pilots.learn(replace(pilot, facts={**pilot.facts, **facts}))
+
+
+def _look_soon(tx: Tx, lease: Lease, now: datetime) -> None:
+    """A pilot that came or went is news of its session, as soon as its system can tell."""
+    session = tx.sessions.get(lease.session)
+    if session and session.phase in ACTIVE:
+        tx.sessions.change(session.id, now=now, due=now + NEWS)

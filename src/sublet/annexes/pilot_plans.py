@@ -1,0 +1,137 @@
+"""What each pilot is told when it starts: where to ask, its plan, its tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.model.annex import Annex, Lease
+from sublet.annexes.pilots.access_point import AccessPoint
+from sublet.annexes.pilots.bundle import Calling, Plan, bundle, pilot_name, stamp_of
+from sublet.annexes.pilots.certificate import certificate
+from sublet.annexes.pilots.keeping import keep
+from sublet.annexes.pilots.keys import pilot_key
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.kernel.errors import NotListening
+from sublet.kernel.settings import Settings
+from sublet.kinds.port import Callback
+from sublet.platforms.slurm.commands import WANTED as TOOLS
+from sublet.store.store import Store
+
+AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
+STOPPING = timedelta(seconds=20)  # for pilots to end when their owner stops them; after that they hear it when they ask
+STOPPING_UNHEARD = timedelta(seconds=5)  # the same, if they can't be reached
+VACATING = timedelta(seconds=4)  # for jobs to end by themselves, from SIGTERM on, when their pilots are to end
+LETTING_GO = timedelta(seconds=15)  # for pilots to evict those that don't
+LOOKING = 0.3  # seconds between two looks whether they have
+NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
+SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
+SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
+FACTS = ("node", "job", "arch", "libc", "carry")
+NONCE = re.compile(r"[0-9a-f]{32}")
+NO_SUCH = "There is no such lease, or this token is not for it."
+
+
+class Listener(Protocol):
+    """Who listens for pilots."""
+
+    async def open(self, address: str, port: int, key: Path, certificate: Path) -> int:
+        """Listen on this address and port (0: a free one), if that isn't so already; the port."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One node's place in a lease."""
+
+    lease: Lease
+    annex: Annex
+    session: Session
+
+
+@dataclass
+class PilotPlans:
+    """Plans pilots, and knows where they ask this service."""
+
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    secrets: SessionSecrets
+    access_points: AccessPoints
+    listener: Listener | None = None
+
+    async def callback(self, platform: str = "") -> Callback:
+        """Where pilots ask this service: it listens from now on."""
+        if self.listener is None:
+            raise NotListening(why="nothing listens for them")
+        point = await self.access_points.access_point(platform)
+        directory = self.settings.home / "pilots"
+        made = await asyncio.to_thread(certificate, directory)
+        host = point.contact.collector.rpartition(":")[0]
+        kept = directory / "port"
+        annex = self.settings.annex
+        port = annex.endpoint or _read_port(kept)
+        port = await self.listener.open(annex.bind or host.strip("[]"), port, made.key, made.file)
+        keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
+        return Callback((f"https://{host}:{port}",), made.pin)
+
+    async def bundle_directly(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+        """What a node that has told this of itself needs."""
+        point = await self.access_points.access_point(place.session.offer.platform)
+        callback = await self.callback(place.session.offer.platform)
+        plan = await self.plan_pilot(place, number, point)
+        calling = Calling(
+            callback.urls, callback.pin, self.secret_of(place.lease.id, number), self.settings.annex.renew
+        )
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
+        key = pilot_key(self.secrets.key(), place.lease.id, number)
+        return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), TOOLS)
+
+    async def plan_pilot(self, place: Place, number: int, point: AccessPoint) -> Plan:
+        """What is decided for one pilot, as of now."""
+        pilot = await self.store.read(lambda tx: tx.pilots.get(place.lease.id, number))
+        platform = self.platforms.by_name.get(place.session.offer.platform)
+        plan = plan_of(place, number, point)
+        draining = pilot is not None and pilot.is_draining
+        return replace(plan, draining=draining, lines=platform.additions.lines if platform else ())
+
+    def secret_of(self, lease: str, number: int) -> str:
+        """What a pilot that has claimed its place is known by."""
+        return self.secrets.of(f"pilot {pilot_name(lease, number)}")
+
+
+def _read_port(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
+    """What is decided for one pilot, as of now."""
+    details = place.lease.details
+    return Plan(
+        annex=place.annex.id,
+        lease=place.lease.id,
+        number=number,
+        open=place.annex.open,
+        sessions=place.annex.sessions,
+        idle=details.idle or timedelta(minutes=5),
+        lifetime=details.lifetime or place.session.offer.duration,
+        to=point.contact,
+        slots=details.slots or 0,
+    )
+
+
+def same(given: str, expected: str) -> bool:
+    """Compare in a time that does not tell where they differ; nothing is the same as nothing."""
+    return hmac.compare_digest(given.encode(), expected.encode()) and bool(expected)

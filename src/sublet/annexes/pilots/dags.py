@@ -1,0 +1,64 @@
+"""DAGs at an access point: commands, and how their answers are read."""
+
+from __future__ import annotations
+
+from sublet.annexes.model.annex import JOB_TARGET
+from sublet.annexes.model.dags import COUNTS, QueuedDag
+from sublet.annexes.pilots.occupancy import reread
+from sublet.annexes.pilots.queue import WORDS, moment_of, number_of, text_of
+from sublet.platforms.htcondor.commands import to_edit, to_history, to_queue
+from sublet.platforms.htcondor.tools import Ad, Tools
+from sublet.reach.port import Command
+
+MANAGER = 'JobUniverse == 7 && regexp("/condor_dagman$", Cmd)'
+ATTRIBUTES = (
+    *("ClusterId", "JobStatus", "JobBatchName", "QDate", "DAGManJobId", "HoldReason", "RemoveReason", "ExitCode"),
+    *(f"DAG_Nodes{name.capitalize()}" for name in COUNTS),
+    JOB_TARGET,
+)
+PROVISIONED = 2  # what DAGMan waits for
+
+
+def to_dags(tools: Tools, constraint: str = "true") -> Command[list[QueuedDag]]:
+    """The person's DAGs in the queue."""
+    return reread(to_queue(tools, f"{MANAGER} && ({constraint})", ATTRIBUTES), read_dags)
+
+
+def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedDag]]:
+    """DAGs that have left the queue."""
+    return reread(to_history(tools, f"{MANAGER} && ({constraint})", ATTRIBUTES, 10), read_dags)
+
+
+def to_tell_provisioned(tools: Tools, job: str) -> Command[int]:
+    """Tell DAGMan that a provisioner has done its work."""
+    return to_edit(tools, job, {"ProvisionerState": str(PROVISIONED)})
+
+
+def to_find_manager(tools: Tools, job: str) -> Command[str]:
+    """The DAG that a job is a node of; empty if it is none."""
+
+    def read(ads: list[Ad]) -> str:
+        return str(ads[0].get("DAGManJobId", "")) if ads else ""
+
+    return reread(to_queue(tools, job, ("DAGManJobId",)), read)
+
+
+def read_dags(ads: list[Ad]) -> list[QueuedDag]:
+    """DAGs, in the order of their ids."""
+    return [_dag(ad) for ad in sorted(ads, key=lambda ad: int(ad["ClusterId"]))]
+
+
+def _dag(ad: Ad) -> QueuedDag:
+    status = int(ad.get("JobStatus", 0))
+    id = str(ad["ClusterId"])
+    return QueuedDag(
+        id=id,
+        name=str(ad.get("JobBatchName", "")).removesuffix(f"+{id}"),
+        state=WORDS[status - 1] if 0 < status <= len(WORDS) else "idle",
+        annex=text_of(ad.get(JOB_TARGET)),
+        parent=str(ad.get("DAGManJobId", "")),
+        submitted=moment_of(ad.get("QDate")),
+        why=text_of(ad.get("HoldReason") or ad.get("RemoveReason")),
+        code=number_of(ad.get("ExitCode")),
+        **{name: number_of(ad.get(f"DAG_Nodes{name.capitalize()}")) or 0 for name in COUNTS},
+    )

@@ -1,0 +1,107 @@
+"""HTCondor where there is none: which package or release suits a machine, and how a release is unpacked."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from sublet.kernel.errors import ReleaseRefused
+from sublet.platforms.htcondor.release import MASTER, Release, release_at
+from sublet.reach.port import Command, Outcome, said
+
+CHECKSUMS = "sha256sum.txt"  # lies beside the releases of one version
+# How HTCondor names the systems that it is built for, by what /etc/os-release calls them.
+_BUILT_FOR = {
+    "almalinux": "AlmaLinux",
+    "rocky": "AlmaLinux",
+    "rhel": "AlmaLinux",
+    "centos": "AlmaLinux",
+    "debian": "Debian",
+    "ubuntu": "Ubuntu",
+    "opensuse-leap": "openSUSE",
+}
+_PACKAGES = {
+    "debian": "sudo apt install condor",
+    "ubuntu": "sudo apt install condor",
+    "fedora": "sudo dnf install condor",
+    "almalinux": "sudo dnf install epel-release && sudo dnf install condor",
+    "rocky": "sudo dnf install epel-release && sudo dnf install condor",
+    "rhel": "sudo dnf install epel-release && sudo dnf install condor",
+}
+_RUNS = re.compile(r"\$CondorVersion: (\S+)")
+
+
+def read_os(text: str) -> dict[str, str]:
+    """What /etc/os-release says."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return {name.strip(): "".join(shlex.split(value)[:1]) for name, _, value in pairs}
+
+
+def this_os(file: Path = Path("/etc/os-release")) -> dict[str, str]:
+    """What this machine says of its system; nothing if it doesn't."""
+    try:
+        return read_os(file.read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def package_command(system: Mapping[str, str]) -> str:
+    """How an administrator installs HTCondor's package; empty where no package is known."""
+    return next((_PACKAGES[name] for name in _names(system) if name in _PACKAGES), "")
+
+
+def release_url(template: str, system: Mapping[str, str], machine: str = "") -> str:
+    """The address of the release for this machine: `{arch}` and `{system}` are put in."""
+    if "{system}" not in template:
+        return template.replace("{arch}", machine or platform.machine())
+    name = next((_BUILT_FOR[name] for name in _names(system) if name in _BUILT_FOR), "")
+    major = system.get("VERSION_ID", "").partition(".")[0]
+    if not name or not major:
+        raise ReleaseRefused(
+            why=f"no release is made for {system.get('PRETTY_NAME') or 'this system'}",
+            hint="Set `release` in the section [annex] of sublet.toml to one that runs here.",
+        )
+    return template.replace("{arch}", machine or platform.machine()).replace("{system}", f"{name}{major}")
+
+
+def checksum_of(listed: str, name: str) -> str:
+    """The checksum of a file in a list such as sha256sum writes; empty if it isn't there."""
+    for line in listed.splitlines():
+        digits, _, file = line.strip().partition(" ")
+        if file.strip().lstrip("*").rpartition("/")[2] == name and re.fullmatch(r"[0-9a-fA-F]{64}", digits):
+            return digits.lower()
+    return ""
+
+
+def to_unpack(archive: str, target: str) -> Command[str]:
+    """Unpack a release into an empty directory, without the directory that all of it is in."""
+    words = ("tar", "--extract", "--file", archive, "--directory", target, "--strip-components=1", "--no-same-owner")
+    return Command(words, said, seconds=600)
+
+
+def to_try(release: Release) -> Command[str]:
+    """See that it runs on this machine; its version."""
+    return Command(("env", "CONDOR_CONFIG=/dev/null", release.program("condor_version")), read_version)
+
+
+def read_version(outcome: Outcome) -> str:
+    """The version that it says; ReleaseRefused if it doesn't run here."""
+    found = _RUNS.search(outcome.text)
+    if outcome.code or not found:
+        raise ReleaseRefused(why=f"it does not run on this machine: {outcome.complaint}")
+    return found[1]
+
+
+def unpacked(place: Path) -> Release:
+    """The release in a directory; ReleaseRefused if it isn't a whole one."""
+    release = release_at(place / "sbin")
+    if release is None:
+        raise ReleaseRefused(why=f"there is no {MASTER} with all that it needs in it")
+    return release
+
+
+def _names(system: Mapping[str, str]) -> list[str]:
+    return [system.get("ID", ""), *system.get("ID_LIKE", "").split()]

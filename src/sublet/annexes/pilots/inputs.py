@@ -1,0 +1,155 @@
+"""The inputs of jobs that name an annex: how they are read, and how a job is told where copies are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.annexes.model.annex import JOB_SESSION, JOB_TARGET
+from sublet.annexes.model.inputs import (
+    JOB_CONTENT,
+    JOB_FILES,
+    JOB_IMAGE,
+    JOB_INPUTS,
+    JOB_LOOKED,
+    JOB_PROGRAM,
+    JOB_READY,
+    JOB_REMAPS,
+    JOB_UNTIL,
+    LARGE,
+    Named,
+    rewritten,
+)
+from sublet.annexes.pilots.occupancy import VANILLA, reread
+from sublet.annexes.pilots.queue import number_of, text_of
+from sublet.platforms.htcondor.commands import IDLE, RUNNING, to_edit, to_queue
+from sublet.platforms.htcondor.configuration import quote_string
+from sublet.platforms.htcondor.tools import Ad, Tools
+from sublet.reach.port import Command
+
+WAITING = "(JobStatus == 1 || JobStatus == 5)"
+WORTH = (
+    f"(ContainerImage =!= undefined || TransferInputSizeMB >= {LARGE >> 20} || ExecutableSize >= {LARGE >> 10}"
+    f" || {JOB_INPUTS} =!= undefined)"
+)
+ATTRIBUTES = (
+    *("ClusterId", "ProcId", "Iwd", "ContainerImage", "WantDockerImage", "TransferInput", "TransferInputRemaps"),
+    *("JobStatus", "EnteredCurrentStatus", "JobCurrentStartDate", "PreserveRelativePaths"),
+    *("Cmd", "TransferExecutable", "ExecutableSize"),
+    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_CONTENT, JOB_LOOKED, JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM),
+)
+NONE, SHARED = "none", "shared"
+LOOK_AGAIN = 20  # seconds after which a job is told anew that its files are as they were
+RECENTLY = 600  # seconds for which a job that has started is compared with the files that it was to have
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that waits or has just started, and what it says of its inputs."""
+
+    id: str
+    annex: str
+    named: Named
+    seen: str = ""  # "", none, shared
+    ready: str = ""  # the leases that it may use, as it was told
+    waits: bool = False  # whether it is held back from leases that it may not use
+    content: str = ""  # the content of what it shares, as it was told
+    status: int = IDLE
+    since: int = 0  # when its status began, in seconds since the epoch
+    looked: int = 0  # when its files were last seen to be what it was told
+    started: int = 0  # when it started, if it runs
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has started."""
+        return self.status == RUNNING
+
+
+def to_waiting(tools: Tools, now: int) -> Command[list[Waiting]]:
+    """The jobs that name an annex, and have an image or large inputs: those that wait, and those that share something
+    and have just started; none that belongs to a session."""
+    just = f'(JobStatus == {RUNNING} && {JOB_INPUTS} =?= "{SHARED}" && JobCurrentStartDate > {now - RECENTLY})'
+    constraint = (
+        f"{VANILLA} && ({WAITING} || {just}) && {JOB_TARGET} =!= undefined && {JOB_SESSION} =?= undefined && {WORTH}"
+    )
+    return reread(to_queue(tools, constraint, ATTRIBUTES), lambda ads: [read_waiting(ad) for ad in ads])
+
+
+def read_waiting(ad: Ad) -> Waiting:
+    """One such job; what it said when it was submitted counts, not what it was told since."""
+    seen = text_of(ad.get(JOB_INPUTS))
+    image, files, remaps, program = KEPT if seen else FIRST
+    names = tuple(name.strip() for name in text_of(ad.get(files)).split(",") if name.strip())
+    pulled = ad.get("WantDockerImage") is True or "://" in text_of(ad.get(image))
+    named = Named(
+        directory=text_of(ad.get("Iwd")) or "/",
+        image="" if pulled else text_of(ad.get(image)),
+        files=names,
+        remaps=text_of(ad.get(remaps)),
+        program=text_of(ad.get(program)) if _sends_large_program(ad) else "",
+        keeps_paths=ad.get("PreserveRelativePaths") is True,
+    )
+    ready = ad.get(JOB_READY)
+    id = f"{ad['ClusterId']}.{ad['ProcId']}"
+    return Waiting(
+        id,
+        text_of(ad.get(JOB_TARGET)),
+        named,
+        seen,
+        text_of(ready),
+        text_of(ready) == ready,
+        text_of(ad.get(JOB_CONTENT)),
+        number_of(ad.get("JobStatus")) or IDLE,
+        number_of(ad.get("EnteredCurrentStatus")) or 0,
+        number_of(ad.get(JOB_LOOKED)) or 0,
+        number_of(ad.get("JobCurrentStartDate")) or 0,
+    )
+
+
+def _sends_large_program(ad: Ad) -> bool:
+    """Whether a job sends its executable, and that was large when it was submitted."""
+    kibibytes = number_of(ad.get("ExecutableSize")) or 0
+    return ad.get("TransferExecutable") is not False and kibibytes >= LARGE >> 10
+
+
+FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps", "Cmd")
+KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as the job was submitted
+
+
+def looked_at() -> dict[str, str]:
+    """What is set in a job that shares nothing."""
+    return {JOB_INPUTS: quote_string(NONE)}
+
+
+def first_told(named: Named, until: int) -> dict[str, str]:
+    """What is set in a job that shares something, when that is seen: what it said itself is kept."""
+    kept = dict(zip(KEPT, (named.image, ",".join(named.files), named.remaps, named.program), strict=True))
+    told = {name: quote_string(value) for name, value in kept.items()}
+    return {**told, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quote_string(SHARED)}
+
+
+def told(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
+    """What is set in a job when copies of this content came or went."""
+    values = {name: quote_string(value) if value else "undefined" for name, value in changes.items()}
+    return {**values, JOB_READY: quote_string(ready), JOB_CONTENT: quote_string(content)}
+
+
+def forget_copies(named: Named, until: int) -> dict[str, str]:
+    """What is set in a job whose files have changed: no copy is good any more, and it waits for new ones."""
+    return {**told(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
+
+
+def send_files(named: Named) -> dict[str, str]:
+    """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
+    return {**told(rewritten(named, []), "", ""), JOB_READY: "undefined"}
+
+
+def needs_look(job: Waiting, now: int) -> bool:
+    """Whether a job that waits has to be told that its files were looked at now."""
+    return job.status == IDLE and (job.since >= job.looked or now - job.looked >= LOOK_AGAIN)
+
+
+def to_confirm(tools: Tools, looked: int) -> Command[int]:
+    """Tell the jobs that share something, and wait, that their files were seen to be what they were told."""
+    of_them = f'{VANILLA} && JobStatus == {IDLE} && {JOB_INPUTS} =?= "{SHARED}" && {JOB_TARGET} =!= undefined'
+    due = f"(EnteredCurrentStatus >= ({JOB_LOOKED} ?: 0) || {looked} - ({JOB_LOOKED} ?: 0) >= {LOOK_AGAIN})"
+    return to_edit(tools, f"{of_them} && {due}", {JOB_LOOKED: str(looked)})

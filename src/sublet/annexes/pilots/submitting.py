@@ -1,0 +1,34 @@
+"""How jobs are submitted for an annex: by what the environment tells condor_submit and DAGMan, which pass it on.
+
+Every job of a description, of a DAG, of its splices and of its sub-DAGs gets the attributes by which it names the
+annex, and the clause that keeps it to the annex's slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from sublet.annexes.model.annex import JOB_SUPPLIER, JOB_TARGET, TARGETED
+from sublet.annexes.model.inputs import WAITS
+from sublet.platforms.htcondor.configuration import attribute
+
+ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL = "SUBMIT_ATTRS", "APPEND_REQ_VANILLA", "APPEND_REQUIREMENTS"
+LEASE, TOLD = "JOB_DEFAULT_LEASE_DURATION", "DAGMAN_QUEUE_UPDATE_INTERVAL"
+OFTEN = 2  # seconds between what a DAG's manager tells of it
+KEPT_TO = f"{TARGETED} && {WAITS}"  # what every job of an annex requires
+ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # what the access point's own configuration may already say
+
+
+def environment_for(annex: str, supplier: str, lease: timedelta, already: Mapping[str, str]) -> dict[str, str]:
+    """The variables with which tools submit for an annex; what the configuration says already still counts."""
+    told = {JOB_TARGET: annex, JOB_SUPPLIER: supplier}
+    required = already.get(REQUIRED) or already.get(REQUIRED_OF_ALL) or ""
+    values = {
+        ATTRIBUTES: " ".join([*already.get(ATTRIBUTES, "").split(), *told]),
+        REQUIRED: f"({required}) && {KEPT_TO}" if required else KEPT_TO,
+        LEASE: str(round(lease.total_seconds())),
+        TOLD: str(OFTEN),
+        **{name: attribute(value) for name, value in told.items()},
+    }
+    return {f"_CONDOR_{name}": value for name, value in values.items()}

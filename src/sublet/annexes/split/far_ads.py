@@ -1,0 +1,70 @@
+"""The ads of jobs and slots, as the far half reads and writes them. Travels with it."""
+
+from __future__ import annotations
+
+import os
+import re
+
+OURS = {
+    *("iwd", "shouldtransferfiles", "whentotransferoutput", "transferinput", "transferoutput", "transferexecutable"),
+    *("owner", "user", "ntdomain", "userlog", "ulog", "dagmanjoblog", "outputdestination", "transferoutputremaps"),
+    *("cmd", "in", "out", "err", "containerimage"),
+}  # of a job's ad: what is said anew for this node
+
+
+def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") -> str:
+    """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
+
+    def value(name: str, otherwise: str) -> str:
+        found = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
+        return found.group(1) if found else otherwise
+
+    def inside(path: str) -> str:
+        return os.path.join(sandbox, os.path.basename(path.rstrip("/")))
+
+    lines = [line for line in ad.splitlines() if line.split("=", 1)[0].strip().lower() not in OURS]
+    command = value("Cmd", "")
+    for here in (inside(command), sandbox + "/condor_exec.exe"):
+        if os.path.isfile(here):
+            os.chmod(here, 0o700)
+            command = here
+            break
+    image, given = value("ContainerImage", ""), value("In", "/dev/null")
+    said = {
+        "Iwd": sandbox,
+        "ShouldTransferFiles": "NO",
+        "Owner": owner,
+        "User": owner + "@far.local",
+        "Cmd": command,
+        "Out": "_condor_stdout",
+        "Err": "_condor_stderr",
+        "In": inside(given) if os.path.exists(inside(given)) else "/dev/null",
+    }
+    given_environment = value("Environment", "")
+    more = {"CUDA_VISIBLE_DEVICES": gpus, "OMP_NUM_THREADS": cores}
+    added = [name + "=" + told for name, told in more.items() if told and not is_set(name, given_environment)]
+    if added:
+        lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
+        said["Environment"] = " ".join([given_environment, *added]).strip()
+    if image:
+        said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
+    lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
+    return "\n".join(lines) + "\n"
+
+
+def is_set(name: str, environment: str) -> bool:
+    """Whether a job's own environment has a variable: its word counts."""
+    return re.search(r"(^|[\s'\"])" + name + "=", environment) is not None
+
+
+def find_assigned_cores(machine: str) -> str:
+    """The cores that a slot has, as HTCondor tells jobs on any node."""
+    found = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
+    return found.group(1) if found else ""
+
+
+def find_assigned_gpus(machine: str) -> str:
+    """The numbers of the GPUs that a slot was given, as CUDA wants them."""
+    found = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
+    words = re.split(r"[,\s]+", found.group(1)) if found else []
+    return ",".join(word[4:] if re.match(r"CUDA\d+$", word) else word for word in words if word)

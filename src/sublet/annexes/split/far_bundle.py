@@ -1,0 +1,66 @@
+"""What a node that reaches nothing is given through the spool: the same shell as any pilot, and the far half."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sublet.annexes.pilots.bundle import OLDEST, Plan, far, seconds, tar
+from sublet.annexes.split.travel import FAR_HALF, program
+from sublet.kinds.pilot import assign_variables, script
+from sublet.platforms.htcondor.configuration import STRICT, places, written
+
+DOMAIN = "far.sublet"
+# A job's scratch directory is its sandbox, as on any node; the starter here has one of its own.
+IN_SANDBOX = b"""#!/bin/sh
+_CONDOR_SCRATCH_DIR=$PWD TMPDIR=$PWD TEMP=$PWD TMP=$PWD
+export _CONDOR_SCRATCH_DIR TMPDIR TEMP TMP
+exec "$@"
+"""
+
+
+def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
+    """No secret of HTCondor's is in it. `lease` is how long jobs go on while the near side is silent."""
+    values = {
+        "carry": "spool",
+        "lease": plan.lease,
+        "number": plan.number,
+        "lifetime": seconds(plan.lifetime),
+        "margin": seconds(plan.margin),
+        "oldest": OLDEST,
+        "release": release.removeprefix("sha256:"),
+        "tools": " ".join(tools),
+    }
+    settings = {"node": plan.number, "lease_id": plan.lease, "poll": 0.1, "lease": seconds(lease)}
+    return tar(
+        {
+            "values": assign_variables(values),
+            "ask.sh": script("ask"),
+            "pilot.sh": far("pilot"),
+            "condor_config": configuration().encode(),
+            "far.py": program(FAR_HALF, settings),
+            "in_sandbox": IN_SANDBOX,
+        }
+    )
+
+
+def configuration() -> str:
+    """Of the starters on a node: each in directories of its own, with no network."""
+    values = {
+        **places(""),
+        "LOCAL_DIR": "$ENV(SUBLET_OWN)",
+        **STRICT,
+        "NETWORK_INTERFACE": "127.0.0.1",
+        "ENABLE_IPV6": "False",
+        "USE_SHARED_PORT": "False",
+        "DEFAULT_DOMAIN_NAME": DOMAIN,
+        "UID_DOMAIN": DOMAIN,
+        "FILESYSTEM_DOMAIN": DOMAIN,
+        "ALLOW_WRITE": "",
+        "ALLOW_READ": "",
+        "STARTER_ALLOW_RUNAS_OWNER": "False",
+        "STARTER_NESTED_SCRATCH": "False",
+        "FILETRANSFER_PLUGINS": "",  # what a job needs is in its sandbox already
+        "MOUNT_UNDER_SCRATCH": "",
+    }
+    return written(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"

@@ -1,0 +1,390 @@
+"""The far half of a pilot, on one node: takes attempts out of the spool and runs each by a stock condor_starter.
+
+It sees the spool and its own node's disk, nothing else, and starts in a directory of its own on that disk. Nothing
+relies on clocks that agree, on locks, or on being told of changes: it looks again and again, and takes by rename.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+import time
+from typing import Any
+
+from sublet.annexes.split.far_ads import ad_here, find_assigned_cores, find_assigned_gpus
+from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say
+from sublet.annexes.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
+
+LIVE = 1 << 20  # bytes of each stream that are shown while it runs
+STREAMS = (("out", "_condor_stdout"), ("err", "_condor_stderr"))
+AGAIN = 2.0  # seconds until a result that the spool had no room for is sent once more
+KEPT = 900.0  # seconds that this is tried; then the job is told as failed, with the reason
+ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is told as one that could not be started
+TRIES = 3  # failures to start in a row after which this node takes nothing more
+
+
+class Attempt:
+    """One job, given to this node once."""
+
+    def __init__(self, name: str, directory: str, starter: subprocess.Popen[bytes], seen: dict[str, Any]) -> None:
+        """It runs."""
+        self.name, self.directory, self.starter, self.seen = name, directory, starter, seen
+        self.void = False  # its result must not be delivered
+        self.shown = {"out": 0, "err": 0}
+
+
+class Waiting:
+    """An attempt that this node had no room for: where it was in the spool, it is again."""
+
+    def __init__(self) -> None:
+        """It is tried again soon."""
+        self.since = time.monotonic()
+        self.again = self.since + AGAIN
+
+
+class Result:
+    """What an attempt left, until it is home."""
+
+    def __init__(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
+        """It has ended, and nothing was sent yet."""
+        self.name, self.directory, self.failure, self.seen = name, directory, failure, seen
+        self.since = self.tried = time.monotonic()
+        self.unsent = ""  # why it stays here: then only this travels
+
+
+class FarHalf:
+    """One node of a lease."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        """With what the near side sent."""
+        self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
+        self.settings = settings
+        self.attempts: dict[str, Attempt] = {}
+        self.results: dict[str, Result] = {}  # those that are not delivered yet
+        self.waiting: dict[str, Waiting] = {}
+        self.taking: list[str] = []
+        self.begun: set[str] = set()  # a name is never used twice: what comes again is not run again
+        self.ending = ""
+        self.ended = threading.Event()
+        self.count = 0
+        self.failures = 0
+        self.epoch = self._new_epoch()
+        self.pulsing = False  # the spool had no room for its last heartbeat
+        self.lease: str | None = None
+        self.pulsed: list[str] = []
+        self.leased = time.monotonic()
+        self.looked = 0.0
+        self.over = time.time() + settings["life"]
+
+    def path(self, *names: str) -> str:
+        """A path in the spool."""
+        return os.path.join(self.spool, *names)
+
+    def run(self) -> None:
+        """Until the lease ends, or there has been nothing to do for too long."""
+        signal.signal(signal.SIGTERM, lambda number, frame: self._end("Slurm ended it"))
+        say("begins as " + self.epoch)
+        heart = threading.Thread(target=self._keep_beating, daemon=True)
+        heart.start()
+        while True:
+            self._look()
+            self._take()
+            self._collect()
+            self._deliver_again()
+            if self.ending and not self.attempts:
+                break
+            time.sleep(self.settings["poll"])
+        self.ended.set()
+        heart.join()
+        forget(self.path("alive", self.node))
+        self._forget_pulses()
+        say("ends: " + self.ending)
+
+    # Heartbeats, and what the near side wants
+
+    def _keep_beating(self) -> None:
+        """Also while a large sandbox is unpacked or packed, which may take minutes."""
+        self._beat()
+        while not self.ended.wait(1):
+            self._beat()
+
+    def _beat(self) -> None:
+        self.count += 1
+        beat = {
+            "epoch": self.epoch,
+            "count": self.count,
+            "node": os.uname().nodename,
+            "runs": sorted({*self._given(), *self.taking, *self.attempts, *self.results}),  # as they go on
+        }
+        beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
+        if self.ending:
+            beat["ending"] = self.ending
+        if self._write("alive/" + self.node, json.dumps(beat).encode()):
+            self._forget_pulses()
+        else:
+            self.pulsing = True
+            pulse(self.path("alive"), self.node, str(self.count).zfill(9))
+
+    def _look(self) -> None:
+        """Once a second, what the near side wants."""
+        if time.monotonic() - self.looked < 1:
+            return
+        self.looked = time.monotonic()
+        self._look_at_lease()
+        if os.path.exists(self.path("fence", self.epoch)):
+            self._void("it had been given up", self._names())
+            self.epoch = self._new_epoch()
+            say("goes on as " + self.epoch)
+        wanted = set(names(self.path("kill")))
+        self._void("it is to be stopped", [name for name in self._names() if name in wanted])
+        self._look_at_time()
+        for attempt in self.attempts.values():
+            self._show(attempt)
+
+    def _forget_pulses(self) -> None:
+        if self.pulsing:
+            forget_pulses(self.path("alive"), self.node)
+            self.pulsing = False
+
+    def _names(self) -> list[str]:
+        """All that it has begun."""
+        return sorted({*self.attempts, *self.results})
+
+    def _look_at_lease(self) -> None:
+        lease = read(self.path("lease"))
+        pulsed = pulses(self.spool, "lease") if lease in (self.lease, None) else []
+        if (lease is not None and lease != self.lease) or (pulsed and pulsed != self.pulsed):
+            self.lease, self.pulsed, self.leased = lease, pulsed, time.monotonic()
+        if (self.attempts or self.results) and time.monotonic() - self.leased > self.settings["lease"]:
+            self._void("the near side has been silent for too long", self._names())
+
+    def _look_at_time(self) -> None:
+        reasons = [
+            (os.path.exists(self.path("stop", self.node)), "it was shut down"),
+            (time.time() > self.over, "its lifetime is over"),
+            (not os.path.isdir(self.spool), "its spool is gone"),
+            (self.failures >= TRIES, "jobs could not be started here"),
+        ]
+        for holds, why in reasons:
+            if holds and not self.ending:
+                self._end(why)
+
+    def _end(self, why: str) -> None:
+        self.ending = self.ending or why
+        self._void(why, self._names())
+
+    def _void(self, why: str, given_up: list[str]) -> None:
+        """Stop these; what they leave is not delivered."""
+        for name in given_up:
+            if name in self.results:
+                self._discard(self.results.pop(name))
+                continue
+            attempt = self.attempts[name]
+            if not attempt.void:
+                attempt.void = True
+                say("stops " + name + ": " + why)
+                attempt.starter.send_signal(signal.SIGQUIT)
+
+    def _discard(self, result: Result) -> None:
+        """Nobody waits for it any more."""
+        say("gives up the result of " + result.name)
+        self._write("out/" + result.name + ".off", b"")
+        shutil.rmtree(result.directory, ignore_errors=True)
+
+    def _new_epoch(self) -> str:
+        return "{}.{}.{}".format(self.settings["lease_id"], self.node, os.urandom(4).hex())
+
+    def _write(self, name: str, content: bytes) -> bool:
+        part = self.path("tmp", "f." + self.node + "." + name.replace("/", "_"))
+        try:
+            with open(part, "wb") as file:
+                file.write(content)
+            os.rename(part, self.path(name))
+        except OSError as error:
+            forget(part)
+            say("can't write " + name + ": " + str(error))
+            return False
+        return True
+
+    # Attempts
+
+    def _given(self) -> list[str]:
+        """What is in the spool for this node."""
+        return [name[:-4] for name in sorted(names(self.path("in", self.node))) if name.endswith(".tar")]
+
+    def _take(self) -> None:
+        for name in self._given():
+            if self.ending:
+                return
+            given, waits = self.path("in", self.node, name + ".tar"), self.waiting.get(name)
+            if name in self.begun:
+                forget(given)
+            elif os.path.exists(self.path("kill", name)) and forget(given):
+                self.waiting.pop(name, None)
+                self._write("out/" + name + ".off", b"")
+            elif waits is None or time.monotonic() >= waits.again:
+                self.taking = [name]
+                self._start(name, given)
+                self.taking = []
+
+    def _start(self, name: str, given: str) -> None:
+        """Run it, unless somebody else took it; what finds no room here is put back, and tried again."""
+        archive, directory = self.path("tmp", "taken." + name + ".tar"), os.path.join(self.home, "jobs", name)
+        try:
+            os.rename(given, archive)
+        except OSError:
+            return
+        try:
+            os.makedirs(directory)
+            with tarfile.open(archive, "r|") as tar:
+                unpack(tar, directory)
+            seen = list_sandbox(directory + "/sandbox")
+            self.attempts[name] = Attempt(name, directory, self._starter(name, directory), seen)
+            self._void(self.ending, [name] if self.ending else [])  # it may have been told to end meanwhile
+        except Exception as error:
+            say("can't start " + name + ": " + repr(error))
+            shutil.rmtree(directory, ignore_errors=True)
+            if self._waits(name, error) and self._put_back(archive, given):
+                return
+            self._send_home(Result(name, directory, str(error), {}))
+        self.begun.add(name)
+        self.waiting.pop(name, None)
+        forget(archive)
+
+    def _waits(self, name: str, error: Exception) -> bool:
+        """Whether room for it may still be found here."""
+        if not is_scarce(error):
+            return False
+        waiting = self.waiting.setdefault(name, Waiting())
+        waited = time.monotonic() - waiting.since
+        waiting.again = time.monotonic() + max(AGAIN, waited / 2)
+        return bool(waited < self.settings.get("room", ROOM))
+
+    def _put_back(self, archive: str, given: str) -> bool:
+        try:
+            os.rename(archive, given)
+        except OSError:
+            return False
+        return True
+
+    def _starter(self, name: str, directory: str) -> subprocess.Popen[bytes]:
+        """A stock starter in directories of its own: two that share LOCK fight, and one of them dies."""
+        with open(directory + "/job.ad") as file:
+            ad = file.read()
+        with open(directory + "/in.ad", "w") as file:
+            machine = read(directory + "/machine.ad") or ""
+            given = find_assigned_gpus(machine), find_assigned_cores(machine)
+            file.write(ad_here(ad, directory + "/sandbox", self.settings["lease_id"], *given))
+        for part in ("log", "execute", "spool", "lock", "run"):
+            os.makedirs(directory + "/own/" + part)
+        words = [self.settings["starter"], "-f", "-t", "-local-name", "far"]
+        words += ["-job-input-ad", directory + "/in.ad", "-job-output-ad", directory + "/out.ad"]
+        own = dict(os.environ, CONDOR_CONFIG=self.home + "/condor_config", SUBLET_OWN=directory + "/own")
+        if not re.search(r"(?im)^ContainerImage\s*=", ad):
+            own["_CONDOR_USER_JOB_WRAPPER"] = self.home + "/in_sandbox"
+        with open(directory + "/starter.log", "wb") as log:
+            return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
+
+    def _show(self, attempt: Attempt) -> None:
+        for stream, file in STREAMS:
+            at = attempt.shown[stream]
+            try:
+                with open(attempt.directory + "/sandbox/" + file, "rb") as source:
+                    source.seek(at)
+                    new = source.read(LIVE - at)
+                if new:
+                    attempt.shown[stream] += write_at(self.path("live", attempt.name + "." + stream), at, new)
+            except OSError:
+                continue
+
+    def _collect(self) -> None:
+        for name, attempt in list(self.attempts.items()):
+            if attempt.starter.poll() is None:
+                continue
+            self._look()  # it may have slept: look before anything is delivered
+            if attempt.void:
+                self._write("out/" + name + ".off", b"")
+                shutil.rmtree(attempt.directory, ignore_errors=True)
+            else:
+                self._finish(attempt)
+            del self.attempts[name]
+
+    def _finish(self, attempt: Attempt) -> None:
+        said = read(attempt.directory + "/out.ad") or ""
+        if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", said):
+            self.failures = 0
+            self._send_home(Result(attempt.name, attempt.directory, "", attempt.seen))
+        else:
+            self.failures += 1
+            say("the starter of " + attempt.name + " failed")
+            self._send_home(Result(attempt.name, attempt.directory, "the starter ended without the job's result", {}))
+
+    def _send_home(self, result: Result) -> None:
+        """Put a result into the spool; what finds no room there is kept on this node, and sent again."""
+        result.tried = time.monotonic()
+        self.results[result.name] = result
+        try:
+            self._deliver(result)
+        except OSError as error:
+            say("can't deliver " + result.name + ": " + str(error))
+            if time.monotonic() - result.since > self.settings.get("keep", KEPT):
+                result.unsent = "it ended, and its results could not be brought back: " + str(error)
+            return
+        self.results.pop(result.name, None)
+        shutil.rmtree(result.directory, ignore_errors=True)
+
+    def _deliver_again(self) -> None:
+        for result in list(self.results.values()):
+            if time.monotonic() - result.tried >= AGAIN:
+                self._send_home(result)
+
+    def _deliver(self, result: Result) -> None:
+        """Only what is wanted and new travels back; a starter that failed is never told as the job's end."""
+        part = self.path("tmp", "o." + self.epoch + "." + result.name)
+        try:
+            with tarfile.open(part, "w") as tar:
+                if result.unsent:
+                    put_words(tar, "unsent", result.unsent)
+                elif result.failure:
+                    put_words(tar, "failure", result.failure)
+                else:
+                    tar.add(result.directory + "/out.ad", "out.ad")
+                    pack_outputs(tar, result.directory, result.seen)
+                if os.path.exists(result.directory + "/starter.log") and not result.unsent:
+                    tar.add(result.directory + "/starter.log", "starter.log")
+            bad = result.failure or result.unsent
+            os.rename(part, self.path("out", result.name + (".bad" if bad else ".tar")))
+        except OSError:
+            forget(part)
+            raise
+
+
+def unpack(archive: tarfile.TarFile, directory: str) -> None:
+    """All of an archive; no member may lead out of the directory."""
+    archive.extraction_filter = lambda member, path: member  # the same with every Python: newer ones have another
+    for member in archive:
+        if member.name.startswith("/") or ".." in member.name.split("/") or member.isdev():
+            raise ValueError("the archive has a member that it may not have: " + member.name)
+        archive.extract(member, directory)
+
+
+def read_node_facts() -> dict[str, Any]:
+    """What the pilot's shell found out of this node, as it said in the environment."""
+    said = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
+    facts = {name[16:]: value for name, value in said.items() if name.startswith("SUBLET_FAR_FACT_")}
+    found: dict[str, Any] = {name[11:]: value for name, value in said.items() if name[11:] in ("spool", "starter")}
+    if "SUBLET_FAR_life" in said:
+        found["life"] = float(said["SUBLET_FAR_life"])
+    return dict(found, facts=facts) if facts else found
+
+
+def main(settings: dict[str, Any]) -> None:
+    """Be the far half."""
+    os.umask(0o077)
+    FarHalf(dict(settings, **read_node_facts())).run()

@@ -1,0 +1,92 @@
+"""What a job left in its sandbox on a node, packed for the way home. Travels with the far half."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import tarfile
+import time
+from typing import Any
+
+from sublet.annexes.split.spool_files import read
+
+
+def find_wanted_outputs(ad: str) -> list[str] | None:
+    """The files that a job wants back, as paths below its sandbox; None if it did not say: all that is new on top."""
+    found = re.search(r'(?im)^TransferOutput\s*=\s*"(.*)"\s*$', ad)
+    if found is None:
+        return None
+    return [os.path.normpath(word.strip()) for word in found.group(1).split(",") if word.strip()]
+
+
+def is_wanted(path: str, wanted: list[str] | None) -> bool:
+    """Whether a file of the sandbox travels home: what it printed always does."""
+    if path in (".", "_condor_stdout", "_condor_stderr"):
+        return True
+    if wanted is None:
+        return "/" not in path
+    inside = [want for want in wanted if path == want or path.startswith(want + "/") or want.startswith(path + "/")]
+    return bool(inside)
+
+
+def put_words(tar: tarfile.TarFile, name: str, words: str) -> None:
+    """A small text as a member of an archive; nothing is written on this node's disk, which may be full."""
+    content = words.encode()
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))
+
+
+def pack_outputs(tar: tarfile.TarFile, directory: str, seen: dict[str, Any]) -> None:
+    """What a job wants back of its sandbox: files, and what its links lead to, as HTCondor does it on any node."""
+    wanted = find_wanted_outputs(read(directory + "/job.ad") or "")
+    sandbox = directory + "/sandbox"
+    for place, folders, files in os.walk(sandbox):
+        above = os.path.relpath(place, sandbox)
+        named = [name for name in folders if is_wanted(os.path.normpath(os.path.join(above, name)), wanted)]
+        folders[:] = named if wanted is not None else []
+        if not is_wanted(above, wanted):
+            continue
+        tar.add(place, os.path.normpath(os.path.join("sandbox", above)), recursive=False)
+        for name in files:
+            path, member = os.path.join(place, name), os.path.normpath(os.path.join("sandbox", above, name))
+            fresh = seen.get(member) != stamp(path)
+            if fresh and is_wanted(member[len("sandbox/") :], wanted) and os.path.isfile(path):
+                add_content(tar, path, member)
+
+
+def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:
+    """A file, or the file that a link leads to; one that nobody may read is left out, and said."""
+    try:
+        with open(path, "rb") as file:
+            tar.addfile(tar.gettarinfo(arcname=member, fileobj=file), file)
+    except PermissionError as error:
+        say("leaves out " + member + ": " + str(error))
+
+
+def stamp(path: str) -> Any:
+    """What changes when a file changes."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+def list_sandbox(sandbox: str) -> dict[str, Any]:
+    """The files of a sandbox before the job, by their names in the answer."""
+    above = os.path.dirname(sandbox)
+    found = {}
+    for place, _, files in os.walk(sandbox):
+        for file in files:
+            path = os.path.join(place, file)
+            found[os.path.relpath(path, above)] = stamp(path)
+    return found
+
+
+def say(words: str) -> None:
+    """To the lease's log."""
+    sys.stderr.write(time.strftime("%H:%M:%S ") + "far half: " + words + "\n")
+    sys.stderr.flush()

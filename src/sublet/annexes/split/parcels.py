@@ -1,0 +1,252 @@
+"""Sandboxes on their way: packed as they are sent and unpacked as they come, so that none is copied twice here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shutil
+import tarfile
+import threading
+from collections.abc import Generator
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+
+from sublet.annexes.split.frames import SLICE
+from sublet.annexes.split.spool_files import is_scarce
+
+HELD = 8  # slices that wait between the two sides
+STARTERS_OWN = {
+    *(".job.ad", ".job.ad.out", ".machine.ad", ".update.ad", ".status.ad"),
+    *(".chirp.config", ".docker_sock", ".worker_stdout", ".condor_creds", ".sublet-incoming"),
+}  # in a sandbox that is the starter's scratch directory too
+INCOMING = ".sublet-incoming"
+WORDS = ("failure", "unsent", "starter.log")  # what may come of an attempt that was no job's end
+
+
+class Closed(Exception):
+    """Nobody wants the rest."""
+
+
+class _Pipe(RawIOBase):
+    """A file between two threads, with room for a few slices."""
+
+    def __init__(self) -> None:
+        self._slices: queue.Queue[bytes] = queue.Queue(HELD)
+        self._rest = b""
+        self._gone = threading.Event()
+
+    def writable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        for at in range(0, len(piece), SLICE):
+            self.put(piece[at : at + SLICE])
+        return len(piece)
+
+    def put(self, piece: bytes) -> None:
+        """Give a slice; an empty one is the end. Closed if nobody reads any more."""
+        while not self._gone.is_set():
+            try:
+                return self._slices.put(piece, timeout=0.2)
+            except queue.Full:
+                continue
+        raise Closed
+
+    def get(self) -> bytes:
+        """The next slice; empty at the end. Closed if nobody writes any more."""
+        while not self._gone.is_set():
+            try:
+                return self._slices.get(timeout=0.2)
+            except queue.Empty:
+                continue
+        raise Closed
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._rest) < size:
+            piece = self.get()
+            if not piece:
+                self._slices.put(b"")  # the end stays the end
+                break
+            self._rest += piece
+        got, self._rest = self._rest[:size], self._rest[size:]
+        return got
+
+    def give_up(self) -> None:
+        """Free whoever waits at the other side."""
+        self._gone.set()
+
+
+class Outgoing:
+    """A job's ad and its sandbox, as the bytes of an archive; made as they are taken."""
+
+    def __init__(self, job_ad: str, sandbox: str, scratch: str) -> None:
+        """Nothing is read before the first byte is wanted."""
+        self._job_ad, self._sandbox, self._scratch = job_ad, sandbox, scratch
+        self._pipe = _Pipe()
+        self.failure, self.is_scarce = "", False  # why it can't be read, and whether that may pass
+
+    def frames(self, header: dict[str, Any]) -> Generator[tuple[dict[str, Any], bytes], None, None]:
+        """The archive in frames; the last one says so. Left early, it is let go."""
+        thread = threading.Thread(target=self._pack, daemon=True)
+        thread.start()
+        offset, held = 0, b""
+        try:
+            while True:
+                piece = self._pipe.get()
+                if held and (not piece or len(held) + len(piece) > SLICE):
+                    yield {**header, "offset": offset, "last": not piece}, held
+                    offset, held = offset + len(held), b""
+                if not piece:
+                    break
+                held += piece
+        except Closed:
+            return  # it was let go, or can't be read
+        finally:
+            self._pipe.give_up()
+            thread.join()
+
+    def _pack(self) -> None:
+        try:
+            own = STARTERS_OWN if os.path.samefile(self._sandbox, self._scratch) else set()
+            with tarfile.open(fileobj=self._pipe, mode="w|", format=tarfile.PAX_FORMAT) as archive:
+                archive.add(self._job_ad, "job.ad")
+                if os.path.exists(os.path.join(self._scratch, ".machine.ad")):
+                    archive.add(os.path.join(self._scratch, ".machine.ad"), "machine.ad")
+                archive.add(
+                    self._sandbox, "sandbox", filter=lambda one: None if one.isdev() or one.name[8:] in own else one
+                )
+            self._pipe.put(b"")
+        except Closed:
+            pass
+        except (OSError, tarfile.TarError, ValueError) as error:
+            self.failure, self.is_scarce = words_of(error), is_scarce(error)
+            self._pipe.give_up()
+
+
+def words_of(error: Exception) -> str:
+    """What is wrong, without the paths of machines."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+class Incoming:
+    """What became of a job: unpacked beside its sandbox as it comes, and put in place when it is whole."""
+
+    def __init__(self, scratch: str, name: str) -> None:
+        """An earlier try that was cut is thrown away."""
+        self.place = Path(scratch) / INCOMING / name
+        self._pipe = _Pipe()
+        self.failure, self.is_scarce = "", False  # why it can't be used, and whether that may pass
+        self.said = dict.fromkeys(WORDS, "")
+        self._thread = threading.Thread(target=self._unpack, daemon=True)
+        self._thread.start()
+
+    def take(self, piece: bytes) -> None:
+        """The next bytes; may wait until there is room."""
+        if piece and not self.failure:
+            try:
+                self._pipe.put(piece)
+            except Closed:
+                pass
+
+    def finish(self) -> None:
+        """All has come."""
+        try:
+            self._pipe.put(b"")
+        except Closed:
+            pass
+        self._thread.join()
+
+    def drop(self) -> None:
+        """The rest will not come, or nobody wants it."""
+        self._pipe.give_up()
+        self._thread.join()
+        shutil.rmtree(self.place, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            self.place.parent.rmdir()
+
+    def settle(self, sandbox: str, scratch: str) -> None:
+        """Put the files where the starter looks for them."""
+        try:
+            merge(self.place / "sandbox", Path(sandbox))
+            told = self.place / "out.ad"
+            if told.exists():
+                told.replace(Path(scratch) / ".job.ad.out")
+        except OSError as error:
+            self._failed(error)
+
+    def read_words(self) -> None:
+        """Remember the small texts that came with it."""
+        for name in WORDS:
+            try:
+                self.said[name] = (self.place / name).read_text(errors="replace")[-4000:].strip()
+            except OSError:
+                continue
+
+    def _unpack(self) -> None:
+        try:
+            shutil.rmtree(self.place, ignore_errors=True)
+            self.place.mkdir(parents=True, mode=0o700)
+            with tarfile.open(fileobj=self._pipe, mode="r|") as archive:
+                unpack_safely(archive, self.place)
+            while self._pipe.get():
+                pass
+        except Closed:
+            self.failure = self.failure or "it was cut"
+        except (OSError, tarfile.TarError, ValueError) as error:
+            self._failed(error)
+            self._pipe.give_up()
+
+    def _failed(self, error: Exception) -> None:
+        self.failure, self.is_scarce = words_of(error), is_scarce(error)
+
+
+def unpack_safely(archive: tarfile.TarFile, place: Path) -> None:
+    """Unpack what a node sent, as ours; ValueError if a member leads out of the place or is no file.
+
+    Python has this as the filter "data", but not yet the one that Debian 12 comes with.
+    """
+    archive.extraction_filter = lambda member, path: member
+    for member in archive:
+        check_member(member, place)
+        member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+        member.mode = (member.mode | 0o600 | (0o100 if member.isdir() else 0)) & 0o755
+        archive.extract(member, place)
+
+
+def check_member(member: tarfile.TarInfo, place: Path) -> None:
+    """Refuse a member of an archive that is no file, directory or link, or that leads out of the place."""
+    paths = [member.name]
+    if member.issym():
+        paths.append(os.path.join(os.path.dirname(member.name), member.linkname))
+    elif member.islnk():
+        paths.append(member.linkname)
+    elif not (member.isreg() or member.isdir()):
+        raise ValueError(f"{member.name} is neither a file nor a directory")
+    root = os.path.realpath(place)
+    for path in paths:
+        target = os.path.realpath(os.path.join(root, path))
+        if path.startswith("/") or os.path.commonpath([root, target]) != root:
+            raise ValueError(f"{member.name} leads out of the directory")
+
+
+def merge(source: Path, target: Path) -> None:
+    """Move all files of one directory into another, in place of what has the same names there."""
+    if not source.is_dir():
+        return
+    target.mkdir(exist_ok=True)
+    for one in source.iterdir():
+        there = target / one.name
+        if one.is_dir() and not one.is_symlink():
+            if there.is_symlink() or (there.exists() and not there.is_dir()):
+                there.unlink()
+            merge(one, there)
+        else:
+            if there.is_dir() and not there.is_symlink():
+                shutil.rmtree(there)
+            one.replace(there)

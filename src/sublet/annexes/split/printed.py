@@ -1,0 +1,62 @@
+"""What a job prints on a node that reaches nothing, shown here while it runs, as HTCondor would show it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from sublet.annexes.split.frames import SLICE
+from sublet.annexes.split.ledger import Attempt
+
+STREAMS = {"out": "_condor_stdout", "err": "_condor_stderr"}
+
+
+def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
+    """The cluster and process of a job, and where what it prints is to be seen while it runs, out of its ad.
+
+    Where HTCondor would stream it to the access point, which is this machine, it goes there; else into the sandbox.
+    """
+    try:
+        text = Path(job_ad).read_text(errors="replace")
+    except OSError:
+        text = ""
+
+    def value(name: str) -> str:
+        found = re.search(rf'(?im)^{name}\s*=\s*"?([^"\n]*)"?\s*$', text)
+        return found.group(1) if found else ""
+
+    streams = {}
+    for stream, file in STREAMS.items():
+        streamed = value(f"Stream{stream}").lower() == "true" and value("OrigIwd")
+        streams[stream] = os.path.join(value("OrigIwd"), value(stream)) if streamed else os.path.join(sandbox, file)
+    return f"{value('ClusterId')}.{value('ProcId')}", streams
+
+
+def show_all(attempt: Attempt) -> None:
+    """All that a job printed, where HTCondor would have streamed it to."""
+    for stream, file in STREAMS.items():
+        whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")
+        if target and target != str(whole) and whole.is_file() and not whole.is_symlink():
+            with contextlib.suppress(OSError):
+                copy(whole, target)
+
+
+def copy(whole: Path, target: str) -> None:
+    """Put all of a file where it is seen."""
+    with whole.open("rb") as source:
+        offset = 0
+        while piece := source.read(SLICE):
+            show(target, offset, piece)
+            offset += len(piece)
+
+
+def show(file: str, offset: int, content: bytes) -> None:
+    """Put what a job printed where it is seen."""
+    with contextlib.suppress(OSError):
+        target = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            os.pwrite(target, content, offset)
+        finally:
+            os.close(target)

@@ -1,0 +1,360 @@
+"""The relay of one lease, a process beside the access point: near halves on one side, the agent's channel on the other.
+
+Its directory has `relay.json`, its settings; `relay.sock` for near halves; `probe.out` for the bridge's startd;
+`state.json` for whoever wants to know how it stands; and what a restart must know in `attempts/`, `nodes/` and
+`fenced/`. It outlives the service.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sublet.annexes.pilots.keeping import keep
+from sublet.annexes.split.asking import Endpoint, Refused
+from sublet.annexes.split.bridges import Bridges
+from sublet.annexes.split.channel import Channel
+from sublet.annexes.split.homecoming import Homecoming
+from sublet.annexes.split.kept import Kept
+from sublet.annexes.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
+from sublet.annexes.split.printed import facts_of, show, show_all
+from sublet.annexes.split.relay_plan import Plan
+from sublet.annexes.split.sending import Sending
+
+RETRY = 2.0
+NAME = re.compile(r"[\w.-]{1,200}")
+
+
+class Relay:
+    """Carries attempts and results, and says who is alive."""
+
+    def __init__(self, directory: Path, plan: Plan) -> None:
+        """With what an earlier one left."""
+        self.directory, self.plan = directory, plan
+        now = time.monotonic()
+        self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, Link(False, now, now))
+        self.kept = Kept(directory, self.ledger)
+        self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
+        self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
+        self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
+        self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._gone)
+        self.homecoming = Homecoming(self.kept, plan.keep_results, self._order, self._delivered, self._record_failure)
+        self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self.asking: dict[str, asyncio.Task[None]] = {}
+        self.trouble = "it has not connected yet"
+        self.cleaning = False
+        self.cleaned = asyncio.Event()
+        self.hears: dict[str, Callable[[dict[str, Any], bytes], Awaitable[None]]] = {
+            "tick": self._tick,
+            "stored": self._stored,
+            "unstored": self._unstored,
+            "live": self._live,
+            "out": self._out,
+            "ask": self._ask,
+            "cleaned": self._was_cleaned,
+        }
+
+    # Near halves
+
+    async def near(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection: one question, and one answer, which may take as long as a job does."""
+        answers = {"submit": self._submit, "remove": self._remove, "stop": self._stop, "clean": self._clean}
+        with contextlib.suppress(ValueError, KeyError, TypeError, OSError):
+            message = json.loads(await reader.readline())
+            answer = await answers[message["op"]](message)
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _submit(self, message: dict[str, Any]) -> dict[str, Any]:
+        name, job_ad = str(message["attempt"]), str(message["job_ad"])
+        if not NAME.fullmatch(name):
+            return {"failed": "this is no name of an attempt"}
+        sandbox = str(message["sandbox"])
+        job, streams = await asyncio.to_thread(facts_of, job_ad, sandbox)
+        known = name in self.ledger.attempts
+        given = Attempt(name, str(message["id"]), int(message["node"]), job_ad, sandbox, str(message["scratch"]))
+        attempt = self.ledger.submit(replace(given, job=job, streams=streams))
+        if attempt.stage is not Stage.DONE:
+            if not known:
+                self._keep_first(attempt)
+                self._put(attempt)
+            self.waiting[name] = asyncio.get_running_loop().create_future()
+            answer = await self.waiting[name]
+        else:
+            answer = {"done": True}
+        if attempt.stage is Stage.DONE:
+            self.kept.forget(name)
+        return answer
+
+    def _keep_first(self, attempt: Attempt) -> None:
+        """Nothing is sent that a restart would not know of: where there is no room, its near half asks again."""
+        try:
+            self.kept.keep(attempt)
+        except OSError:
+            self.kept.forget(attempt.name)
+            raise
+
+    async def _remove(self, message: dict[str, Any]) -> dict[str, Any]:
+        for attempt in self.ledger.revoke(str(message["id"])):
+            self.kept.note(attempt)
+            self.sending.forget(attempt.name)
+            self._answer(attempt.name, {"gone": True})
+            self._order({"op": "kill", "attempt": attempt.name, "node": attempt.node})
+        self.bridges.tell()
+        return {}
+
+    async def _stop(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The nodes are to end."""
+        for number in range(self.plan.nodes):
+            self._end_node(number)
+        return {}
+
+    async def _clean(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The lease is over: have the spool removed; whether that is done, or why not."""
+        self.cleaning = True
+        await self.bridges.stop()
+        self._order({"op": "clean"})
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(float(message.get("seconds", 20))):
+                await self.cleaned.wait()
+        return {"cleaned": self.cleaned.is_set(), "trouble": self.trouble}
+
+    def _answer(self, name: str, answer: dict[str, Any]) -> None:
+        future = self.waiting.pop(name, None)
+        if future and not future.done():
+            future.set_result(answer)
+
+    # The channel
+
+    async def carry(self) -> None:
+        """Connect, carry, and when it breaks, again; until the spool is gone."""
+        while not self.cleaned.is_set():
+            try:
+                await self.channel.open({"spool": self.plan.spool, "poll": self.plan.poll}, self._begin, self._hear)
+            except (OSError, ValueError) as error:
+                self.trouble = str(error) or type(error).__name__
+            finally:
+                self.ledger.cut(time.monotonic())
+                self.sending.stop()
+                await self.homecoming.stop()
+            await asyncio.sleep(RETRY)
+
+    def _begin(self) -> None:
+        self.trouble = ""
+        self.ledger.connected(time.monotonic())
+        for order in [*self.ledger.orders, *([{"op": "clean"}] if self.cleaning else [])]:
+            self._order(order)
+        for attempt in self.ledger.queued():
+            self._put(attempt)
+
+    def _order(self, order: dict[str, Any]) -> None:
+        if self.ledger.link.up:
+            self.channel.say(order)
+
+    def _put(self, attempt: Attempt) -> None:
+        if self.ledger.link.up:
+            self.sending.put(attempt)
+
+    async def _hear(self, header: dict[str, Any], body: bytes) -> None:
+        self.ledger.heard(time.monotonic())
+        hear = self.hears.get(header["op"])
+        if hear:
+            await hear(header, body)
+
+    async def _tick(self, header: dict[str, Any], body: bytes) -> None:
+        for number, beat in header["beats"].items():
+            if number.isdigit() and int(number) < self.plan.nodes:
+                self.ledger.beat(int(number), json.loads(beat), time.monotonic())
+                self.kept.keep_node(int(number))
+
+        for number in header["pulses"]:
+            self.ledger.pulse(int(number), time.monotonic())
+
+    async def _stored(self, header: dict[str, Any], body: bytes) -> None:
+        self.sending.forget(header["attempt"])
+        if self.ledger.stored(header["attempt"]):
+            self.kept.note(self.ledger.attempts[header["attempt"]])
+
+    async def _unstored(self, header: dict[str, Any], body: bytes) -> None:
+        attempt = self.ledger.attempts.get(header["attempt"])
+        if attempt and attempt.stage is Stage.QUEUED:
+            self.sending.unstored(attempt, header["why"])
+
+    def _give_up(self, name: str, why: str) -> None:
+        """Its files can't be sent."""
+        self._record_failure(name, why, why)
+
+    def _gone(self, name: str) -> None:
+        """There is no job any more, and nobody told."""
+        self._answer(name, {"gone": True})
+        self._order({"op": "ack", "attempt": name})
+        self.kept.forget(name)
+
+    async def _live(self, header: dict[str, Any], body: bytes) -> None:
+        attempt = self.ledger.attempts.get(header["attempt"])
+        if attempt and attempt.stage in OPEN and header["stream"] in attempt.streams:
+            await asyncio.to_thread(show, attempt.streams[header["stream"]], int(header["offset"]), body)
+
+    async def _out(self, header: dict[str, Any], body: bytes) -> None:
+        if header["end"] == "off":
+            self._off(header["attempt"])
+        else:
+            await self.homecoming.hear(header, body)
+
+    def _off(self, name: str) -> None:
+        """It was stopped there, and leaves nothing."""
+        if self.ledger.is_given_up(name):
+            self.kept.forget(name)
+        elif name in self.ledger.attempts:
+            self._record_failure(name, "it was stopped there")
+        self._order({"op": "ack", "attempt": name})
+
+    async def _delivered(self, attempt: Attempt) -> None:
+        await asyncio.to_thread(show_all, attempt)
+        self.kept.note(attempt)
+        self._answer(attempt.name, {"done": True})
+
+    def _record_failure(self, name: str, why: str, unsent: str = "") -> None:
+        """It is tried elsewhere, unless it failed often; what can't be sent, or ran and could not send, is not."""
+        attempt = self.ledger.failed(name)
+        if attempt:
+            self.kept.note(attempt)
+            if unsent:
+                self._answer(name, {"failed": unsent})
+            elif self.ledger.gives_up(attempt):
+                self._answer(name, {"failed": f"it could not be started on its node: {why}"})
+            self.bridges.tell()
+
+    async def _ask(self, header: dict[str, Any], body: bytes) -> None:
+        node = header["node"]
+        if node.isdigit() and int(node) < self.plan.nodes and node not in self.asking:
+            self.asking[node] = asyncio.create_task(self._asked(node, header["asked"]))
+
+    async def _asked(self, node: str, asked: str) -> None:
+        """Pass a node's question on to the service, which may be away for a while."""
+        try:
+            while True:
+                try:
+                    answer = await asyncio.to_thread(self.endpoint.claim, int(node), asked)
+                    break
+                except Refused as error:
+                    answer = f"refused: {error}\n".encode()
+                    break
+                except OSError as error:
+                    self.trouble = f"the service does not answer: {error}"
+                    await asyncio.sleep(RETRY)
+            if self.ledger.link.up:
+                self.channel.say({"op": "answer", "node": node}, answer)
+        finally:
+            del self.asking[node]
+
+    async def _was_cleaned(self, header: dict[str, Any], body: bytes) -> None:
+        self.cleaned.set()
+
+    # What others are told
+
+    async def tell(self) -> None:
+        """Bury who is dead, and write down how it stands; until the spool is gone."""
+        while not self.cleaned.is_set():
+            now = time.monotonic()
+            for node in self.ledger.bury(now):
+                self._bury(node)
+            for name in self.ledger.settled():
+                self._order({"op": "ack", "attempt": name})  # with which the spool forgets that it was to be stopped
+                self.kept.forget(name)
+            for name in self.ledger.vanished():
+                self._record_failure(name, "its node no longer has it")
+            self.kept.note_rest()
+            with contextlib.suppress(OSError):  # where there is no room it is done when there is
+                if not self.cleaning:
+                    self.bridges.tend(now)
+                keep(self.directory / "state.json", json.dumps(self._state(now)).encode())
+            self.bridges.tell(now)  # who is told to be dead is buried
+            await asyncio.sleep(1)
+
+    def _end_node(self, number: int) -> None:
+        order = {"op": "stop", "node": number}
+        self.ledger.orders.append(order)
+        self._order(order)
+
+    def _bury(self, node: Node) -> None:
+        self.kept.keep_fenced(node.epoch)
+        self._order({"op": "fence", "epoch": node.epoch})
+        for attempt in self.ledger.attempts.values():
+            if attempt.stage is Stage.LOST:
+                self.kept.note(attempt)
+
+    def _state(self, now: float) -> dict[str, Any]:
+        stages = [attempt.stage.value for attempt in self.ledger.attempts.values()]
+        nodes = {
+            number: {
+                "node": node.name,
+                "runs": node.runs,
+                "ending": node.ending,
+                "alive": self.ledger.alive(number, now),
+                "over": self.bridges.over(number),
+            }
+            for number, node in self.ledger.seen.items()
+        }
+        return {
+            "time": time.time(),
+            "link": self.ledger.link.up,
+            "links": self.ledger.link.times,
+            "trouble": self.trouble,
+            "nodes": nodes,
+            "waits": [words for words in (self.sending.words(), self.homecoming.words()) if words],
+            "attempts": {stage: stages.count(stage) for stage in sorted(set(stages))},
+            "refused": dict(self.ledger.refused),
+        }
+
+    async def run(self) -> None:
+        """Until the lease's spool is gone, or it is told to end."""
+        socket = self.directory / "relay.sock"
+        socket.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self.near, "relay.sock", limit=1 << 20)  # a short name, for a socket
+        socket.chmod(0o600)
+        told = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+        works = [asyncio.create_task(work) for work in (self.carry(), self.tell(), self.cleaned.wait(), told.wait())]
+        try:
+            done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+            await asyncio.sleep(0)
+        finally:
+            for task in works:
+                task.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+            server.close()
+
+
+def main() -> int:
+    """`python -m sublet.annexes.split.relay DIRECTORY`."""
+    os.umask(0o077)
+    directory = Path(sys.argv[1])
+    os.chdir(directory)
+    lock = os.open("relay.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0  # another one is there
+    os.ftruncate(lock, 0)
+    os.pwrite(lock, str(os.getpid()).encode(), 0)
+    asyncio.run(Relay(directory, Plan.read(directory)).run())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

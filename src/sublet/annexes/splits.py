@@ -1,0 +1,305 @@
+"""Pilots whose nodes reach nothing: a relay for each such lease, and a bridge for each of its nodes.
+
+A lease whose nodes run and have not asked is looked for in its spool. What was found is remembered for its system.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.model.annex import Pilot
+from sublet.annexes.model.lease_state import UP
+from sublet.annexes.node_releases import NodeReleases
+from sublet.annexes.pilot_plans import PilotPlans, Place
+from sublet.annexes.pilots.bundle import stamp_of
+from sublet.annexes.pilots.certificate import certificate
+from sublet.annexes.pilots.keeping import keep
+from sublet.annexes.pilots.keys import pilot_key
+from sublet.annexes.split import bridge
+from sublet.annexes.split.channel import BOOT
+from sublet.annexes.split.far_bundle import far_bundle
+from sublet.annexes.split.relay_plan import Plan as RelayPlan
+from sublet.annexes.split.relaying import FarNode, Relaying, State
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.booking.signals import Signals
+from sublet.kernel.errors import SubletError
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.platforms.htcondor.release import find_release
+from sublet.platforms.slurm.commands import WANTED as TOOLS
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+LOOKED = timedelta(seconds=1)
+SILENT = timedelta(seconds=3)  # how long nodes may run without having asked before their spool is looked at
+NEEDS_PYTHON = (
+    "command -v python3 >/dev/null || { echo 'its login host has no python3 to carry jobs with' >&2; exit 1; };"
+)
+SEEN = timedelta(seconds=5)  # how often a node's life is written down
+
+
+@dataclass(frozen=True, slots=True)
+class Carried(Place):
+    """A lease that has not ended, with its pilots."""
+
+    pilots: tuple[Pilot, ...]
+
+
+@dataclass
+class Splits:
+    """Keep relays and bridges going, and hear what they say."""
+
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    signals: Signals
+    secrets: SessionSecrets
+    pilot_plans: PilotPlans
+    node_releases: NodeReleases
+    sites: InvitedSites
+    access_points: AccessPoints
+
+    _split_looked: datetime | None = None
+    _splitting: asyncio.Task[None] | None = None
+    _stamps: dict[tuple[str, int], str] = field(default_factory=dict)  # what each bridge was given last
+    _not_carried: dict[str, str] = field(default_factory=dict)  # lease → why it has no relay
+
+    # What was found of systems
+
+    def usual_carry(self, system: str) -> str:
+        """How jobs got to this system's nodes the last time; empty: nobody knows.
+
+        There is no login to an invited site that a spool could be carried over.
+        """
+        if self.sites.is_invited(system):
+            return "direct"
+        try:
+            return str(json.loads(self._found.read_bytes()).get(system, ""))
+        except (OSError, ValueError):
+            return ""
+
+    def remember_carry(self, system: str, carry: Literal["direct", "spool"]) -> None:
+        """So that the next lease there doesn't have to find out. That nodes reach us is tried anew each time."""
+        try:
+            known = json.loads(self._found.read_bytes())
+        except (OSError, ValueError):
+            known = {}
+        if carry == "spool" and known.get(system) != carry:
+            known[system] = carry
+        elif carry == "direct" and system in known:
+            del known[system]
+        else:
+            return
+        self._found.parent.mkdir(mode=0o700, exist_ok=True)
+        keep(self._found, json.dumps(known).encode())
+
+    @property
+    def _found(self) -> Path:
+        return self.settings.home / "pilots" / "carry.json"
+
+    # Claims
+
+    async def bundle_for(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+        """A node that asked through the spool is given its far half; its bridge is prepared beside."""
+        system = place.session.offer.platform
+        if told.get("carry") != "spool":
+            self.remember_carry(system, "direct")
+            return await self.pilot_plans.bundle_directly(place, number, told, now)
+        point = await self.access_points.access_point(system)
+        plan = replace(
+            await self.pilot_plans.plan_pilot(place, number, point), lines=()
+        )  # they are for nodes, not for a bridge
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
+        key = pilot_key(self.secrets.key(), plan.lease, number)
+        release = find_release(self.settings.home / "htcondor")
+        await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
+        self._stamps[plan.lease, number] = stamp_of(plan, now, self.settings.annex.tokens / 2)
+        self.remember_carry(system, "spool")
+        wanted = told.get("want") == "release"
+        kept = (
+            await self.node_releases.kept_release(place.session, told.get("arch", ""), told.get("libc", ""))
+            if wanted
+            else ""
+        )
+        return far_bundle(plan, point.lease * 2, kept, TOOLS)
+
+    def _bridge(self, lease: str, number: int) -> Path:
+        return self._relaying(lease).directory / "bridge" / str(number)
+
+    def _relaying(self, lease: str) -> Relaying:
+        return Relaying(self.settings.home / "splits" / lease)
+
+    # Relays
+
+    def relay_state(self, lease: str) -> State | None:
+        """How a lease's relay is; None if it has none."""
+        if why := self._not_carried.get(lease):
+            return State(trouble=why)
+        relaying = self._relaying(lease)
+        return relaying.state() if relaying.directory.is_dir() else None
+
+    async def carried_words(self, lease: str, system: str) -> str:
+        """How a lease is joined to its nodes, if that is through the spool; and what is the matter with it."""
+        state = await asyncio.to_thread(self.relay_state, lease)
+        if state is None:
+            return ""
+        if state.link:
+            return "; ".join(["through the spool: its nodes can't reach this machine", *state.waits])
+        platform = self.platforms.by_name.get(system)
+        login = platform.login if platform else None
+        signed_in = login is None or await login.check()
+        remedy = f"`sublet system login {system}`" if not signed_in else state.trouble
+        return f"its nodes can't be reached at present, so jobs that run go on and no others start: {remedy}"
+
+    async def look_after(self, now: datetime) -> None:
+        """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
+        if self.settings.mode != "personal" or (self._split_looked and abs(now - self._split_looked) < LOOKED):
+            return
+        self._split_looked = now
+        if self._splitting is None or self._splitting.done():
+            self._splitting = asyncio.create_task(self._look_at_splits(now), name="splits")
+
+    async def _look_at_splits(self, now: datetime) -> None:
+        carried = await self.store.read(_carried)
+        for one in carried:
+            try:
+                await self._look_at_split(one, now)
+            except (SubletError, OSError) as error:
+                why = error.message if isinstance(error, SubletError) else str(error)
+                if self._not_carried.get(one.lease.id) != why:
+                    log.warning("split.failed", lease=one.lease.id, why=why)
+                self._not_carried[one.lease.id] = why
+        live = {one.lease.id for one in carried}
+        for id in await asyncio.to_thread(_names, self.settings.home / "splits"):
+            if id not in live:
+                try:
+                    await self._end_split(id)
+                except OSError as error:
+                    log.warning("split.not-ended", lease=id, why=str(error))
+
+    async def _look_at_split(self, one: Carried, now: datetime) -> None:
+        relaying = self._relaying(one.lease.id)
+        if one.session.phase not in UP:
+            return
+        there = relaying.directory.is_dir()
+        if there and _all_direct(one):
+            await self._end_split(one.lease.id)  # its nodes were slow, not silent
+            return
+        if not there and not self._wants_relay(one, now):
+            return
+        if not await asyncio.to_thread(relaying.runs):
+            await self._start_relay(one, relaying)
+        self._not_carried.pop(one.lease.id, None)
+        for node in (await asyncio.to_thread(relaying.state)).nodes:
+            await self._hear_node(one, node, now)
+
+    def _wants_relay(self, one: Carried, now: datetime) -> bool:
+        """Through the spool by order, by what is known of the system, or because nodes run and were not heard."""
+        carry = one.lease.details.carry
+        if carry == "direct" or one.session.cancel_by:
+            return False
+        if carry == "spool" or any(pilot.facts.get("carry") == "spool" for pilot in one.pilots):
+            return True
+        missing = len(one.pilots) < (one.lease.details.nodes or 1)
+        known = self.usual_carry(one.session.offer.platform) == "spool"
+        return missing and (known or now - (one.session.started or now) >= SILENT)
+
+    async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
+        platform = self.platforms.get(one.session.offer.platform)
+        carrier = await platform.carrier(one.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
+        callback = await self.pilot_plans.callback(platform.name)
+        point = await self.access_points.access_point(platform.name)
+        release = find_release(self.settings.home / "htcondor")
+        made = await asyncio.to_thread(certificate, self.settings.home / "pilots")
+        plan = RelayPlan(
+            lease=one.lease.id,
+            nodes=one.lease.details.nodes or 1,
+            spool=f"{carrier.directory}/spool",
+            channel=carrier.words or (sys.executable, "-u", "-c", BOOT),
+            urls=callback.urls,
+            certificate=str(made.file),
+            grace=point.lease.total_seconds(),
+            release={name: str(getattr(release, name)) for name in ("bin", "sbin", "lib", "libexec")},
+        )
+        await asyncio.to_thread(relaying.prepare, plan)
+        await asyncio.to_thread(relaying.start)
+        log.info("split.started", lease=one.lease.id, seen="here" if not carrier.words else "over the login")
+
+    async def _hear_node(self, one: Carried, node: FarNode, now: datetime) -> None:
+        """Write down that a node lives, or why it ended; give its bridge what has changed."""
+        pilot = next((pilot for pilot in one.pilots if pilot.number == node.number), None)
+        if pilot is None or pilot.ended:
+            return
+        lease, number = one.lease.id, node.number
+        if why := node.over or node.ending:
+            await self.store.write(lambda tx: _ended(tx, one, number, now, why))
+            log.info("pilot.ended", lease=lease, number=number, why=why)
+            await self.signals.announce()
+        elif node.alive:
+            if pilot.seen is None or now - pilot.seen >= SEEN:
+                await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
+            await self._renew_bridge(one, number, now)
+
+    async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
+        point = await self.access_points.access_point()
+        plan = replace(await self.pilot_plans.plan_pilot(one, number, point), lines=())
+        stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
+        if self._stamps.get((one.lease.id, number)) == stamp:
+            return
+        place = self._bridge(one.lease.id, number)
+        tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
+        await asyncio.to_thread(bridge.renew, place, plan, tokens)
+        await asyncio.to_thread(bridge.reread, place)
+        self._stamps[one.lease.id, number] = stamp
+
+    async def _end_split(self, lease: str) -> None:
+        """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
+        relaying = self._relaying(lease)
+        if await asyncio.to_thread(relaying.prepared):
+            if not await asyncio.to_thread(relaying.runs):
+                await asyncio.to_thread(relaying.start)  # it knows which bridges an earlier one started
+            await asyncio.to_thread(relaying.ask, {"op": "stop"})
+            await asyncio.to_thread(relaying.ask, {"op": "clean", "seconds": 3}, 10.0)
+        await asyncio.to_thread(relaying.end)
+        self._stamps = {place: stamp for place, stamp in self._stamps.items() if place[0] != lease}
+        self._not_carried.pop(lease, None)
+        log.info("split.ended", lease=lease)
+
+
+def _carried(tx: Tx) -> list[Carried]:
+    found = []
+    for lease in tx.leases.live():
+        annex = tx.annexes.get(lease.annex)
+        session = tx.sessions.get(lease.session) if lease.session else None
+        if annex and session:
+            found.append(Carried(lease, annex, session, tuple(tx.pilots.list(lease.id))))
+    return found
+
+
+def _ended(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
+    if tx.pilots.end(one.lease.id, number, now, why):
+        tx.events.add(now, one.lease.id, one.session.person, "pilot.ended", f"{number}: {why}")
+
+
+def _all_direct(one: Carried) -> bool:
+    """Whether every node has claimed its place over the network."""
+    every = len(one.pilots) == (one.lease.details.nodes or 1)
+    return every and all(pilot.facts.get("carry") != "spool" for pilot in one.pilots)
+
+
+def _names(directory: Path) -> list[str]:
+    try:
+        return [entry.name for entry in directory.iterdir() if entry.is_dir()]
+    except OSError:
+        return []

@@ -1,0 +1,1 @@
+"""The SQL of annexes, leases, pilots and templates."""

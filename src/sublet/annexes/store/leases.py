@@ -1,0 +1,107 @@
+"""Leases: the resource requests of annexes, recorded before anything is sent, and kept as history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import TypeAdapter
+from sqlalchemy import func, insert, select, update
+
+from sublet.annexes.model.annex import Details, Lease
+from sublet.annexes.store.tables import annexes, leases
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Row, Sql, dump, given, moment_or_none, plain
+
+L = leases.c
+COLUMNS = (L.id, L.annex, L.number, L.details, L.created, L.session, L.ended, L.why)
+ADD = insert(leases)
+LAST = select(func.max(L.number)).where(L.annex == given("of_annex"))
+GET = select(*COLUMNS).where(L.id == given("of_id"))
+OF_SESSION = select(*COLUMNS).where(L.session == given("of_session"))
+LIST = select(*COLUMNS).where(L.annex == given("of_annex")).order_by(L.number)
+LIVE = select(*COLUMNS).where(L.ended.is_(None)).order_by(L.created, L.id)
+LATEST = (
+    select(*COLUMNS)
+    .join(annexes, annexes.c.id == L.annex)
+    .where(annexes.c.person == given("of_person"))
+    .order_by(L.created.desc(), L.id)
+    .limit(1)
+)
+SEND = update(leases).where(L.id == given("of_id")).values(session=given("s"))
+EXPLAIN = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(why=given("w"))
+END = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(ended=given("e"), why=given("w"))
+
+DETAILS = TypeAdapter(Details)
+
+
+class Leases:
+    """The leases, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def next_number(self, annex: str) -> int:
+        """The number that the annex's next lease has."""
+        row = self._sql.row(LAST, {"of_annex": annex})
+        return 1 + (row[0] or 0 if row else 0)
+
+    def add(self, lease: Lease) -> None:
+        """Record a resource request."""
+        self._sql.change(
+            ADD,
+            {
+                "id": lease.id,
+                "annex": lease.annex,
+                "number": lease.number,
+                "details": dump(DETAILS, lease.details),
+                "created": micros(lease.created),
+                "session": lease.session,
+                "ended": None,
+                "why": "",
+            },
+        )
+
+    def get(self, id: str) -> Lease | None:
+        """By its id."""
+        return _lease(self._sql.row(GET, {"of_id": plain(id)}))
+
+    def of_session(self, session: str) -> Lease | None:
+        """The lease that this session is."""
+        return _lease(self._sql.row(OF_SESSION, {"of_session": plain(session)})) if session else None
+
+    def live(self) -> list[Lease]:
+        """All that have not ended, oldest first."""
+        return _leases(self._sql.rows(LIVE, {}))
+
+    def list(self, annex: str) -> list[Lease]:
+        """An annex's, by number: its history."""
+        return _leases(self._sql.rows(LIST, {"of_annex": plain(annex)}))
+
+    def latest(self, person: str) -> Lease | None:
+        """The newest that a person asked for, of any annex."""
+        return _lease(self._sql.row(LATEST, {"of_person": plain(person)}))
+
+    def send(self, id: str, session: str) -> None:
+        """Say which session it is, before that is accepted."""
+        self._sql.change(SEND, {"of_id": id, "s": session})
+
+    def explain(self, id: str, why: str) -> None:
+        """Note why it is being ended, before its system has done so."""
+        self._sql.change(EXPLAIN, {"of_id": id, "w": plain(why)})
+
+    def end(self, id: str, now: datetime, why: str = "") -> bool:
+        """It is over; whether it was not over before."""
+        return self._sql.change(END, {"of_id": id, "e": micros(now), "w": plain(why)}) > 0
+
+
+def _leases(rows: list[Row]) -> list[Lease]:
+    return [lease for lease in map(_lease, rows) if lease]
+
+
+def _lease(row: Row | None) -> Lease | None:
+    if row is None:
+        return None
+    id, annex, number, details, created, session, ended, why = row
+    made = moment(created)
+    return Lease(id, annex, number, DETAILS.validate_json(details), made, session, moment_or_none(ended), why)

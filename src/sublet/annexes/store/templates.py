@@ -1,0 +1,51 @@
+"""Templates: a person's details for leases, under names."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.annexes.model.annex import Template
+from sublet.annexes.store.leases import DETAILS
+from sublet.annexes.store.tables import templates
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+
+T = templates.c
+COLUMNS = (T.person, T.name, T.details, T.changed)
+ADD = insert(templates)
+ONE = (T.person == given("of_person"), T.name == given("of_name"))
+GET = select(*COLUMNS).where(*ONE)
+LIST = select(*COLUMNS).where(T.person == given("of_person")).order_by(T.name)
+SET = update(templates).where(*ONE).values(details=given("d"), changed=given("c"))
+REMOVE = delete(templates).where(*ONE)
+
+
+class Templates:
+    """The templates, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def save(self, template: Template) -> None:
+        """Keep it under its name, in place of what was there."""
+        person, details, changed = plain(template.person), dump(DETAILS, template.details), micros(template.changed)
+        named = {"of_person": person, "of_name": template.name}
+        if not self._sql.change(SET, {**named, "d": details, "c": changed}):
+            self._sql.change(ADD, {"person": person, "name": template.name, "details": details, "changed": changed})
+
+    def get(self, person: str, name: str) -> Template | None:
+        """One, by its name."""
+        return _template(self._sql.row(GET, {"of_person": plain(person), "of_name": plain(name)}))
+
+    def list(self, person: str) -> list[Template]:
+        """A person's, by name."""
+        return [found for found in map(_template, self._sql.rows(LIST, {"of_person": plain(person)})) if found]
+
+    def remove(self, person: str, name: str) -> bool:
+        """Forget one; whether it was there."""
+        return self._sql.change(REMOVE, {"of_person": plain(person), "of_name": plain(name)}) > 0
+
+
+def _template(row: Row | None) -> Template | None:
+    return None if row is None else Template(row[0], row[1], DETAILS.validate_json(row[2]), moment(row[3]))

@@ -1,0 +1,45 @@
+"""Templates: a person's details for leases, under names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.annexes.model.annex import Details, Template, check_name
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import NotFound
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+
+
+@dataclass
+class Templates:
+    """Save, show, list and remove templates."""
+
+    store: Store
+    now: Clock
+    authority: Authority
+
+    async def save_template(self, name: str, details: Details, person: Person) -> Template:
+        """Keep details under a name, in place of what was there."""
+        self.authority.require_owner(person)
+        template = Template(person.name, check_name(name, "template"), details, self.now())
+        await self.store.write(lambda tx: tx.templates.save(template))
+        return template
+
+    async def template(self, name: str, person: Person) -> Template:
+        """One of the person's."""
+        found = await self.store.read(lambda tx: tx.templates.get(person.name, name))
+        if found is None:
+            raise NotFound(noun="template", name=name, hint="`sublet annex template list` lists yours.")
+        return found
+
+    async def templates(self, person: Person) -> Sequence[Template]:
+        """All of the person's, by name."""
+        return await self.store.read(lambda tx: tx.templates.list(person.name))
+
+    async def remove_template(self, name: str, person: Person) -> None:
+        """Forget one."""
+        await self.template(name, person)
+        await self.store.write(lambda tx: tx.templates.remove(person.name, name))

@@ -1,0 +1,1 @@
+"""What travels over HTTP about annexes, the access point and HTCondor jobs."""

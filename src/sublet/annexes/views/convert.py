@@ -1,0 +1,110 @@
+"""From annexes, leases and plans to what a person sees of them under /v1, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from sublet.annexes.model.annex import CARRIES, Annex, Details, Template
+from sublet.annexes.model.lease_state import AnnexState, LeaseState
+from sublet.annexes.model.leasing import Plan
+from sublet.annexes.views.annexes import (
+    AnnexView,
+    CostView,
+    DetailsView,
+    JobsView,
+    LeaseView,
+    NodeStateView,
+    PlanView,
+    RowView,
+    TemplateView,
+)
+from sublet.kernel.errors import BadRequest
+from sublet.systems.model.allocation import Cost
+
+LEAST = {"nodes": 1, "cores": 1, "memory": 1, "gpus": 0, "slots": 1}
+MOST = 10_000_000_000_000_000  # of anything
+
+
+def details_of(view: DetailsView) -> Details:
+    """Details as someone sent them; BadRequest names what can't be."""
+    values: dict[str, Any] = {one.name: getattr(view, one.name) for one in fields(Details)}
+    for name, least in LEAST.items():
+        if values[name] is not None and not least <= values[name] <= MOST:
+            raise BadRequest(detail=f"details.{name}: {values[name]} is not a number from {least} up.")
+    for name in ("lifetime", "idle"):
+        if values[name] is not None and values[name].total_seconds() <= 0:
+            raise BadRequest(detail=f"details.{name}: it is no time at all.")
+    if values["carry"] and values["carry"] not in CARRIES:
+        raise BadRequest(detail=f"details.carry: it is one of {', '.join(CARRIES)}, or left out.")
+    return Details(**values)
+
+
+def details_view(details: Details) -> DetailsView:
+    """Details as they are sent."""
+    return DetailsView(**{one.name: getattr(details, one.name) for one in fields(details)})
+
+
+def plan_view(annex: str, number: int, plan: Plan) -> PlanView:
+    """A resource request, before anything is sent."""
+    return PlanView(
+        annex=annex,
+        lease=f"{annex}#{number}",
+        refused=plan.refused,
+        details=details_view(plan.details),
+        rows=tuple(RowView(**asdict(row)) for row in plan.rows),
+        cost=cost_view(plan.cost),
+    )
+
+
+def cost_view(cost: Cost) -> CostView:
+    """What nodes cost."""
+    return CostView(**asdict(cost))
+
+
+def annex_view(state: AnnexState) -> AnnexView:
+    """An annex, and how it is."""
+    annex, jobs = state.annex, state.jobs
+    return AnnexView(
+        id=annex.id,
+        name=annex.name,
+        person=annex.person,
+        created=annex.created,
+        open=annex.open,
+        sessions=annex.sessions,
+        guests=annex.guests,
+        leases=tuple(lease_view(annex, one) for one in state.leases),
+        jobs=JobsView(idle=jobs.idle, running=jobs.running, held=jobs.held) if jobs else None,
+        trouble=state.trouble,
+    )
+
+
+def lease_view(annex: Annex, state: LeaseState) -> LeaseView:
+    """A lease, and how it is."""
+    lease, session, expected = state.lease, state.session, state.expected
+    return LeaseView(
+        id=lease.id,
+        name=f"{annex.name}#{lease.number}",
+        number=lease.number,
+        state=state.state,
+        why=state.why,
+        details=details_view(lease.details),
+        created=lease.created,
+        session=lease.session,
+        job=session.job if session else "",
+        phase=session.phase.value if session else "",
+        queue=session.offer.queue if session else lease.details.queue,
+        p10=expected.p10 if expected else None,
+        p50=expected.p50 if expected else None,
+        p90=expected.p90 if expected else None,
+        started=session.started if session else None,
+        until=session.until if session else None,
+        ended=lease.ended,
+        nodes=tuple(NodeStateView(**asdict(node)) for node in state.nodes),
+        cost=cost_view(state.cost) if state.cost else None,
+    )
+
+
+def template_view(template: Template) -> TemplateView:
+    """A template."""
+    return TemplateView(name=template.name, details=details_view(template.details), changed=template.changed)

@@ -1,0 +1,23 @@
+"""All views of /v1, for who has to know every one of them."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+
+SUBJECTS = ("booking", "people", "access", "annexes", "apps", "notices")
+
+
+def every_view() -> dict[str, type]:
+    """Each of them, by its name."""
+    rooms = [import_module(f"sublet.{subject}.views") for subject in SUBJECTS]
+    modules = [
+        import_module(f"{room.__name__}.{found.name}") for room in rooms for found in iter_modules(room.__path__)
+    ]
+    return {
+        name: view
+        for module in modules
+        for name, view in vars(module).items()
+        if isinstance(view, type) and is_dataclass(view) and view.__module__ == module.__name__
+    }

@@ -1,0 +1,1 @@
+"""Apps: reviewed code with a manifest; proposals, review, runs and trials."""

@@ -1,0 +1,1 @@
+"""Apps, their runs, trials and maintainers over HTTP."""

@@ -1,0 +1,33 @@
+"""What apps find here beside their images, under /v1: asked by `sublet app check`, which sends nothing of the code."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.apps.views.apps import FacilitiesView
+
+router = APIRouter(prefix="/v1/facilities", tags=["Apps"])
+
+
+@router.get("", response_model=FacilitiesView, responses=described.problems(401))
+async def facilities(request: Request) -> Response:
+    """What the platforms that the asker may use have of what apps need, and the images that manifests may name."""
+    service = service_of(request)
+    found = service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
+    return json_response(
+        FacilitiesView(
+            images=dict(found.images),
+            mpi=found.mpi,
+            gpus=dict(found.gpus),
+            nodes=dict(found.nodes),
+            online=found.online,
+            offline=found.offline,
+            unknown=found.unknown,
+            data=found.data,
+            largest=found.largest,
+        )
+    )

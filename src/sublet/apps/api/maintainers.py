@@ -1,0 +1,31 @@
+"""Maintainers under /v1: the generic images that code without one can be proposed for."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import person_of, service_of
+from sublet.apps.views.apps import MaintainerList, MaintainerView
+
+router = APIRouter(prefix="/v1/maintainers", tags=["Apps"])
+
+
+@router.get("", response_model=MaintainerList, responses=described.problems(401))
+async def maintainers(request: Request) -> Response:
+    """All of them, with the apps of each that the asker may see."""
+    found = await service_of(request).apps.maintainers.maintainers(await person_of(request))
+    views = (
+        MaintainerView(
+            name=one.name,
+            kind=one.kind,
+            image=one.image,
+            digest=one.digest,
+            systems=one.systems,
+            apps=dict(one.apps),
+        )
+        for one in found
+    )
+    return json_response(MaintainerList(items=tuple(views)))

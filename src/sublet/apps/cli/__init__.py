@@ -1,0 +1,1 @@
+"""Commands: app check, propose, review, run."""

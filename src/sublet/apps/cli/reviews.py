@@ -1,0 +1,116 @@
+"""`app review`, `diff`, `approve`, `refuse`, `revoke`: decide on apps."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.apps.calls import apps
+from sublet.apps.cli.texts import numbered, version_lines
+from sublet.apps.views.apps import FileView, ReviewView
+from sublet.cli.command import command
+from sublet.cli.options import reason_option
+from sublet.cli.output import Output, table
+from sublet.kernel.texts import counted
+
+
+@command("review", "sublet app review flood@2", "sublet app review flood@2 --file entry.sh")
+@click.argument("version")
+@click.option("--file", "path", metavar="PATH", help="Show this file alone.")
+def review(out: Output, version: str, path: str | None) -> None:
+    """Show all that is decided on: commit, image, manifest, and each file with its text."""
+    link = out.link()
+    view = link.do(apps.review(*numbered(link, version)))
+    if path is not None:
+        found = next((one for one in view.files if one.path == path), None)
+        if found is None:
+            raise click.UsageError(f"{view.version.name} has no file {path}.")
+        out.show(found, lambda: _text(found), lambda: [found.text])
+        return
+    out.show(view, lambda: _whole(view), lambda: [view.version.tree])
+    if out.for_people and view.version.state == "proposed":
+        out.note(f"\nsublet app approve {view.version.name} --tree {view.version.tree}")
+        out.note(f"sublet app refuse {view.version.name} --reason '…'")
+
+
+@command("diff", "sublet app diff flood@2", "sublet app diff flood@3 --against 1")
+@click.argument("version")
+@click.option("--against", type=int, metavar="N", help="Compare with this version; else with the last approved.")
+def diff(out: Output, version: str, against: int | None) -> None:
+    """Show what is new in a version: files, manifest and image."""
+    link = out.link()
+    name, number = numbered(link, version)
+    view = link.do(apps.review(name, number, against))
+    out.show(view, lambda: _news(view), lambda: (one.path for one in view.changes))
+
+
+@command("approve", "sublet app approve flood@2 --tree 3a7bd3e2360a3d29eea4")
+@click.argument("version")
+@click.option(
+    "--tree",
+    required=True,
+    metavar="HASH",
+    help="The tree that you have seen, or its first 16 digits or more: `sublet app review` shows it.",
+)
+@reason_option("What its proposer is told.")
+def approve(out: Output, version: str, tree: str, reason: str) -> None:
+    """Let exactly what you have seen be run."""
+    if "@" not in version:  # a newer one may have the same files and another image
+        raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
+    link = out.link()
+    done = link.do(apps.approve(*numbered(link, version), tree, reason))
+    out.show(done, lambda: [f"{done.name} is approved: {done.commit}, {done.digest}."], lambda: [done.name])
+
+
+@command("refuse", "sublet app refuse flood@2 --reason 'It reads files of others.'")
+@click.argument("version")
+@reason_option("What its proposer is told.", required=True)
+def refuse(out: Output, version: str, reason: str) -> None:
+    """Let a version never be run."""
+    link = out.link()
+    done = link.do(apps.refuse(*numbered(link, version), reason))
+    out.show(done, lambda: [f"{done.name} is refused."], lambda: [done.name])
+
+
+@command("revoke", "sublet app revoke flood@2 --reason 'Its image has a hole.' --cancel")
+@click.argument("version")
+@reason_option("What its proposer and those who run it are told.", required=True)
+@click.option("--cancel", is_flag=True, help="Also end the sessions that run it.")
+def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
+    """Take an approval back: no new session runs it, and those that do are told."""
+    link = out.link()
+    done = link.do(apps.revoke(*numbered(link, version, "approved"), reason, cancel=cancel))
+    told = f"{counted(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
+    out.show(done, lambda: [f"{done.version.name} is revoked; {told}."], lambda: done.sessions)
+
+
+def _whole(view: ReviewView) -> list[str]:
+    rows = [(one.path, str(one.size), "yes" if one.executable else "", _sort(one)) for one in view.files]
+    lines = [*version_lines(view.version), "", *table(("FILE", "BYTES", "EXECUTABLE", "SORT"), rows)]
+    for one in view.files:
+        if one.text:
+            lines += ["", f"--- {one.path}", *_text(one)]
+    return lines
+
+
+def _sort(file: FileView) -> str:
+    if file.link:
+        return f"link to {file.link}"
+    return "binary" if file.binary else "text"
+
+
+def _text(file: FileView) -> list[str]:
+    return [*file.text.splitlines(), *(["… and more: it is too long to be shown whole."] if file.cut else [])]
+
+
+def _news(view: ReviewView) -> list[str]:
+    if view.base is None:
+        return [f"{view.version.name} is the first: nothing of it was approved before."]
+    old, new = view.base, view.version
+    lines = [f"from {old.name} ({old.commit}) to {new.name} ({new.commit})"]
+    if (old.image, old.digest) != (new.image, new.digest):
+        lines += [f"- image {old.image}@{old.digest}", f"+ image {new.image}@{new.digest}"]
+    for one in view.changes:
+        lines += ["", f"{one.how}: {one.path}", *one.diff.splitlines()]
+    if view.manifest_diff:
+        lines += ["", "the manifest, as it is read:", *view.manifest_diff.splitlines()]
+    return lines if len(lines) > 1 else [*lines, "Nothing differs."]

@@ -1,0 +1,49 @@
+"""Versions of apps, as commands name and show them."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.apps.calls import apps
+from sublet.apps.views.apps import VersionView
+from sublet.cli.output import pairs
+from sublet.client.link import Link
+
+SHORT = 12  # digits of a commit that people see
+
+
+def of_kind(ref: str) -> tuple[str, int | None]:
+    """`flood@2` as a name and a number."""
+    name, at, number = ref.partition("@")
+    if at and not number.isdecimal():
+        raise click.UsageError(f"{ref} is not a version: write flood@2.")
+    return name, int(number) if at else None
+
+
+def numbered(link: Link, ref: str, state: str = "proposed") -> tuple[str, int]:
+    """The version that is meant; without a number the newest in this state, else the newest."""
+    name, number = of_kind(ref)
+    if number is not None:
+        return name, number
+    versions = link.do(apps.app(name)).versions
+    return name, next((one.number for one in versions if one.state == state), versions[0].number)
+
+
+def version_lines(version: VersionView) -> list[str]:
+    """All that pins a version, and what there is to know of it."""
+    decided = f"{version.state} by {version.decided_by}" if version.decided_by else version.state
+    facts = [
+        ("version", version.name),
+        ("state", f"{decided}: {version.why}" if version.why else decided),
+        ("repository", version.repository),
+        ("branch", version.branch),
+        ("commit", version.commit),
+        ("author", f"{version.author}, {version.written}" if version.author else ""),
+        ("subject", version.subject),
+        ("proposed by", version.proposed_by),
+        ("image", version.image),
+        ("digest", version.digest or ("not known" if version.image else "")),
+        ("manifest", version.manifest_hash),
+        ("tree", version.tree),
+    ]
+    return [*pairs(facts), *(["", *version.findings] if version.findings else [])]

@@ -1,0 +1,55 @@
+"""Maintainers: the operator's generic images, and the repositories that were approved for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sublet.apps.catalogue import AppCatalogue
+from sublet.apps.model.app import Version
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainerState:
+    """A generic image, and what someone may run in it."""
+
+    name: str
+    kind: str
+    image: str
+    digest: str
+    systems: tuple[str, ...]
+    apps: Mapping[str, str]  # an app's name → its repository
+
+
+@dataclass
+class Maintainers:
+    """See what the operator offers to code without an image of its own."""
+
+    settings: Settings
+    catalogue: AppCatalogue
+
+    async def maintainers(self, person: Person) -> list[MaintainerState]:
+        """All of them, with what was approved for each and this person may see."""
+        current = [one.current for one in await self.catalogue.apps(person)]
+        return [
+            MaintainerState(
+                name,
+                one.kind,
+                one.image,
+                one.digest,
+                one.hpc,
+                {version.app: version.repository for version in current if version and maintainer_of(version) == name},
+            )
+            for name, one in self.settings.maintainers.items()
+        ]
+
+    def approved_for(self, maintainer: str, version: Version) -> bool:
+        """Whether a version was approved for this maintainer; what is none's name says nothing."""
+        return maintainer not in self.settings.maintainers or maintainer_of(version) == maintainer
+
+
+def maintainer_of(version: Version) -> str:
+    """Whose image a version runs in, as far as that has a name."""
+    return version.as_manifest().image.name

@@ -1,0 +1,151 @@
+"""`manifest.json` of CyberGIS-Compute, as it is in the wild: what it drops without a word is reported here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.apps.manifests.cybergis_rules import parameters, resources
+from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.sublet_yaml import NAME
+from sublet.apps.model.manifest import EXECUTION, POST, PRE, Image, Input, Manifest, Stage
+from sublet.booking.model.amounts import shown
+
+FILE = "manifest.json"
+STAGES = {"pre_processing_stage": PRE, "execution_stage": EXECUTION, "post_processing_stage": POST}
+RAW = "_in_raw_sbatch"
+FIELDS = (
+    "name",
+    "description",
+    "estimated_runtime",
+    "repository",
+    "container",
+    "connector",
+    *STAGES,
+    *(f"{name}{RAW}" for name in STAGES),
+    "slurm_input_rules",
+    "param_rules",
+    "require_upload_data",
+    "supported_hpc",
+    "default_hpc",
+    "default_result_folder_downloadable_path",
+)
+CVMFS = "SingCVMFSConnector"
+CONNECTORS = ("SlurmConnector", "SingularityConnector", CVMFS)
+USUAL_SYSTEM = "keeling_community"  # what CyberGIS-Compute supports if nothing is said
+_HARMLESS = re.compile(r"\s*(#.*|(module|ml)( [A-Za-z0-9._/+-]+)+|)\s*")  # nothing of it is needed in a container
+
+
+def read(page: Page) -> Manifest:
+    """The manifest in a document; what is wrong with it is noted on the page."""
+    value = page.value
+    page.known((), value, FIELDS, page.warn)
+    name = page.a_text(("name",), value.get("name"))
+    if not name.strip():
+        page.error(("name",), "a name is needed.")
+    systems, default = _systems(page)
+    return Manifest(
+        name=name_of(name),
+        source=FILE,
+        title=name.strip() if name_of(name) != name.strip() else "",
+        description=_words(page, "description"),
+        stages=_stages(page),
+        image=_image(page),
+        writable=True,
+        parameters=parameters(page),
+        resources=resources(page),
+        data=_data(page),
+        results=_results(page),
+        systems=systems,
+        default_system=default,
+        estimated_runtime=_words(page, "estimated_runtime"),
+    )
+
+
+def name_of(text: str) -> str:
+    """A title as a name: `Hello World` is hello-world."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text.strip()).strip("-.").lower()[:63]
+    return plain if NAME.fullmatch(plain) else "app"
+
+
+def _words(page: Page, field: str) -> str:
+    """Words for people; a number is one too."""
+    said = page.value.get(field)
+    return page.a_text((field,), str(said) if isinstance(said, int | float) else said)
+
+
+def _stages(page: Page) -> tuple[Stage, ...]:
+    found = []
+    for field, name in STAGES.items():
+        text = page.a_text((field,), page.value.get(field))
+        if _raw(page, field) and text:
+            page.warn(
+                (field,), f"CyberGIS-Compute would not run {field}, because of {field}{RAW}; here it is what runs."
+            )
+        if text.strip():
+            found.append(Stage(name, script=text, each=name == EXECUTION))
+    if not any(stage.name == EXECUTION for stage in found):
+        page.error(("execution_stage",), "execution_stage is needed: the command that runs the app.")
+    return tuple(found)
+
+
+def _raw(page: Page, field: str) -> bool:
+    """Whether lines stand in for a stage; they would run outside the container, so that only empty words are taken."""
+    path = (f"{field}{RAW}",)
+    lines = page.texts(path, page.value.get(path[0]))
+    wrong = [number for number, line in enumerate(lines) if not _HARMLESS.fullmatch(line)]
+    for number in wrong:
+        told = f"{shown(lines[number])} would run outside the container, as the shared account; put it in {field}"
+        page.error((*path, number), f"{told}, which runs in the container.")
+    if lines and not wrong:
+        page.warn(path, "modules and comments have no meaning in a container; these lines are left out.")
+    return bool(lines)
+
+
+def _image(page: Page) -> Image:
+    name = page.a_text(("container",), page.value.get("container")).strip()
+    connector = page.a_text(("connector",), page.value.get("connector"))
+    if not name:
+        page.error(("container",), "container is needed: the name of an image that the operator knows.")
+    if connector == CVMFS:
+        page.warn(
+            ("connector",), f"the kernel {shown(name)} is looked for among the operator's images; CVMFS isn't used."
+        )
+    elif connector and connector not in CONNECTORS:
+        page.warn(("connector",), f"the connector {shown(connector)} isn't known; the app runs as others do.")
+    return Image(name=name)
+
+
+def _systems(page: Page) -> tuple[tuple[str, ...], str]:
+    systems = page.texts(("supported_hpc",), page.value.get("supported_hpc"))
+    default = page.a_text(("default_hpc",), page.value.get("default_hpc"))
+    if not systems:
+        return (default or USUAL_SYSTEM,), default or USUAL_SYSTEM
+    if default and default not in systems:
+        page.warn(("default_hpc",), f"{shown(default)} is not in supported_hpc; it is taken for one of them.")
+        systems = (*systems, default)
+    return systems, default or systems[0]
+
+
+def _data(page: Page) -> tuple[Input, ...]:
+    said = page.value.get("require_upload_data")
+    if isinstance(said, str) and said.lower() in ("true", "false"):
+        page.warn(("require_upload_data",), f"{shown(said)} is written as text; it is taken for what it says.")
+        said = said.lower() == "true"
+    required = page.a_flag(("require_upload_data",), said)
+    return (Input("data", required, "the folder that the app reads"),) if required else ()
+
+
+def _results(page: Page) -> tuple[str, ...]:
+    field = "default_result_folder_downloadable_path"
+    said = page.a_text((field,), page.value.get(field))
+    path = said.strip("/")
+    if ".." in path.split("/") or "\0" in path:
+        page.error((field,), f"{shown(said)} is not a path below the result folder.")
+    return (path,) if path else ()
+
+
+def is_cybergis(value: Mapping[str, Any]) -> bool:
+    """Whether a `manifest.json` is one of these, and not a web page's or an extension's."""
+    return any(field in value for field in (*STAGES, "container", "slurm_input_rules", "param_rules"))

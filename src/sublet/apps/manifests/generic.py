@@ -1,0 +1,91 @@
+"""Code without a manifest, as a maintainer's kind takes it: its one notebook, or its one Python program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from sublet.apps.manifests import notebook, simple
+from sublet.apps.manifests.page import Page
+from sublet.apps.model.manifest import EXECUTION, JOB, Manifest, Stage
+from sublet.booking.model.amounts import shown
+from sublet.kernel.errors import BadRequest
+
+JUPYTER, PYTHON = "jupyter", "python"
+ENTRIES = ("main.py", "entry.py")  # what the kind python runs
+NOT_INSTALLED = ("requirements.txt", "environment.yml", "environment.yaml")
+# Kind → whether it would run a file, what it runs in words, and how another is named in a manifest.
+KINDS: dict[str, tuple[Callable[[str], bool], str, str]] = {
+    JUPYTER: (lambda path: path.endswith(notebook.SUFFIX), f"the only *{notebook.SUFFIX}", "notebook: {}"),
+    PYTHON: (lambda path: path in ENTRIES, " or ".join(ENTRIES), "run: python3 {}"),
+}
+TAKEN = {
+    JUPYTER: "there is no manifest: a maintainer of the kind jupyter executes this notebook in its image.",
+    PYTHON: "there is no manifest: a maintainer of the kind python runs this by python3 in its image.",
+}
+
+
+def kinds_of(kind: str) -> tuple[str, ...]:
+    """The one that is named, or all of them."""
+    if kind and kind not in KINDS:
+        raise BadRequest(detail=f"kind: there is no {shown(kind)}", hint=f"There are: {', '.join(KINDS)}.")
+    return (kind,) if kind else tuple(KINDS)
+
+
+def candidates(files: Mapping[str, bytes], kinds: Sequence[str] = tuple(KINDS)) -> dict[str, list[str]]:
+    """The files at the top that each of the kinds would run; kinds without any are left out."""
+    found = {kind: sorted(path for path in files if "/" not in path and KINDS[kind][0](path)) for kind in kinds}
+    return {kind: paths for kind, paths in found.items() if paths}
+
+
+def problem(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
+    """Why it is not known what to run, and what to do; empty if it is."""
+    found = candidates(files, kinds)
+    if not found:
+        wanted = "; ".join(f"the kind {kind} runs {KINDS[kind][1]} at the top, and there is none" for kind in kinds)
+        return f"there is no manifest, and {wanted}; put it there, or write a manifest: `sublet app init`."
+    if len(found) > 1:
+        taken = " or ".join(f"{', '.join(paths)} (kind {kind})" for kind, paths in found.items())
+        return f"there is no manifest, and it could be {taken}: say which with --kind, as the maintainer has it."
+    ((kind, paths),) = found.items()
+    if len(paths) > 1:
+        named = KINDS[kind][2].format(paths[0])
+        return f"there are {', '.join(paths)}: keep one of them at the top, or say in sublet.yaml which: `{named}`."
+    return ""
+
+
+def read(files: Mapping[str, bytes], kinds: Sequence[str], name: str) -> tuple[list[Page], Manifest | None]:
+    """The manifest of the one file that there is to run."""
+    ((kind, (path,)),) = candidates(files, kinds).items()
+    page = Page(path)
+    params = Page.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
+    plain = Manifest(name, path, (), folder=JOB, writable=True, any_parameters=params is None)
+    plain = replace(plain, parameters=simple.parameters(params) if params else ())
+    manifest = (_notebook if kind == JUPYTER else _program)(page, plain, files[path], params)
+    for listed in NOT_INSTALLED:
+        if listed in files:
+            page.warn((), f"{listed} is not installed: it runs with what the maintainer's image has.")
+    return [page, *([params] if params else [])], manifest
+
+
+def _program(page: Page, plain: Manifest, content: bytes, params: Page | None) -> Manifest:
+    if not content.strip():
+        page.error((), f"{plain.source} is empty: there is nothing to run.")
+    return replace(plain, stages=(Stage(EXECUTION, ("python3", plain.source)),))
+
+
+def _notebook(page: Page, plain: Manifest, content: bytes, params: Page | None) -> Manifest | None:
+    found = notebook.read(page, plain.source, content)
+    if found is None:
+        return None
+    manifest = replace(plain, stages=(found.stage,), notebook=found.path, results=(notebook.EXECUTED,))
+    if params is None and found.cell is not None:
+        named, others = notebook.parameters(page, found.cell)
+        return replace(manifest, parameters=named, any_parameters=others)
+    notebook.check_names(params or page, (), manifest)
+    return manifest
+
+
+def kind_of(manifest: Manifest) -> str:
+    """The kind of maintainer that runs code without a manifest; empty if it had one."""
+    return next((kind for kind, (takes, *_) in KINDS.items() if takes(manifest.source)), "")

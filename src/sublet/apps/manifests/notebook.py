@@ -1,0 +1,144 @@
+"""A notebook that is run as an app: what it is written in, the parameters that its own cell has, and its stage."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sublet.apps.manifests.lines import Path
+from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.simple import parameter
+from sublet.apps.model.manifest import EXECUTION, Manifest, Parameter, Stage
+from sublet.apps.model.parameters import MOST, is_variable
+from sublet.booking.model.amounts import shown
+
+SUFFIX = ".ipynb"
+MOST_BYTES = 8 << 20
+LONGEST_CELL = 100_000  # characters of the cell with the parameters
+PYTHON = "python"
+KERNEL = "python3"  # what Jupyter calls the Python that it runs in, whatever a kernel is called at its author's
+SIMPLE = (bool, int, float, str, list)
+TAG = "parameters"  # of the cell whose values papermill replaces
+EXECUTED = "executed.ipynb"  # below the result folder
+RUN = 'exec sh "${0%/*}/notebook"'  # beside the stage lies what executes it
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What there is to know of a notebook before it is executed."""
+
+    path: str
+    language: str
+    cell: str | None  # the text of the cell that is tagged `parameters`, if there is one
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that executes it: its path, the kernel if we choose that, and whether papermill is needed."""
+        words = (self.path, KERNEL if self.language == PYTHON else "", TAG if self.cell is not None else "")
+        return Stage(EXECUTION, script=f"{RUN} {shlex.join(words)}\n")
+
+
+def read(page: Page, path: str, content: bytes, at: Path = ()) -> Notebook | None:
+    """The notebook in a file; None, with what is wrong noted, if it is none."""
+    if len(content) > MOST_BYTES:
+        page.error(at, f"{path} is larger than {MOST_BYTES >> 20} MiB; clear its outputs.")
+        return None
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        document = None
+    cells = document.get("cells") if isinstance(document, Mapping) else None
+    if not isinstance(cells, list) or document is None or document.get("nbformat") != 4:
+        page.error(at, f"{path} is not a notebook of format 4; open it in Jupyter and save it.")
+        return None
+    said = [cell for cell in cells if isinstance(cell, Mapping)]
+    if any(cell.get("outputs") for cell in said):
+        page.warn(at, f"{path} has outputs of an earlier run; clear them, so that a reviewer reads all of the code.")
+    found = Notebook(path, _language(document), next((_text(cell) for cell in said if TAG in _tags(cell)), None))
+    if found.language != PYTHON and found.cell is not None:
+        page.warn(at, f"{path} is not in Python: it has to read its parameters in params.json.")
+        return replace(found, cell=None)
+    return found
+
+
+def _language(document: Mapping[str, Any]) -> str:
+    about = _map(document.get("metadata"))
+    named = _map(about.get("kernelspec")).get("language") or _map(about.get("language_info")).get("name") or PYTHON
+    return str(named).lower()
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _tags(cell: Mapping[str, Any]) -> list[Any]:
+    tags = _map(cell.get("metadata")).get("tags")
+    return tags if isinstance(tags, list) and cell.get("cell_type") == "code" else []
+
+
+def _text(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source")
+    return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
+
+
+def parameters(page: Page, cell: str) -> tuple[tuple[Parameter, ...], bool]:
+    """What a cell gives to names, as parameters with defaults; and whether it can have others."""
+    try:
+        body = ast.parse(cell).body if len(cell) <= LONGEST_CELL else []
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return (), True
+    found: dict[str, Any] = {}
+    others = False
+    for name, value in _read_assignment(body):
+        try:
+            found[name] = ast.literal_eval(value)
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+            others = True
+    plain = {name: value for name, value in found.items() if _is_plain(value)}
+    made = tuple(parameter(page, name, value) for name, value in list(plain.items())[:MOST])
+    return made, others or not made or len(plain) < len(found)
+
+
+def _read_assignment(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    for line in body:
+        if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None:
+            for target in line.targets if isinstance(line, ast.Assign) else [line.target]:
+                if isinstance(target, ast.Name):
+                    yield target.id, line.value
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a parameter's value, and the same in JSON."""
+    try:
+        return isinstance(value, SIMPLE) and bool(json.loads(json.dumps(value, allow_nan=False)) == value)
+    except (TypeError, ValueError):
+        return False
+
+
+def executing(page: Page, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
+    """A manifest that names a notebook, with the stage that executes it, and its cell's parameters if it has none."""
+    path, at = manifest.notebook, ("notebook",)
+    if path not in files:
+        page.error(at, f"the notebook {shown(path)} is not among the app's files.")
+        return manifest
+    notebook = read(page, path, files[path], at)
+    if notebook is None:
+        return manifest
+    stages = tuple(notebook.stage if stage.name == EXECUTION else stage for stage in manifest.stages)
+    changed = replace(manifest, stages=stages, results=manifest.results or (EXECUTED,))
+    if notebook.cell is not None and "parameters" not in page.value:
+        found, others = parameters(page, notebook.cell)
+        return replace(changed, parameters=found, any_parameters=others)
+    check_names(page, ("parameters",), changed)
+    return changed
+
+
+def check_names(page: Page, at: Path, manifest: Manifest) -> None:
+    """Note parameters that a notebook could not have: they become its variables."""
+    for each in manifest.parameters:
+        if not is_variable(each.name):
+            page.error((*at, each.name), f"{shown(each.name)} can't be a variable, as a notebook's parameters are.")

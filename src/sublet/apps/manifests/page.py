@@ -1,0 +1,150 @@
+"""A manifest as a document whose values know their lines, and what was found wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sublet.apps.manifests.lines import Lines, Path, json_lines, json_twice, yaml_lines
+from sublet.apps.model.manifest import Manifest
+from sublet.booking.model.amounts import shown
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import SubletError
+
+_LINE = re.compile(r"line (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, or that its author should know."""
+
+    file: str
+    line: int  # 0: of no line
+    message: str
+    error: bool  # else a warning: it can be used as it is
+
+    def __str__(self) -> str:
+        """`sublet.yaml:12: error: …`, as compilers say it."""
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {'error' if self.error else 'warning'}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A manifest, unless there are errors; and all that was found."""
+
+    manifest: Manifest | None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def errors(self) -> list[Finding]:
+        """What keeps it from being used."""
+        return [finding for finding in self.findings if finding.error]
+
+
+@dataclass
+class Page:
+    """A document that is read field by field; what is wrong is noted with its line, and reading goes on."""
+
+    file: str
+    value: Mapping[str, Any] = field(default_factory=dict)
+    lines: Lines = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, file: str, content: bytes) -> Page:
+        """The document in a file; one that can't be parsed is empty, with the finding that says why."""
+        page = cls(file)
+        kind = "application/json" if file.endswith(".json") else "application/yaml"
+        try:
+            page.value = parse_document(content, kind)
+            text = content.decode("utf-8-sig")
+            page.lines = json_lines(text) if file.endswith(".json") else yaml_lines(text)
+        except SubletError as error:
+            found = _LINE.search(error.message)
+            twice = json_twice(content.decode("utf-8", "replace")) if "twice" in error.message and not found else 0
+            page.findings.append(Finding(file, int(found[1]) if found else twice or 1, _sentence(error), error=True))
+        return page
+
+    @property
+    def broken(self) -> bool:
+        """Whether something in it is an error."""
+        return any(finding.error for finding in self.findings)
+
+    def line(self, path: Path) -> int:
+        """The line of a value, or of what it is in."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def error(self, path: Path, message: str) -> None:
+        """Note what is wrong."""
+        self._note(path, message, error=True)
+
+    def warn(self, path: Path, message: str) -> None:
+        """Note what should be known."""
+        self._note(path, message, error=False)
+
+    def _note(self, path: Path, message: str, *, error: bool) -> None:
+        self.findings.append(Finding(self.file, self.line(path), message, error))
+
+    def known(
+        self, path: Path, value: Mapping[str, Any], names: Iterable[str], note: Callable[[Path, str], None]
+    ) -> None:
+        """Note the fields that mean nothing here."""
+        there = list(names)
+        for name in value:
+            if name not in there:
+                where = f" in {'.'.join(map(str, path))}" if path else ""
+                note((*path, name), f"there is no field {shown(name)}{where}; there are: {', '.join(there)}.")
+
+    def a_text(self, path: Path, value: Any, otherwise: str = "") -> str:
+        """A text; nothing is the other one."""
+        if value is None:
+            return otherwise
+        if not isinstance(value, str):
+            self.error(path, f"{_named(path)} must be text, not {shown(value)}.")
+            return otherwise
+        return value
+
+    def a_map(self, path: Path, value: Any) -> Mapping[str, Any]:
+        """A map; nothing is an empty one."""
+        if value is not None and not isinstance(value, Mapping):
+            self.error(path, f"{_named(path)} must be a map of names to values, not {shown(value)}.")
+        return value if isinstance(value, Mapping) else {}
+
+    def texts(self, path: Path, value: Any) -> tuple[str, ...]:
+        """A list of texts; one text is a list too."""
+        if value is None:
+            return ()
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list):
+            self.error(path, f"{_named(path)} must be a list, not {shown(value)}.")
+            return ()
+        return tuple(text for i, item in enumerate(items) if (text := self.a_text((*path, i), item)))
+
+    def a_flag(self, path: Path, value: Any, otherwise: bool = False) -> bool:
+        """True or false."""
+        if value is None or isinstance(value, bool):
+            return otherwise if value is None else value
+        self.error(path, f"{_named(path)} must be true or false, not {shown(value)}.")
+        return otherwise
+
+    def at(self, path: Path, read: Callable[..., Any], *values: object) -> Any:
+        """What a reader makes of values; None, and noted, if it can't."""
+        try:
+            return read(*values)
+        except SubletError as error:
+            self.error(path, f"{_named(path)}: {_sentence(error)}")
+            return None
+
+
+def _named(path: Path) -> str:
+    return ".".join(map(str, path)) or "the manifest"
+
+
+def _sentence(error: SubletError) -> str:
+    message = error.message.removeprefix("The request can't be understood: ")
+    return f"{message.rstrip('.')}. {error.advice}".strip() if error.advice and "docs/" not in error.advice else message

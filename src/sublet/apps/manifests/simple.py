@@ -1,0 +1,56 @@
+"""The simplest app: a file `entry.sh` that is run, and `params.json` that it reads; the image is the maintainer's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.sublet_yaml import check_parameter, few
+from sublet.apps.model.manifest import EXECUTION, JOB, Image, Manifest, Parameter, Stage
+from sublet.booking.model.amounts import shown
+
+FILE = "entry.sh"
+PARAMS = "params.json"
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (int, "number"),  # 2 is no sign that 2.5 would be wrong
+    (float, "number"),
+    (str, "string"),
+    (list, "array"),
+)
+
+
+def read(page: Page, name: str, params: Page | None) -> Manifest:
+    """The manifest of an app that has none; values in its own `params.json` are defaults."""
+    script = page.value["script"]
+    if not script.strip():
+        page.error((), f"{FILE} is empty: there is nothing to run.")
+    first = script.partition("\n")[0].strip()
+    words = first[2:].split(None, 1) if first.startswith("#!") else ()
+    stage = Stage(EXECUTION, (*(words or ("sh",)), FILE))
+    return Manifest(
+        name,
+        FILE,
+        (stage,),
+        image=Image(),
+        folder=JOB,
+        writable=True,
+        parameters=parameters(params) if params else (),
+        any_parameters=params is None,
+    )
+
+
+def parameters(page: Page) -> tuple[Parameter, ...]:
+    """What `params.json` has, as parameters with their defaults."""
+    return tuple(parameter(page, name, value) for name, value in few(page, (), page.value))
+
+
+def parameter(page: Page, name: str, value: Any) -> Parameter:
+    """A parameter that is known by its default alone."""
+    kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
+    if not kind:
+        page.error((name,), f"{shown(value)} can't be a parameter's default: text, a number, true, false or a list.")
+    made = Parameter(name, {"type": kind or "string", "default": value} if kind else {})
+    if kind:
+        check_parameter(page, (name,), made)
+    return made

@@ -1,0 +1,291 @@
+"""`sublet.yaml`: the manifest that is Sublet's own."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.apps.manifests.lines import Path
+from sublet.apps.manifests.page import Page
+from sublet.apps.model import resources as resources
+from sublet.apps.model.manifest import EXECUTION, OWN, STAGES, Bounds, Image, Input, Manifest, Parameter, Stage
+from sublet.apps.model.parameters import KEYWORDS, MOST, schema_problems
+from sublet.booking.model.amounts import shown
+
+FILE = OWN
+FIELDS = (
+    "name",
+    "title",
+    "description",
+    "image",
+    "run",
+    "script",
+    "notebook",
+    "stages",
+    "parameters",
+    "resources",
+    "data",
+    "results",
+    "systems",
+    "default_system",
+    "environment",
+    "writable",
+    "estimated_runtime",
+)
+_IMAGE = ("name", "location", "digest")
+_STAGE = ("run", "script", "each")
+_BOUNDS = ("min", "max", "default", "step")
+_INPUT = ("required", "description")
+_PARAMETER = (*sorted(KEYWORDS), "unit", "required")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+_SHELL = frozenset("| || & && ; > >> < << 2> 2>&1".split())  # noqa: SIM905 - read best as they are typed
+_BOUNDING = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "step")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
+
+
+def read(page: Page) -> Manifest:
+    """The manifest in a document; what is wrong with it is noted on the page."""
+    value = page.value
+    page.known((), value, FIELDS, page.error)
+    if "name" not in value:
+        page.error((), "a name is needed; write `name: my-app`.")
+    name = page.a_text(("name",), value.get("name"), "app")
+    if not NAME.fullmatch(name):
+        page.error(("name",), f"{shown(name)} can't be a name: letters, digits, `.`, `_` and `-`, at most 63.")
+    return Manifest(
+        name=name,
+        source=FILE,
+        title=page.a_text(("title",), value.get("title")),
+        description=page.a_text(("description",), value.get("description")),
+        stages=_stages(page),
+        image=_image(page, ("image",), value.get("image")),
+        writable=page.a_flag(("writable",), value.get("writable")),
+        parameters=_parameters(page),
+        resources=_resources(page),
+        data=_data(page),
+        results=_results(page),
+        systems=page.texts(("systems",), value.get("systems")),
+        default_system=_default_system(page),
+        environment=_environment(page),
+        estimated_runtime=page.a_text(("estimated_runtime",), value.get("estimated_runtime")),
+        notebook=page.a_text(("notebook",), value.get("notebook")),
+    )
+
+
+def _image(page: Page, path: Path, value: Any) -> Image:
+    if value is None:
+        page.warn(
+            (), "there is no image: it runs only on one's own machine, never in a gateway; write `image: python`."
+        )
+        return Image()
+    if isinstance(value, str):
+        location, at, digest = value.partition("@")
+        plain = not at and NAME.fullmatch(value)
+        return Image(name=value) if plain else Image(location=location, digest=_digest(page, path, digest))
+    said = page.a_map(path, value)
+    page.known(path, said, _IMAGE, page.error)
+    image = Image(
+        page.a_text((*path, "name"), said.get("name")),
+        page.a_text((*path, "location"), said.get("location")),
+        _digest(page, (*path, "digest"), page.a_text((*path, "digest"), said.get("digest"))),
+    )
+    if bool(image.name) == bool(image.location):
+        page.error(path, "an image has either a name that the operator knows, or a location.")
+    return image
+
+
+def _digest(page: Page, path: Path, digest: str) -> str:
+    if digest and not _DIGEST.fullmatch(digest):
+        page.error(path, f"{shown(digest)} is not a digest: sha256: and 64 hexadecimal digits.")
+    return digest
+
+
+def _stages(page: Page) -> tuple[Stage, ...]:
+    value = page.value
+    said = page.a_map(("stages",), value.get("stages"))
+    page.known(("stages",), said, STAGES, page.error)
+    found = {name: _stage(page, name, ("stages", name), said[name]) for name in STAGES if name in said}
+    short = {name: value[name] for name in ("run", "script") if name in value}
+    if "notebook" in value:
+        if short or EXECUTION in found:
+            page.error(("notebook",), "there is another command too; say once what is to run.")
+        if not value["notebook"]:
+            page.error(("notebook",), "notebook is the path of one among the app's files.")
+        found[EXECUTION] = Stage(EXECUTION)  # the notebook itself says how it is executed
+    elif short:
+        if EXECUTION in found:
+            page.error((min(short),), "there is stages.execution too; say once what is to run.")
+        found[EXECUTION] = _stage(page, EXECUTION, (), short)
+    if EXECUTION not in found:
+        page.error(
+            ("stages",), "nothing is to run; write `run: python main.py`, `notebook: main.ipynb`, or stages.execution."
+        )
+    return tuple(found[name] for name in STAGES if name in found)
+
+
+def _stage(page: Page, name: str, path: Path, value: Any) -> Stage:
+    said = {"run": value} if isinstance(value, str | list) else page.a_map(path, value)
+    page.known(path, said, _STAGE, page.error)
+    each = said.get("each", "once" if name != EXECUTION or not path else "task")
+    if each not in ("once", "task"):
+        page.error((*path, "each"), f"each is once or task, not {shown(each)}.")
+    if ("run" in said) == ("script" in said):
+        page.error(path, "a stage has either run (words) or script (text).")
+        return Stage(name)
+    if "script" in said:
+        script = page.a_text((*path, "script"), said["script"])
+        if not script.strip():
+            page.error((*path, "script"), "the script is empty.")
+        return Stage(name, script=script, each=each == "task")
+    return Stage(name, _words(page, (*path, "run"), said["run"]), each=each == "task")
+
+
+def _words(page: Page, path: Path, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        try:
+            value = shlex.split(value)
+        except ValueError as error:
+            page.error(path, f"{shown(value)} can't be split into words: {error}.")
+            return ()
+        if shelled := next((word for word in value if word in _SHELL), ""):
+            page.warn(
+                path, f"no shell reads run: {shelled} is a word like others; put it under script if it is not meant."
+            )
+    words = value if isinstance(value, list) else []
+    if not words or not all(isinstance(word, str | int | float) for word in words):
+        page.error(path, "run is a command: text, or a list of words.")
+        return ()
+    return tuple(str(word).lower() if isinstance(word, bool) else str(word) for word in words)
+
+
+def _parameters(page: Page) -> tuple[Parameter, ...]:
+    found = []
+    for name, value in few(page, ("parameters",), page.value.get("parameters")):
+        path = ("parameters", name)
+        said = page.a_map(path, value)
+        page.known(path, said, _PARAMETER, page.error)
+        schema = _numbers({key: item for key, item in said.items() if key in KEYWORDS})
+        unit = page.a_text((*path, "unit"), said.get("unit"))
+        parameter = Parameter(name, schema, unit, page.a_flag((*path, "required"), said.get("required")))
+        check_parameter(page, path, parameter)
+        found.append(parameter)
+    return tuple(found)
+
+
+def _numbers(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same with numbers where numbers are meant: `0.10` and `1e-6` are text to who reads the document."""
+    numeric = schema.get("type") in ("integer", "number")
+    keys = (*_BOUNDING, *(("default", "const") if numeric else ()))
+    found = schema | {key: _as_number(schema[key]) for key in keys if key in schema}
+    for key in ("enum", "examples"):
+        if numeric and isinstance(found.get(key), list):
+            found[key] = [_as_number(item) for item in found[key]]
+    if isinstance(found.get("items"), dict):
+        found["items"] = _numbers(found["items"])
+        if found["items"].get("type") in ("integer", "number") and isinstance(found.get("default"), list):
+            found["default"] = [_as_number(item) for item in found["default"]]
+    return found
+
+
+def _as_number(value: Any) -> Any:
+    if not isinstance(value, str) or len(value) > 40 or not _NUMERAL.fullmatch(value):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return value
+    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
+
+
+def few(page: Page, path: Path, value: Any) -> list[tuple[str, Any]]:
+    """Parameters by their names, as many as an app may have."""
+    said = page.a_map(path, value)
+    if len(said) > MOST:
+        page.error(path, f"an app has up to {MOST} parameters, not {len(said)}.")
+        return []
+    return list(said.items())
+
+
+def check_parameter(page: Page, path: Path, parameter: Parameter) -> None:
+    """Note what is wrong with a parameter's name and schema."""
+    if not parameter.name or len(parameter.name) > 200 or not parameter.name.isprintable():
+        page.error(path, f"{shown(parameter.name)} can't be the name of a parameter.")
+    elif not VARIABLE.fullmatch(f"param_{parameter.name}"):
+        page.warn(path, f"{shown(parameter.name)} can't be an environment variable: it is in params.json alone.")
+    for keyword, why in schema_problems(parameter):
+        page.error((*path, keyword) if keyword else path, f"the parameter {parameter.name}: {why}.")
+
+
+def _resources(page: Page) -> dict[str, Bounds]:
+    found = {}
+    said = page.a_map(("resources",), page.value.get("resources"))
+    page.known(("resources",), said, resources.NAMES, page.error)
+    for name, value in said.items():
+        path = ("resources", name)
+        if name in resources.NAMES and (bounds := _bounds(page, path, name, value)):
+            for why in resources.check_bounds(name, bounds):
+                page.error(path, f"{name}: {why}.")
+            found[name] = bounds
+    return found
+
+
+def _bounds(page: Page, path: Path, name: str, value: Any) -> Bounds | None:
+    if isinstance(value, Mapping):
+        page.known(path, value, _BOUNDS, page.error)
+        said = {key: page.at((*path, key), resources.parse, name, value[key]) for key in _BOUNDS if key in value}
+        if None in said.values() or not said:
+            return None
+        low = said.get("min", min(resources.NAMES[name][1], *said.values()))
+        high = said.get("max", said.get("default", low))
+        return Bounds(low, high, said.get("default", low), said.get("step", 1))
+    low_text, dash, high_text = value.partition("-") if isinstance(value, str) else (value, "", "")
+    low = page.at(path, resources.parse, name, low_text.strip() if dash else low_text)
+    high = page.at(path, resources.parse, name, high_text.strip()) if dash else low
+    return None if low is None or high is None else Bounds(low, high, low)
+
+
+def _data(page: Page) -> tuple[Input, ...]:
+    found = []
+    for name, value in page.a_map(("data",), page.value.get("data")).items():
+        path = ("data", name)
+        said = page.a_map(path, value)
+        page.known(path, said, _INPUT, page.error)
+        if not NAME.fullmatch(name):
+            page.error(path, f"{shown(name)} can't be the name of data.")
+        required = page.a_flag((*path, "required"), said.get("required"))
+        found.append(Input(name, required, page.a_text((*path, "description"), said.get("description"))))
+    return tuple(found)
+
+
+def _results(page: Page) -> tuple[str, ...]:
+    found = page.texts(("results",), page.value.get("results"))
+    for number, path in enumerate(found):
+        if not _PLAIN_PATH.fullmatch(path):
+            page.error(("results", number), f"{shown(path)} is not a path below the result folder.")
+    return found
+
+
+def _default_system(page: Page) -> str:
+    name = page.a_text(("default_system",), page.value.get("default_system"))
+    systems = page.value.get("systems")
+    if name and isinstance(systems, list | str) and name not in (systems if isinstance(systems, list) else [systems]):
+        page.error(("default_system",), f"{shown(name)} is not one of its systems.")
+    return name
+
+
+def _environment(page: Page) -> dict[str, str]:
+    found = {}
+    for name, value in page.a_map(("environment",), page.value.get("environment")).items():
+        path = ("environment", name)
+        if not VARIABLE.fullmatch(name):
+            page.error(path, f"{shown(name)} can't be the name of an environment variable.")
+        elif not isinstance(value, str | int | float):
+            page.error(path, f"the value of {name} must be text.")
+        else:
+            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return found

@@ -1,0 +1,1 @@
+"""Apps decided: manifests, parameters, resources, repositories and trees of files."""

@@ -1,0 +1,214 @@
+"""Apps: reviewed code, pinned. What a version is, what a reviewer sees of it, and how two of them differ."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sublet.apps.model.manifest import Manifest, from_json
+from sublet.apps.model.repository import UNSEEN, seen
+from sublet.apps.model.tree import TreeFile
+from sublet.kernel.errors import BadName
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+POINTER = b"version https://git-lfs.github.com/spec/"
+MOST_SHOWN = 100_000  # characters of one file on a page, or in an answer
+NEAR = 3  # lines around a change
+
+
+class VersionState(StrEnum):
+    """Where a version is on its way."""
+
+    PROPOSED = "proposed"  # nobody has decided on it
+    APPROVED = "approved"  # it can be run
+    REFUSED = "refused"  # it never could be run
+    REVOKED = "revoked"  # it can no longer be run
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A name, and who brings its versions."""
+
+    name: str
+    person: str
+    repository: str
+    created: datetime
+
+
+@dataclass(frozen=True)
+class Version:
+    """One state of an app's code, manifest and image, that is decided on as it is."""
+
+    id: str
+    app: str
+    number: int
+    repository: str
+    branch: str
+    commit: str
+    tree: str  # SHA-256 of the archive of its files
+    manifest: Mapping[str, Any]  # with its image pinned
+    manifest_hash: str
+    image: str
+    digest: str  # of the image; empty: it is not known which one that is
+    state: VersionState
+    proposed: datetime
+    proposed_by: str
+    author: str = ""  # of the commit, as it claims
+    written: str = ""
+    subject: str = ""
+    findings: tuple[str, ...] = ()  # what a reviewer should know
+    decided: datetime | None = None
+    decided_by: str = ""
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """`summa@3`."""
+        return f"{self.app}@{self.number}"
+
+    @property
+    def pinned(self) -> dict[str, Any]:
+        """What goes with a session that runs it."""
+        return {
+            "version": self.id,
+            "number": self.number,
+            "repository": self.repository,
+            "branch": self.branch,
+            "commit": self.commit,
+            "tree": self.tree,
+            "manifest_hash": self.manifest_hash,
+            "manifest": dict(self.manifest),
+            "image": self.image,
+            "digest": self.digest,
+        }
+
+    @property
+    def when(self) -> str:
+        """When it was decided on."""
+        return f"{self.decided:%Y-%m-%d %H:%M} UTC" if self.decided else "an unknown day"
+
+    def as_manifest(self) -> Manifest:
+        """Its manifest, read."""
+        return from_json(self.manifest)
+
+    def same_as(self, other: Version) -> bool:
+        """Whether both are one and the same code, from the same place."""
+        return all(getattr(self, field) == getattr(other, field) for field in SAME)
+
+
+def revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
+    """The version that was taken back, if that is why there is none: of this number, else the newest of those."""
+    there = list(versions)
+    if number is None and any(one.state is VersionState.APPROVED for one in there):
+        return None
+    found = (one for one in there if one.state is VersionState.REVOKED and number in (None, one.number))
+    return max(found, key=lambda one: one.number, default=None)
+
+
+SAME = ("repository", "branch", "commit", "tree", "manifest_hash", "digest")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How one file differs between two versions."""
+
+    path: str
+    how: str  # added, removed, changed
+    diff: str = ""  # as `diff -u` writes it; empty where there is nothing to read
+
+
+def check_name(name: str) -> str:
+    """The same name, if an app can have it."""
+    if not NAME.fullmatch(name):
+        hint = "Names have small letters, digits, `.`, `_` and `-`, up to 60: --name flood-model"
+        raise BadName(noun="an app", name=name[:80] or "(empty)", hint=hint)
+    return name
+
+
+def name_of(text: str) -> str:
+    """A name made of what the manifest, or the repository's address, says."""
+    plain = re.sub(r"[^a-z0-9._-]+", "-", text.lower()).strip("-._")
+    return plain[:60].rstrip("-._")
+
+
+def read_ref(ref: str) -> tuple[str, int | None]:
+    """`summa@3` as a name and a number; `summa` has none."""
+    name, at, number = ref.partition("@")
+    if at and not (number.isdecimal() and len(number) < 10):
+        raise BadName(noun="a version", name=ref[:80], hint="Write it as summa@3.")
+    return name, int(number) if at else None
+
+
+def hash_manifest(manifest: Mapping[str, Any]) -> str:
+    """What a manifest is known by."""
+    said = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def text_of(file: TreeFile) -> str | None:
+    """What a file says; None if that is nothing to read. What would not be seen is written out."""
+    if file.link or b"\0" in file.content:
+        return None
+    try:
+        said = file.content.decode()
+    except UnicodeDecodeError:
+        return None
+    return seen(said)
+
+
+def notes_on(files: Iterable[TreeFile]) -> list[str]:
+    """What a reviewer should know of files, beside what they say."""
+    notes = []
+    for file in files:
+        if file.content.startswith(POINTER):
+            notes.append(f"{file.path}: warning: it points to a large file elsewhere (Git LFS), which is not brought.")
+        elif file.link:
+            notes.append(f"{file.path}: warning: it is a link to {file.link}.")
+        elif text_of(file) is None:
+            notes.append(f"{file.path}: warning: it is binary, so nobody can read what it does.")
+        elif UNSEEN.search(file.content.decode()):
+            notes.append(f"{file.path}: warning: it has characters that are not seen, or turn the text around.")
+    return notes
+
+
+def changes(old: Sequence[TreeFile], new: Sequence[TreeFile]) -> list[Change]:
+    """What differs, file by file."""
+    before, after = ({file.path: file for file in files} for files in (old, new))
+    found = []
+    for path in sorted(before.keys() | after.keys()):
+        one, other = before.get(path), after.get(path)
+        if one != other:
+            how = "changed" if one and other else "added" if other else "removed"
+            found.append(Change(path, how, _diff(path, _shown(one), _shown(other))))
+    return found
+
+
+def manifest_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """What differs between two manifests, field by field."""
+    return _diff("manifest", *(json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False) for one in (old, new)))
+
+
+def _shown(file: TreeFile | None) -> str:
+    """A file as lines that can be compared: its mode first, if it may be executed."""
+    if file is None:
+        return ""
+    if file.link:
+        return f"(a link to {file.link})\n"
+    said = text_of(file)
+    if said is None:
+        digest = hashlib.sha256(file.content).hexdigest()
+        said = f"(binary, {len(file.content)} bytes, sha256:{digest})\n"
+    return f"(may be executed)\n{said}" if file.executable else said
+
+
+def _diff(path: str, old: str, new: str) -> str:
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{path}", f"b/{path}", n=NEAR, lineterm="")
+    said = "\n".join(lines)
+    return said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]}\n… and more: it is too long to be shown whole."

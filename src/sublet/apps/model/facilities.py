@@ -1,0 +1,116 @@
+"""What a service has of what apps need beside their images, and so whether an app can be run there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sublet.apps.model.manifest import Manifest
+from sublet.apps.model.needs import Need, NeedKind, find_least_node, node_text
+from sublet.booking.model.amounts import memory_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facilities:
+    """What there is; the platforms by their names."""
+
+    images: Mapping[str, str] = field(default_factory=dict)  # the names that manifests may use → locations
+    mpi: tuple[str, ...] = ()  # where Slurm starts tasks that find each other
+    gpus: Mapping[str, int] = field(default_factory=dict)  # → how many a node has at most
+    nodes: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)  # → cores and memory of each sort
+    online: tuple[str, ...] = ()  # where containers have a network
+    offline: tuple[str, ...] = ()  # where they have none
+    unknown: tuple[str, ...] = ()  # where nobody knows whether nodes have a way out
+    data: tuple[str, ...] = ()  # the schemes of addresses that data is brought from
+    largest: int = 0  # bytes of a file that can be brought; 0: however many
+
+
+@dataclass(frozen=True)
+class Had:
+    """Whether something is had, and where, or why not."""
+
+    has: bool | None  # None: nobody knows
+    words: str
+
+
+def find_lacking_node(manifest: Manifest, there: Facilities) -> list[Need]:
+    """The node that a run would need, if none is large enough for even the least of it."""
+    need = find_least_node(manifest)
+    return [need] if find_had(need, there).has is False else []
+
+
+def find_had(need: Need, there: Facilities) -> Had:
+    """Whether a need is met by what there is."""
+    return ANSWERS[need.kind](need, there)
+
+
+def _mpi(need: Need, there: Facilities) -> Had:
+    return Had(True, f"on {_names(there.mpi)}") if there.mpi else Had(False, "no platform has Slurm")
+
+
+def _gpus(need: Need, there: Facilities) -> Had:
+    found = [f"{name} (at most {count} in a node)" for name, count in there.gpus.items() if count]
+    return Had(True, f"on {_names(found)}") if found else Had(False, "no platform has GPUs")
+
+
+def _node(need: Need, there: Facilities) -> Had:
+    fits = [name for name, nodes in there.nodes.items() if any(_is_large(node, need) for node in nodes)]
+    if fits:
+        return Had(True, f"on {_names(fits)}")
+    unseen = [name for name in (*there.online, *there.offline, *there.unknown) if not there.nodes.get(name)]
+    if unseen:
+        return Had(None, f"how large the nodes of {_names(unseen)} are is not known")
+    largest = {name: node_text(*max(nodes, key=_memory)) for name, nodes in there.nodes.items()}
+    words = "; ".join(f"the largest node of {name} has {text}" for name, text in largest.items())
+    return Had(False, words or "there is no platform")
+
+
+def _is_large(node: tuple[int, int], need: Need) -> bool:
+    cores, memory = node
+    return cores >= need.cores and memory >= need.memory
+
+
+def _memory(node: tuple[int, int]) -> int:
+    return node[1]
+
+
+def _network(need: Need, there: Facilities) -> Had:
+    parts = (
+        (there.online, "containers on {} have a network"),
+        (there.offline, "containers on {} have no network"),
+        (there.unknown, "whether the nodes of {} have a way out is not known"),
+    )
+    words = "; ".join(said.format(_names(names)) for names, said in parts if names)
+    return Had(True if there.online else None if there.unknown else False, words or "there is no platform")
+
+
+def _upload(need: Need, there: Facilities) -> Had:
+    if "https" not in there.data:
+        return Had(False, "no data is brought")
+    most = f", a file of at most {memory_text(there.largest)}" if there.largest else ""
+    return Had(True, f"from {_names([f'{scheme}:' for scheme in there.data])} addresses{most}")
+
+
+def _mount(need: Need, there: Facilities) -> Had:
+    return Had(False, "no account has it")
+
+
+def _image(need: Need, there: Facilities) -> Had:
+    if where := there.images.get(need.what):
+        return Had(True, f"as {where}")
+    return Had(False, f"it knows {_names([*there.images]) or 'none by name'}")
+
+
+ANSWERS: dict[NeedKind, Callable[[Need, Facilities], Had]] = {
+    NeedKind.MOUNT: _mount,
+    NeedKind.UPLOAD: _upload,
+    NeedKind.MPI: _mpi,
+    NeedKind.NETWORK: _network,
+    NeedKind.GPU: _gpus,
+    NeedKind.IMAGE: _image,
+    NeedKind.NODE: _node,
+}
+
+
+def _names(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names)

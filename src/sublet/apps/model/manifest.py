@@ -1,0 +1,160 @@
+"""What an app says of itself: its image, its stages, its parameters, the resources it can use, its data and results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from sublet.kernel.errors import BadManifest
+
+FORMAT = 1  # of a manifest that is stored
+PRE, EXECUTION, POST = "pre", "execution", "post"
+STAGES = (PRE, EXECUTION, POST)  # in the order in which they run
+EXECUTABLE, DATA, RESULT = "/job/executable", "/job/data", "/job/result"  # where an app sees its folders
+JOB = "/job"
+OWN = "sublet.yaml"  # the form that is Sublet's own
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """The image that an app runs in: a name that the operator knows, or a location; pinned once it has a digest."""
+
+    name: str = ""
+    location: str = ""
+    digest: str = ""
+
+    def __bool__(self) -> bool:
+        """Whether there is one at all."""
+        return bool(self.name or self.location)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of an app: words or the text of a script, run once or once for each task."""
+
+    name: str
+    argv: tuple[str, ...] = ()
+    script: str = ""
+    each: bool = False  # once for each task
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value that who runs the app can choose, described by JSON Schema with its title and its default in it."""
+
+    name: str
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = ""
+    required: bool = False
+
+    @property
+    def has_default(self) -> bool:
+        """Whether it can be left out; 0, "" and false are defaults like others."""
+        return "default" in self.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of a resource the app can use; memory is in bytes, time in seconds."""
+
+    min: int
+    max: int
+    default: int
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Data that the app reads, below its data folder."""
+
+    name: str
+    required: bool = False
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A whole manifest, whatever the form in which it was written."""
+
+    name: str
+    source: str  # the file that it was read from: a manifest, else the script, program or notebook that is run
+    stages: tuple[Stage, ...]
+    description: str = ""
+    image: Image = Image()
+    folder: str = EXECUTABLE  # where the app sees its code, and starts
+    writable: bool = False  # whether it may change its own copy of the code
+    parameters: tuple[Parameter, ...] = ()
+    any_parameters: bool = False  # whether it takes others too, of which it says nothing
+    resources: Mapping[str, Bounds] = field(default_factory=dict)  # by the names in core.app_resources
+    data: tuple[Input, ...] = ()
+    results: tuple[str, ...] = ()  # paths below its result folder that are offered first
+    systems: tuple[str, ...] = ()  # where it is known to run; none: anywhere
+    default_system: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    estimated_runtime: str = ""  # in the author's words
+    notebook: str = ""  # what its execution stage executes, if that is a notebook
+    title: str = ""  # its name as people write it, where that is another
+
+    @property
+    def one_folder(self) -> bool:
+        """Whether a single input is the data folder itself, as in all forms but Sublet's own."""
+        return self.source != OWN
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of a name."""
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+
+    def pinned_to(self, location: str, digest: str) -> Manifest:
+        """The same with exactly this image."""
+        return replace(self, image=replace(self.image, location=location, digest=digest))
+
+
+_PARTS: dict[str, type] = {"stages": Stage, "parameters": Parameter, "data": Input}
+_LISTS = ("results", "systems")
+_SINGLE: dict[str, type] = {"image": Image}
+_LATER = ("notebook", "title")  # left out where they say nothing, so that manifests from before them keep their hash
+
+
+def to_json(manifest: Manifest) -> dict[str, Any]:
+    """A manifest as plain values, which `from_json` reads again."""
+    found: dict[str, Any] = {"format": FORMAT}
+    for name in (each.name for each in fields(Manifest)):
+        value = getattr(manifest, name)
+        if name in _LATER and not value:
+            continue
+        if name in _PARTS:
+            found[name] = [_plain(each) for each in value]
+        elif name in _SINGLE:
+            found[name] = _plain(value)
+        elif name == "resources":
+            found[name] = {key: _plain(bounds) for key, bounds in value.items()}
+        else:
+            found[name] = list(value) if name in _LISTS else dict(value) if isinstance(value, Mapping) else value
+    return found
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    said = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {name: list(item) if isinstance(item, tuple) else item for name, item in said.items()}
+
+
+def from_json(value: Mapping[str, Any]) -> Manifest:
+    """A manifest that was stored; BadManifest if it is none, or of a later format."""
+    if value.get("format") != FORMAT:
+        raise BadManifest(problem=f"it is of format {value.get('format')!r}, and only {FORMAT} can be read here.")
+    said = {name: item for name, item in value.items() if name != "format"}
+    try:
+        for name, kind in _PARTS.items():
+            said[name] = tuple(_made(kind, item) for item in said.get(name, ()))
+        for name, kind in _SINGLE.items():
+            said[name] = _made(kind, said.get(name, {}))
+        said["resources"] = {name: Bounds(**bounds) for name, bounds in said.get("resources", {}).items()}
+        said |= {name: tuple(said.get(name, ())) for name in _LISTS}
+        return Manifest(**said)
+    except (TypeError, AttributeError) as error:
+        raise BadManifest(problem=f"it is not whole: {error}") from error
+
+
+def _made(kind: type, said: Mapping[str, Any]) -> Any:
+    return kind(**{name: tuple(item) if name == "argv" else item for name, item in said.items()})

@@ -1,0 +1,140 @@
+"""What an app needs beside its image, as far as its manifest and the code that its stages run say it.
+
+It is read, not run: what is found is told to whoever writes, proposes or reviews the app, with where it was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sublet.apps.model.manifest import Manifest
+from sublet.apps.model.resources import size_least_run
+from sublet.booking.model.amounts import memory_text
+
+LARGEST = 1 << 20  # bytes of a file that are looked at
+MOST_FILES = 200
+WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+COMMENT = re.compile(r"\s*(?:#|//|%)(?!include)")
+
+
+class NeedKind(StrEnum):
+    """What can be needed."""
+
+    MOUNT = "mount"  # a folder of the centre's
+    UPLOAD = "upload"  # data that whoever runs it brings
+    MPI = "mpi"
+    NETWORK = "network"  # the internet, while it runs
+    GPU = "gpu"
+    IMAGE = "image"  # that the operator has given a name
+    NODE = "node"  # large enough for the least that the app takes
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing, and where that is said."""
+
+    kind: NeedKind
+    what: str  # a path, a program, a field
+    where: str  # FILE:LINE
+    cores: int = 0  # of a node
+    memory: int = 0  # of a node, in bytes
+
+
+# Folders that containers of CyberGIS-Compute had mounted, and those of the centres themselves.
+MOUNTED = re.compile(
+    r"(?<![\w$}.~-])(/(?:compute_[a-z]+|cvmfs|projects?|gpfs|lustre|scratch|anvil/\w+|expanse/lustre|jet/home"
+    r"|data/(?:cigi|keeling))(?=[/\"'\s$;,)]|$))"
+)
+SIGNS: dict[NeedKind, re.Pattern[str]] = {
+    NeedKind.MOUNT: MOUNTED,
+    NeedKind.MPI: re.compile(r"\b(mpi4py|mpirun|mpiexec|MPI_Init|Rmpi|pbdMPI|MPI\.Init|mpi\.h)\b"),
+    NeedKind.NETWORK: re.compile(
+        r"\b(git clone|wget|curl|(?:pip3?|conda|mamba) install|install\.packages|download\.file"
+        r"|requests\.(?:get|post|put|head|request|Session)|from requests import|urllib\.request|urlopen|urlretrieve"
+        r"|httpx\.\w+|aiohttp|urllib3|boto3|gdown|pooch|wget\.download"
+        r"|(?:read_\w+|open\w*|fread|read\.\w+)(?=\(\s*f?[\"'](?:https?|s3|ftp)://)"
+        r"|Datasets\.load_data|load_example|geodatasets\.get_\w+|fetch_(?:openml|california_housing)"
+        r"|(?:ox|osmnx)\.(?:(?:graph|features|geometries)_from_(?!xml|gdfs?\b)\w+|geocode\w*))\b"
+    ),
+}
+WORDS = {
+    NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre that no container sees here; what is in "
+    "it has to come as data",
+    NeedKind.UPLOAD: "data: whoever runs it brings some ({where}), named by an https address",
+    NeedKind.MPI: "MPI: it uses {what} ({where}); its tasks are started by srun on Slurm, else by mpirun",
+    NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
+    NeedKind.GPU: "GPUs ({where})",
+    NeedKind.IMAGE: "an image: it names {what} ({where})",
+    NeedKind.NODE: "a larger node: one with {what} ({where})",
+}
+
+
+def find_needs(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
+    """All that it needs, each kind of thing once; a mount for each folder."""
+    found = reversed(_read(manifest, files))  # so that the first of each is kept
+    needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in found}
+    return sorted(needs.values(), key=lambda need: (list(NeedKind).index(need.kind), need.what))
+
+
+def find_named_image(manifest: Manifest) -> list[Need]:
+    """The image, if the manifest has only a name for it, which means something to an operator alone."""
+    image = manifest.image
+    return [Need(NeedKind.IMAGE, image.name, manifest.source)] if image.name and not image.location else []
+
+
+def find_least_node(manifest: Manifest) -> Need:
+    """The smallest node that a run of it fits on."""
+    least = size_least_run(manifest)
+    return Need(NeedKind.NODE, node_text(least.cores, least.memory), manifest.source, least.cores, least.memory)
+
+
+def node_text(cores: int, memory: int) -> str:
+    """A size of a node in words."""
+    return f"{cores} core{'s' if cores > 1 else ''} and {memory_text(memory)} of memory"
+
+
+def describe_need(need: Need) -> str:
+    """A need in words, after `needs`."""
+    return WORDS[need.kind].format(what=need.what, where=need.where)
+
+
+def name_need(need: Need) -> str:
+    """What is needed, in a word or two."""
+    return re.split("[:(]", WORDS[need.kind])[0].strip()
+
+
+def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
+    needs = [Need(NeedKind.UPLOAD, one.name, manifest.source) for one in manifest.data if one.required]
+    gpus = (bounds for name, bounds in manifest.resources.items() if name.startswith("gpus"))
+    needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
+    for path, text in _reached(manifest, files):
+        for number, line in enumerate(text.splitlines(), 1):
+            if not COMMENT.match(line):
+                found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
+                needs += [Need(kind, match[1], f"{path}:{number}") for kind, match in found if match]
+    return needs
+
+
+def _reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+    """The stages, and the files that they name, and those that these name."""
+    stages = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
+    reached, seen = list(stages), {manifest.source}
+    for _, text in reached:  # it grows while it is gone through
+        for path in _named(text, list(files)):
+            if path not in seen and len(seen) <= MOST_FILES:
+                seen.add(path)
+                reached.append((path, files[path][:LARGEST].decode("utf-8", "replace")))
+    return reached
+
+
+def _named(text: str, paths: Sequence[str]) -> list[str]:
+    """The files of the app that a text names, by their paths, or by a module's name."""
+    words = {word.removeprefix("./") for word in WORD.findall(text)}
+    return [path for path in paths if path in words or path.rpartition("/")[2] in words or _module(path) in words]
+
+
+def _module(path: str) -> str:
+    return path.removesuffix(".py").replace("/", ".") if path.endswith(".py") else path

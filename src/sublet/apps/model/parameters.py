@@ -1,0 +1,263 @@
+"""The parameters of an app, checked against their schemas: what is wrong, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from keyword import iskeyword
+from typing import Any
+
+from sublet.apps.model.manifest import Manifest, Parameter
+from sublet.booking.model.amounts import shown
+from sublet.booking.model.offer import Reason
+from sublet.kernel.patterns import LONGEST as LONGEST_MATCHED
+from sublet.kernel.patterns import pattern_problem
+from sublet.kernel.texts import value_text
+
+# What a schema of a parameter may say: nothing that leads elsewhere.
+KEYWORDS = frozenset(
+    """
+    type title description default examples enum const minimum maximum exclusiveMinimum exclusiveMaximum multipleOf
+    minLength maxLength pattern format items minItems maxItems uniqueItems step
+    """.split()  # noqa: SIM905 - a list of so many words is read best as words
+)
+FORMATS = ("date", "email", "ipv4", "uuid")
+TYPES = ("string", "integer", "number", "boolean", "array")
+ORDERED = (("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems"))
+LONGEST = 100_000  # characters of one value as JSON
+MOST = 500  # parameters of one app
+LONGEST_LIST = 2000  # characters of a list whose items have to match one
+SLOW = "rfc3987_syntax"  # takes a second and more to load, for formats that no parameter has
+
+
+@cache
+def _jsonschema() -> Any:
+    """The library that checks: only who checks needs it, and without what takes long."""
+    if SLOW in sys.modules:
+        return importlib.import_module("jsonschema")
+    sys.modules[SLOW] = None  # type: ignore[assignment] # as if it were not installed
+    try:
+        return importlib.import_module("jsonschema")
+    finally:
+        sys.modules.pop(SLOW, None)
+
+
+def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
+    """What is wrong with the schema itself: the keyword, and why."""
+    schema = parameter.schema
+    found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
+    if schema.get("type") not in (*TYPES, None):
+        found.append(("type", f"{shown(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
+    if schema.get("format") not in (*FORMATS, None):
+        found.append(("format", f"{shown(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
+    deeper = list(_deeper(schema))
+    found += [("items", f"there is no {min(set(one) - KEYWORDS)} here") for one in deeper if set(one) - KEYWORDS]
+    if found:
+        return found
+    for keyword, one in [("pattern", schema), *(("items", one) for one in deeper)]:
+        if slow := pattern_problem(str(one.get("pattern", ""))):
+            return [(keyword, f"the pattern: {slow}")]
+    library = _jsonschema()
+    try:
+        library.Draft202012Validator.check_schema(dict(schema))
+    except library.SchemaError as error:
+        return [(str(error.path[0]) if error.path else "", error.message)]
+    for low, high in ORDERED:
+        if low in schema and high in schema and schema[low] > schema[high]:
+            return [(low, f"its {low} {shown(schema[low])} is more than its {high} {shown(schema[high])}")]
+    if parameter.has_default and (why := _wrong(parameter, schema["default"])):
+        return [("default", f"the default itself is not allowed: {why[0]}")]
+    return []
+
+
+def _deeper(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas of its items, of their items, and so on."""
+    while isinstance(schema := schema.get("items", ()), Mapping):
+        yield schema
+
+
+def is_variable(name: str) -> bool:
+    """Whether a notebook can have a variable of this name; nothing else may be written into its code."""
+    return name.isidentifier() and not iskeyword(name)
+
+
+def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
+    """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
+    if len(given) > MOST:
+        told = f"an app has up to {MOST} parameters, not {len(given)}."
+        return [Reason("urn:invalid-value", "parameters", told, str(len(given)), str(MOST))]
+    found = []
+    names = [parameter.name for parameter in manifest.parameters]
+    for name in given:
+        if manifest.parameter(str(name)) is None:
+            if manifest.notebook and not is_variable(str(name)):
+                told = f"{shown(name)} can't be a variable, as the parameters of a notebook are."
+                found.append(Reason("urn:invalid-value", "parameters", told, str(name)[:200]))
+                continue
+            if manifest.any_parameters:
+                found += _reasons(Parameter(str(name)), given[name])
+                continue
+            close = difflib.get_close_matches(str(name)[:200], names, 1)
+            there = ", ".join(names) or "none"
+            told = f"{manifest.name} has no parameter {shown(name)}; it has: {there}."
+            found.append(Reason("urn:invalid-value", f"parameters.{name}", told, str(name)[:200], there, *close))
+    for parameter in manifest.parameters:
+        if parameter.name in given:
+            found += _reasons(parameter, given[parameter.name])
+        elif parameter.required or not parameter.has_default:
+            told = f"{manifest.name} needs the parameter {parameter.name}{_meaning(parameter)}."
+            found.append(Reason("urn:missing-required-value", f"parameters.{parameter.name}", told))
+    return found
+
+
+def _meaning(parameter: Parameter) -> str:
+    title = parameter.schema.get("title") or parameter.schema.get("description")
+    return f" ({shown(title)})" if title else ""
+
+
+def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
+    wrong = _wrong(parameter, value)
+    if wrong is None:
+        return []
+    why, limit, nearest = wrong
+    told = f"the parameter {parameter.name} {why}."
+    field = f"parameters.{parameter.name}"
+    better = value_text(nearest) if nearest is not None else ""
+    return [Reason("urn:invalid-value", field, told, shown(value), limit, better)]
+
+
+def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
+    """Why a value can't be used, the limit, and the nearest that can; None if it can."""
+    schema = {name: item for name, item in parameter.schema.items() if name != "step"}
+    if isinstance(value, float) and not math.isfinite(value):
+        return "must be a finite number", "", None
+    if (size := len(json.dumps(value, default=str))) > LONGEST:
+        return f"is longer than {LONGEST} characters", str(LONGEST), None
+    longest = LONGEST_MATCHED if isinstance(value, str) else LONGEST_LIST
+    matched = any("pattern" in one for one in (schema, *_deeper(schema)))
+    if matched and (len(value) if isinstance(value, str) else size) > longest:
+        return f"is longer than {longest} characters", str(longest), None
+    if isinstance(value, str) and "\0" in value:
+        return "contains a NUL character", "", None
+    library = _jsonschema()
+    nowhere = importlib.import_module("referencing").Registry()  # which fetches nothing
+    checker = library.FormatChecker(FORMATS)
+    validator = library.Draft202012Validator(schema, format_checker=checker, registry=nowhere)
+    errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
+    return _told(parameter, errors[0], value) if errors else _between_steps(parameter, value)
+
+
+def on_step(low: Any, value: Any, step: Any) -> bool:
+    """Whether a value is reached from the least by whole steps; what an author wrote there may be anything."""
+    try:
+        return step > 0 and math.isclose(math.remainder(value - low, step), 0, abs_tol=1e-9)
+    except (TypeError, OverflowError, ValueError):
+        return False
+
+
+def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
+    """Why a value can't be used that lies between two steps of a slider; its default and its end are good too."""
+    schema: Mapping[str, Any] = parameter.schema
+    step, low, most = schema.get("step", 0), schema.get("minimum", 0), schema.get("maximum")
+    if not all(type(one) in (int, float) for one in (step, low, value)) or step <= 0:
+        return None
+    if on_step(low, value, step) or value in (schema.get("default"), most):
+        return None
+    near = low + round((value - low) / step) * step
+    nearest = near if most is None or near <= most else most
+    unit = f" {parameter.unit}" if parameter.unit else ""
+    return f"goes in steps of {step}{unit} from {low}, and can't be {shown(value)}", f"steps of {step}", nearest
+
+
+def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
+    schema, unit = parameter.schema, f" {parameter.unit}" if parameter.unit else ""
+    keyword, limit = error.validator, error.validator_value
+    said = shown(value)
+    nearest = nearest_of(schema, value)
+    if error.path:
+        return f"is wrong at {'.'.join(map(str, error.path))}: {error.message}", "", None
+    if keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
+        least, most = schema.get("minimum"), schema.get("maximum")
+        between = f"{least} to {most}{unit}" if least is not None and most is not None else f"{keyword} {limit}{unit}"
+        return f"must be within {between}, not {said}", between, nearest
+    if keyword == "multipleOf":
+        return f"must be a multiple of {limit}{unit}, not {said}", f"multiples of {limit}", nearest
+    if keyword == "enum":
+        there = ", ".join(value_text(item) for item in limit)
+        return f"must be one of {there}, not {said}", there, nearest
+    if keyword == "type":
+        return f"must be of type {limit}, not {said}", str(limit), nearest
+    return f"can't be {said}: {error.message}", f"{keyword} {shown(limit)}", nearest
+
+
+def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:
+    """The good value that is nearest to a bad one, as far as that can be told; else the default; else None."""
+    if isinstance(schema.get("enum"), Sequence):
+        close = difflib.get_close_matches(str(value)[:200], [str(item) for item in schema["enum"]], 1, 0.5)
+        return next((item for item in schema["enum"] if [str(item)] == close), schema.get("default"))
+    kind = schema.get("type")
+    if kind in ("integer", "number"):
+        number = _number(value)
+        return schema.get("default") if number is None else clamp(schema, number)
+    if kind == "boolean" and str(value).lower() in ("true", "yes", "1", "false", "no", "0"):
+        return str(value).lower() in ("true", "yes", "1")
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return schema.get("default")
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value) if not isinstance(value, bool) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number is not None and math.isfinite(number) else None
+
+
+def clamp(schema: Mapping[str, Any], number: float) -> float:
+    """The number within a schema's bounds that is nearest to this one."""
+    low, high = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    number = min(max(number, low), high)
+    if (step := schema.get("multipleOf")) and step > 0:
+        number = round(number / step) * step
+        number += step if number < low else -step if number > high else 0
+    return round(number) if schema.get("type") == "integer" or float(number).is_integer() else number
+
+
+def filled(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters in the manifest's order, with its defaults for those that were not given."""
+    own = {
+        parameter.name: given.get(parameter.name, parameter.schema.get("default"))
+        for parameter in manifest.parameters
+        if parameter.name in given or parameter.has_default
+    }
+    return own | (dict(given) if manifest.any_parameters else {})
+
+
+def read(parameter: Parameter | None, text: str) -> Any:
+    """A value that was typed: as it is where text is wanted, else what it is as JSON."""
+    kind = parameter.schema.get("type") if parameter else None
+    if kind == "string" or (kind is None and parameter and _all_text(parameter.schema.get("enum"))):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def as_typed(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that came as text, because a form had nothing else, as their schemas want them."""
+    known = {parameter.name: parameter for parameter in manifest.parameters}
+    return {
+        name: read(known[name], value) if name in known and isinstance(value, str) else value
+        for name, value in given.items()
+    }
+
+
+def _all_text(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(item, str) for item in values)

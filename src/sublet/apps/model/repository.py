@@ -1,0 +1,111 @@
+"""Git repositories as they are named: which addresses, branches and commits can be used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from sublet.apps.model.tree import TreeFile
+from sublet.kernel.errors import BadRepository, BadTree
+
+GITHUB = "github://"
+KEYED = re.compile(r"^(ssh|git\+ssh|ssh\+git)://|^[^/@:]+@[^/:]+:")
+COMMIT = re.compile(r"[0-9a-f]{40}")
+NOT_IN_BRANCH = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$|/\.|\.lock(/|$)")
+NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f\\\"'<>`]")
+# In what people review nothing may hide: these move a terminal's cursor, turn the text around, or show nothing at all.
+UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]|\r(?!\n)")
+LONGEST_ADDRESS, LONGEST_BRANCH = 500, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a repository is."""
+
+    text: str
+    scheme: str  # https, http or file
+    host: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A repository's files at one commit, and what that commit says of itself."""
+
+    repository: str
+    branch: str  # as in `main`; of a tag `tags/v1`
+    commit: str
+    author: str
+    written: str  # the author's own time, as ISO 8601
+    subject: str
+    files: tuple[TreeFile, ...]
+
+
+def read_address(text: str) -> Address:
+    """The address of a repository, or BadRepository."""
+    said = text.strip()
+    if KEYED.match(said):
+        raise BadRepository(address=said, why="this service has no key for ssh; name it by https")
+    if said.startswith(GITHUB):
+        if len(said.removeprefix(GITHUB).strip("/").split("/")) != 2:
+            raise BadRepository(address=said, why="it has to be github://owner/name")
+        said = f"https://github.com/{said.removeprefix(GITHUB).strip('/')}"
+    if not said or len(said) > LONGEST_ADDRESS or NOT_IN_ADDRESS.search(said):
+        raise BadRepository(address=said[:LONGEST_ADDRESS], why="it is no address")
+    try:
+        parts = urlsplit(said)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise BadRepository(address=said, why=f"it is no address: {error}") from error
+    if parts.scheme not in ("https", "http", "file") or bool(host) == (parts.scheme == "file"):
+        raise BadRepository(address=said, why="only https: addresses, and github://owner/name, can be used")
+    if "@" in parts.netloc:
+        raise BadRepository(address=f"{parts.scheme}://…@{host}", why="an address may have no name or password in it")
+    if parts.query or parts.fragment or not parts.path.strip("/") or {".", ".."} & set(parts.path.split("/")):
+        raise BadRepository(address=said, why="its path is not a repository's")
+    return Address(said.rstrip("/"), parts.scheme, host, port or (80 if parts.scheme == "http" else 443))
+
+
+def check_branch(branch: str) -> str:
+    """The same branch, if git would take it for one; a word that reads as an option is none."""
+    if not branch or len(branch) > LONGEST_BRANCH or NOT_IN_BRANCH.search(branch):
+        raise BadRepository(f"{branch[:80]!r} can't be the name of a branch.", hint="Write it as in: --branch main")
+    return branch
+
+
+def check_commit(commit: str) -> str:
+    """The same commit in small letters, if it is a whole one."""
+    if not COMMIT.fullmatch(commit.lower()):
+        raise BadRepository(f"{commit[:80]!r} is not a whole commit.", hint="Write all its 40 hexadecimal digits.")
+    return commit.lower()
+
+
+def seen(text: str) -> str:
+    """The same text, with what would not be seen written out."""
+    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def check_names(paths: Iterable[str]) -> None:
+    """Refuse names that git itself would read, on any file system; BadTree says which."""
+    for path in paths:
+        if any(_like_git(part) for part in path.split("/")):
+            raise BadTree(why=f"it has a file called {path[:200]!r}, which git itself would read")
+        if UNSEEN.search(path):
+            raise BadTree(why=f"it has a file called {seen(path[:200])!r}, which is not what it looks like")
+
+
+def _like_git(part: str) -> bool:
+    plain = "".join(letter for letter in part.lower() if letter.isascii()).rstrip(". ")
+    return plain == ".git" or plain.startswith("git~")
+
+
+def is_same_repository(one: str, other: str) -> bool:
+    """Whether two addresses are one repository, in whichever way each is written."""
+    return plain_address(one) == plain_address(other)
+
+
+def plain_address(repository: str) -> str:
+    """A repository's address, so that two ways to write it are one."""
+    return repository.lower().rstrip("/").removesuffix(".git")

@@ -1,0 +1,74 @@
+"""A request for an app, fitted to what its manifest says it can use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from sublet.apps.model.manifest import Manifest
+from sublet.apps.model.resources import NAMES, parse, size_run, wrong
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import COMPUTE_WITH_NODES, GIB, Compute, Range, Request
+from sublet.kernel.errors import BadAmount
+
+FREE = Compute()
+USUAL = Request(None).duration
+
+
+def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
+    """The request with the app's own resources, and those that were asked for where the app can use them."""
+    try:
+        wanted = _wanted(request, manifest) | _named(request, manifest)
+    except BadAmount as error:
+        return Reason("urn:invalid-value", "resources", error.message, nearest=error.advice)
+    if reasons := wrong(manifest, wanted):
+        return reasons[0]
+    size = size_run(manifest, wanted)
+    compute = replace(
+        request.compute,
+        kind=COMPUTE_WITH_NODES if size.memory % GIB else request.compute.kind,
+        nodes=Range(size.nodes, size.nodes),
+        cores=Range(size.cores, size.cores),
+        memory=Range(size.memory, size.memory),
+        gpus=Range(size.gpus, size.gpus),
+    )
+    executable = request.executable
+    if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # one is an answer too
+        executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
+    return replace(request, executable=executable, compute=compute, duration=size.time)
+
+
+def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
+    """What was asked for, by the manifest's names, as far as it isn't what any request has by itself."""
+    executable = request.executable
+    tasks = executable.fields.get("tasks") if executable else None
+    asked = {
+        "nodes": (request.compute.nodes.min, FREE.nodes.min),
+        _cores(manifest): (request.compute.cores.min, FREE.cores.min),
+        "memory": (request.compute.memory.min, FREE.memory.min),
+        "gpus": (request.compute.gpus.min, FREE.gpus.min),
+        "time": (_seconds(request.duration), _seconds(USUAL)),
+    }
+    found = {name: value for name, (value, usual) in asked.items() if value != usual}
+    return found | ({"tasks": tasks} if type(tasks) is int else {})
+
+
+def _named(request: Request, manifest: Manifest) -> dict[str, int]:
+    """What was asked for by the manifest's own names."""
+    said: Any = request.executable.fields.get("resources") if request.executable else None
+    given = said if isinstance(said, Mapping) else {}
+    found = {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
+    if found.get("cores", 1) > 1 and "tasks" not in found:
+        found[_cores(manifest)] = found.pop("cores")
+    return found
+
+
+def _cores(manifest: Manifest) -> str:
+    """What a manifest calls cores: one that knows tasks alone has one for each."""
+    return "tasks" if "tasks" in manifest.resources and "cores" not in manifest.resources else "cores"
+
+
+def _seconds(duration: timedelta) -> int:
+    return round(duration.total_seconds())

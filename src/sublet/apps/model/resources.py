@@ -1,0 +1,153 @@
+"""The resources of an app: their names and units, what may be asked for, and what that is in nodes and cores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sublet.apps.model.manifest import Bounds, Manifest
+from sublet.booking.model.amounts import (
+    MIB,
+    MOST_COUNT,
+    duration_text,
+    memory_text,
+    parse_count,
+    parse_duration,
+    parse_memory,
+)
+from sublet.booking.model.amounts import shown as describe_price
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import GIB
+from sublet.kernel.errors import BadAmount
+
+COUNT, MEMORY, TIME = "count", "memory", "time"
+# name → what it is counted in, and the least that makes sense
+NAMES: dict[str, tuple[str, int]] = {
+    "nodes": (COUNT, 1),
+    "tasks": (COUNT, 1),  # copies of the execution stage, over all nodes
+    "cores": (COUNT, 1),  # for each task
+    "memory": (MEMORY, MIB),  # for each node
+    "memory_per_core": (MEMORY, MIB),
+    "memory_per_gpu": (MEMORY, MIB),
+    "gpus": (COUNT, 0),  # for each node
+    "gpus_per_task": (COUNT, 0),
+    "gpus_in_all": (COUNT, 0),
+    "time": (TIME, 1),
+}
+DEFAULT_TIME = timedelta(hours=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """What one run of an app takes: each node's share, so many tasks over all of them, and how long."""
+
+    nodes: int = 1
+    tasks: int = 1
+    cores: int = 1  # of each node
+    memory: int = GIB  # of each node
+    gpus: int = 0  # of each node
+    time: timedelta = DEFAULT_TIME
+
+
+def parse(name: str, value: object) -> int:
+    """An amount of a resource as a number: `8GiB` in bytes, `2h` in seconds; BadAmount if it isn't one."""
+    unit, least = NAMES[name]
+    if unit == COUNT:
+        return parse_count(value, f"a number of {name}", least)
+    if not isinstance(value, str):
+        example = "2h or 30m" if unit == TIME else "8GiB"
+        raise BadAmount(text=describe_price(value), what=f"an amount of {name} with its unit", example=example)
+    amount = round(parse_duration(value).total_seconds()) if unit == TIME else parse_memory(value)
+    if amount < least:
+        raise BadAmount(text=describe_price(value), what=f"enough {name}", example=text(name, least))
+    return amount
+
+
+def text(name: str, amount: int) -> str:
+    """An amount as a person reads it."""
+    unit = NAMES[name][0]
+    if unit == TIME:
+        return duration_text(timedelta(seconds=amount))
+    return memory_text(amount) if unit == MEMORY else str(amount)
+
+
+def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
+    """What of the amounts that are wanted the app's manifest doesn't allow."""
+    found = []
+    for name, amount in wanted.items():
+        bounds = manifest.resources.get(name)
+        if name not in NAMES:
+            found.append(_reason(name, f"there is no resource {name}.", describe_price(amount), ", ".join(NAMES)))
+        elif bounds is None:
+            found += _fill_unsaid(manifest, name, amount)
+        elif not bounds.min <= amount <= bounds.max:
+            limit = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
+            nearest = text(name, min(max(amount, bounds.min), bounds.max))
+            told = f"{manifest.name} can use {limit} of {name}, not {text(name, amount)}."
+            found.append(_reason(name, told, text(name, amount), limit, nearest))
+        elif _between_steps(bounds, amount):
+            near = min(bounds.min + round((amount - bounds.min) / bounds.step) * bounds.step, bounds.max)
+            told = f"{manifest.name} uses {name} in steps of {text(name, bounds.step)}, not {text(name, amount)}."
+            limit = f"steps of {text(name, bounds.step)}"
+            found.append(_reason(name, told, text(name, amount), limit, text(name, near)))
+    return found
+
+
+def _between_steps(bounds: Bounds, amount: int) -> bool:
+    """Whether an amount is none of those that a slider has: from the least or from nought on, its default, its end."""
+    off = (amount - bounds.min) % bounds.step and amount % bounds.step
+    return bool(off) and amount not in (bounds.default, bounds.max)
+
+
+def _fill_unsaid(manifest: Manifest, name: str, amount: int) -> list[Reason]:
+    """What the manifest says nothing of is as it is by itself."""
+    least = NAMES[name][1]
+    if NAMES[name][0] != COUNT or amount == least:
+        return []
+    told = f"{manifest.name} can't use {amount} {name}: its manifest says nothing of {name}."
+    return [_reason(name, told, str(amount), str(least), str(least))]
+
+
+def _reason(name: str, message: str, wanted: str, limit: str, nearest: str = "") -> Reason:
+    return Reason("urn:resource-limit", f"resources.{name}", message, wanted, limit, nearest)
+
+
+def size_run(manifest: Manifest, wanted: Mapping[str, int] | None = None) -> Sized:
+    """What a run takes: what is wanted, else the manifest's defaults, put together for each node."""
+    given = {name: bounds.default for name, bounds in manifest.resources.items()} | dict(wanted or {})
+    tasks = given.get("tasks", 1)
+    nodes = given.get("nodes", 1)
+    there = math.ceil(tasks / nodes)  # tasks on the fullest node
+    cores = there * given.get("cores", 1)
+    gpus = max(
+        given.get("gpus", 0), there * given.get("gpus_per_task", 0), math.ceil(given.get("gpus_in_all", 0) / nodes)
+    )
+    memory = max(given.get("memory", 0), cores * given.get("memory_per_core", 0), gpus * given.get("memory_per_gpu", 0))
+    time = timedelta(seconds=given["time"]) if "time" in given else DEFAULT_TIME
+    return Sized(nodes, tasks, cores, memory or GIB, gpus, time)
+
+
+def size_least_run(manifest: Manifest) -> Sized:
+    """The least that a run can take of each node: all at its least, on as many nodes as can be."""
+    least = {name: bounds.min for name, bounds in manifest.resources.items()}
+    return size_run(manifest, least | {name: manifest.resources[name].max for name in ("nodes",) if name in least})
+
+
+def check_bounds(name: str, bounds: Bounds) -> Sequence[str]:
+    """What is wrong with the bounds themselves, in words."""
+    least = NAMES[name][1]
+    found = []
+    if bounds.min < least:
+        found.append(f"its min {text(name, bounds.min)} is less than {text(name, least)}")
+    if bounds.min > bounds.max:
+        found.append(f"its min {text(name, bounds.min)} is more than its max {text(name, bounds.max)}")
+    elif not bounds.min <= bounds.default <= bounds.max:
+        told = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
+        found.append(f"its default {text(name, bounds.default)} is not within {told}")
+    if bounds.step < 1:
+        found.append("its step must be at least 1")
+    if NAMES[name][0] == COUNT and bounds.max > MOST_COUNT:
+        found.append(f"its max is more than {MOST_COUNT}")
+    return found

@@ -1,0 +1,1 @@
+"""Pages: apps, their review, and the form that runs one."""

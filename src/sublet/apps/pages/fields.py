@@ -1,0 +1,118 @@
+"""One parameter of an app as a field of a form: what a browser asks, and within which bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sublet.apps.model.manifest import Parameter
+from sublet.apps.model.parameters import on_step, read
+
+LONG = 200  # characters of a text that gets several lines
+TICKED = "true"
+# Of texts: their format → what a browser asks for
+FORMATS = {"date": "date", "email": "email"}
+BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field: the name under which it is sent, what it is called on the page, how it is asked, and what it holds."""
+
+    key: str
+    id: str
+    label: str
+    control: str  # check, choice, lines, or the type of an input
+    value: str = ""
+    hint: str = ""
+    unit: str = ""
+    choices: tuple[tuple[str, str], ...] = ()  # what is sent, and its words
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+def field_of(parameter: Parameter, key: str, id: str, value: str) -> Field:
+    """The field for a parameter, holding a value."""
+    schema = parameter.schema
+    title = str(schema.get("title") or parameter.name)
+    needed = {} if parameter.has_default else {"required": ""}
+    hint = _hint(schema)
+    if "enum" in schema:
+        choices = tuple((json.dumps(one), _words(one)) for one in schema["enum"])
+        blank = () if value in dict(choices) else (("", "Choose"),)
+        return Field(key, id, title, "choice", value, hint, parameter.unit, (*blank, *choices), needed)
+    if schema.get("type") == "boolean":
+        return Field(key, id, title, "check", value, hint, parameter.unit)
+    if schema.get("type") in ("integer", "number"):
+        control = "number" if not value or _number(value) is not None else "text"
+        attributes = needed | (_range(parameter) if control == "number" else {})
+        return Field(key, id, title, control, value, hint, parameter.unit, attributes=attributes)
+    control, attributes = _text(schema, value)
+    return Field(key, id, title, control, value, hint, parameter.unit, attributes=needed | attributes)
+
+
+def show_value(parameter: Parameter, value: Any) -> str:
+    """A value as it stands in its field, from which it is read again."""
+    schema = parameter.schema
+    if schema.get("type") == "boolean" and "enum" not in schema:
+        return TICKED if value else ""
+    if "enum" not in schema and isinstance(value, str) and read(parameter, value) == value:
+        return value
+    return json.dumps(value)
+
+
+def _words(value: Any) -> str:
+    return (value or "(empty)") if isinstance(value, str) else json.dumps(value)
+
+
+def _text(schema: Mapping[str, Any], value: str) -> tuple[str, dict[str, str]]:
+    """How a text is asked for, and its bounds; the browser's are a help, the service's count."""
+    lengths = {name.lower(): str(schema[name]) for name in ("minLength", "maxLength") if name in schema}
+    if schema.get("type") != "string":
+        return "text", {}
+    if "\n" in value or schema.get("maxLength", 0) > LONG:
+        return "lines", lengths
+    control = FORMATS.get(schema.get("format", ""), "text")
+    if control == "date":
+        return control, {}
+    pattern = {"pattern": f".*(?:{schema['pattern']}).*"} if "pattern" in schema else {}
+    return control, lengths | pattern
+
+
+def _range(parameter: Parameter) -> dict[str, str]:
+    """The bounds of a number, and the step from its least, as far as the default is one of them."""
+    schema = parameter.schema
+    low, high = schema.get("minimum"), schema.get("maximum")
+    found = {name: json.dumps(value) for name, value in (("min", low), ("max", high)) if value is not None}
+    whole = schema.get("type") == "integer"
+    step = schema.get("multipleOf") or schema.get("step") or (1 if whole else None)
+    reached = ([schema["default"]] if parameter.has_default else []) + ([0] if "multipleOf" in schema else [])
+    fits = step is not None and all(on_step(low or 0, one, step) for one in reached)
+    return found | {"step": json.dumps(step) if fits else "1" if whole else "any"}
+
+
+def _hint(schema: Mapping[str, Any]) -> str:
+    """What it is, and what it may be."""
+    bounds = {name: f"{word} {json.dumps(schema[name])}" for name, word in BOUNDS.items() if name in schema}
+    if "minimum" in schema and "maximum" in schema:
+        bounds = {"minimum": f"{json.dumps(schema['minimum'])} to {json.dumps(schema['maximum'])}"}
+    said = [", ".join(bounds.values())]
+    if "multipleOf" in schema:
+        said.append(f"a multiple of {json.dumps(schema['multipleOf'])}")
+    if "maxLength" in schema:
+        said.append(f"up to {schema['maxLength']} characters")
+    if "pattern" in schema:
+        said.append(f"must match {schema['pattern']}")
+    if schema.get("type") == "array":
+        said.append("a list, as in [1, 2]")
+    told = "; ".join(filter(None, said))
+    description = str(schema.get("description", "")).strip().rstrip(".")
+    return ". ".join(f"{words[0].upper()}{words[1:]}" for words in (description, told) if words)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,268 @@
+"""The form in which an app is run: made from its manifest, read into a wish, with reasons put beside its fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sublet.apps.model.app import Version
+from sublet.apps.model.manifest import Bounds, Input, Manifest, Parameter
+from sublet.apps.model.parameters import read
+from sublet.apps.model.resources import COUNT, DEFAULT_TIME, NAMES, parse, text
+from sublet.apps.pages.fields import Field, field_of, show_value
+from sublet.apps.run_requests import AppWish
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import GIB, Request
+from sublet.booking.pages.form import Values, Wrong, lines_of
+from sublet.kernel.errors import BadAmount
+
+PARAMETER, RESOURCE, DATA = "parameters.", "resources.", "data."
+VERSION, WHERE, NAME, MORE = "version", "hpc", "name", "more"
+LABELS = {
+    "nodes": "Nodes",
+    "tasks": "Tasks",
+    "cores": "Cores for each task",
+    "memory": "Memory on each node",
+    "memory_per_core": "Memory for each core",
+    "memory_per_gpu": "Memory for each GPU",
+    "gpus": "GPUs on each node",
+    "gpus_per_task": "GPUs for each task",
+    "gpus_in_all": "GPUs in all",
+    "time": "For how long",
+}
+MEMORY = ("memory", "memory_per_core", "memory_per_gpu")
+# What a request calls it → the resources of a manifest that it can come from, the likeliest first.
+SOURCES = {
+    "nodes": ("nodes",),
+    "cores": ("cores", "tasks"),
+    "memory": MEMORY,
+    "gpus": ("gpus", "gpus_per_task", "gpus_in_all"),
+    "tasks": ("tasks",),
+    "time": ("time",),
+    "duration": ("time",),
+}
+NTH = re.compile(r"data\[(.*?)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """All that can be chosen for a run of one version."""
+
+    parameters: tuple[Field, ...]
+    resources: tuple[Field, ...]
+    fixed: tuple[str, ...]  # what can't be chosen, in words
+    data: tuple[Field, ...]
+    where: Field
+    name: Field
+    more: Field | None  # other parameters, where the app takes any
+    ids: Mapping[str, str] = field(default_factory=dict)  # of each field, by the name under which it is sent
+
+    @property
+    def count(self) -> int:
+        """How many fields it has."""
+        return len(self.ids)
+
+
+def form_of(manifest: Manifest, places: Sequence[str], values: Values | None = None) -> Form:
+    """The form for a manifest and the places that are open, with its defaults, or as it was filled in."""
+    given = values if values is not None else first_values(manifest, places)
+    parameters = tuple(
+        field_of(one, f"{PARAMETER}{one.name}", f"parameter-{number}", given.get(f"{PARAMETER}{one.name}", ""))
+        for number, one in enumerate(manifest.parameters)
+    )
+    bounds = bounds_of(manifest)
+    free = {name: each for name, each in bounds.items() if each is None or each.min < each.max}
+    resources = tuple(_resource(name, each, given.get(f"{RESOURCE}{name}", "")) for name, each in free.items())
+    fixed = tuple(
+        f"{LABELS[name]}: {text(name, each.min)}" for name, each in bounds.items() if each and name not in free
+    )
+    data = tuple(
+        _input(one, f"data-{number}", given.get(f"{DATA}{one.name}", ""))
+        for number, one in enumerate(inputs_of(manifest))
+    )
+    anywhere = () if len(places) == 1 else (("", "Anywhere that is open to you"),)
+    choices = (*anywhere, *((name, name) for name in places))
+    where = Field(WHERE, "where", "Where", "choice", given.get(WHERE, ""), choices=choices)
+    name = Field(NAME, "name", "Name", "text", given.get(NAME, ""), "How you will find it again")
+    hint = "NAME=VALUE, one a line: the app takes any."
+    more = (
+        Field(MORE, "more", "Other parameters", "lines", given.get(MORE, ""), hint) if manifest.any_parameters else None
+    )
+    everything = (*parameters, *resources, *data, where, name, *((more,) if more else ()))
+    return Form(parameters, resources, fixed, data, where, name, more, {one.key: one.id for one in everything})
+
+
+def bounds_of(manifest: Manifest) -> dict[str, Bounds | None]:
+    """The resources that can be asked for, in their usual order; None: as much of it as one likes."""
+    said = manifest.resources
+    free = {"time"} | (set() if said.keys() & set(MEMORY) else {"memory"})
+    return {name: said.get(name) for name in NAMES if name in said or name in free}
+
+
+def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
+    """What it reads; of the forms that have one folder and say nothing, that folder."""
+    folder = (Input("data", description="the folder that the app reads"),) if manifest.one_folder else ()
+    return manifest.data or folder
+
+
+def _resource(name: str, bounds: Bounds | None, value: str) -> Field:
+    counted = NAMES[name][0] == COUNT
+    attributes = {}
+    hint = "With its unit: 90m, 2h" if name == "time" else "With its unit: 512MiB, 8GiB"
+    if bounds:
+        hint = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
+    if bounds and counted:
+        attributes = {"min": str(bounds.min), "max": str(bounds.max)}
+        if not (bounds.default - bounds.min) % bounds.step:
+            attributes["step"] = str(bounds.step)
+    control = "number" if counted and (value.isdecimal() or not value) else "text"
+    return Field(f"{RESOURCE}{name}", f"resource-{name}", LABELS[name], control, value, hint, attributes=attributes)
+
+
+def _input(one: Input, id: str, value: str) -> Field:
+    attributes = {"inputmode": "url"} | ({"required": ""} if one.required else {})
+    described = one.description[:1].upper() + one.description[1:]
+    asked = "An https: address" if one.required else "An https: address, or empty"
+    hint = f"{described.rstrip('.')}. {asked}" if described else asked
+    return Field(f"{DATA}{one.name}", id, one.name, "text", value, hint, attributes=attributes)
+
+
+def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
+    """What the form holds before anybody typed."""
+    values = {
+        f"{PARAMETER}{one.name}": show_value(one, one.schema["default"])
+        for one in manifest.parameters
+        if one.has_default
+    }
+    usual = {"time": round(DEFAULT_TIME.total_seconds()), "memory": GIB}
+    for name, bounds in bounds_of(manifest).items():
+        values[f"{RESOURCE}{name}"] = text(name, bounds.default if bounds else usual[name])
+    return values | {WHERE: manifest.default_system if manifest.default_system in places else ""}
+
+
+def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Values:
+    """What to type to run it again as it was asked for."""
+    fields = request.executable.fields if request.executable else {}
+    values = first_values(manifest, places)
+    given = fields.get("parameters") or {}
+    for one in manifest.parameters:
+        if one.name in given:
+            values[f"{PARAMETER}{one.name}"] = show_value(one, given[one.name])
+    others = [f"{name}={show_value(Parameter(name), value)}" for name, value in given.items()]
+    values[MORE] = "\n".join(line for line in others if manifest.parameter(line.partition("=")[0]) is None)
+    asked = {"time": duration_text(request.duration), "tasks": fields.get("tasks")} | (fields.get("resources") or {})
+    values |= {f"{RESOURCE}{name}": str(amount) for name, amount in asked.items() if amount is not None}
+    values |= {f"{DATA}{one.name}": one.location for one in request.data}
+    name = request.executable.name if request.executable else ""
+    return values | {WHERE: request.platform, NAME: "" if name == manifest.name else name}
+
+
+def typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
+    """The form's fields as they were typed, and nothing else; a box that is not ticked is not sent."""
+    keys = form_of(manifest, ()).ids
+    return {key: form[key].replace("\r\n", "\n") for key in keys if key in form}
+
+
+def check(manifest: Manifest, values: Values) -> dict[str, Wrong]:
+    """What can't be read at all, field by field."""
+    wrong: dict[str, Wrong] = {}
+    for name, said in _amounts(manifest, values).items():
+        try:
+            parse(name, said)
+        except BadAmount as error:
+            wrong[f"{RESOURCE}{name}"] = Wrong(error.message, error.advice)
+    for line in lines_of(values.get(MORE, "")):
+        if not line.partition("=")[0].strip() or "=" not in line:
+            wrong[MORE] = Wrong(f"{line[:80]} is not a name and a value.", "Write NAME=VALUE.")
+    return wrong
+
+
+def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
+    """What was filled in, as a wish; what was left empty is left out, unless that is a value."""
+    chosen: dict[str, Any] = {}
+    for one in manifest.parameters:
+        said = _value(one, values.get(f"{PARAMETER}{one.name}"))
+        chosen |= {} if said is LEFT_OUT else {one.name: said}
+    words = dict(line.split("=", 1) for line in lines_of(values.get(MORE, "")))
+    data = {one.name: said for one in inputs_of(manifest) if (said := values.get(f"{DATA}{one.name}", "").strip())}
+    return AppWish(
+        app=version.app,
+        version=str(version.number),
+        hpc=values.get(WHERE, ""),
+        name=values.get(NAME, "").strip(),
+        set=chosen,
+        words={name.strip(): word for name, word in words.items()},
+        data=data,
+        resources=_amounts(manifest, values),
+    )
+
+
+LEFT_OUT = object()
+
+
+def _value(parameter: Parameter, typed: str | None) -> Any:
+    schema = parameter.schema
+    if "enum" in schema:
+        return read(None, typed) if typed else LEFT_OUT
+    if schema.get("type") == "boolean":
+        return read(None, typed) if typed else False
+    if typed is None or (not typed.strip() and not (schema.get("type") == "string" and parameter.has_default)):
+        return LEFT_OUT
+    return read(parameter, typed if schema.get("type") == "string" else typed.strip())
+
+
+def _amounts(manifest: Manifest, values: Values) -> dict[str, str | int]:
+    said = {name: values.get(f"{RESOURCE}{name}", "").strip() for name in bounds_of(manifest)}
+    return {name: _amount(name, text) for name, text in said.items() if text}
+
+
+def _amount(name: str, text: str) -> str | int:
+    whole = NAMES[name][0] == COUNT and text.isascii() and text.isdigit() and len(text) < 10
+    return int(text) if whole else text
+
+
+def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tuple[dict[str, Wrong], list[Reason]]:
+    """Each reason at the field that it is about, the first of each; and those that are about none."""
+    wrong: dict[str, Wrong] = {}
+    others: list[Reason] = []
+    for reason in reasons:
+        key = key_of(manifest, values, reason.field)
+        if not key or key in wrong:
+            others.append(reason)
+        else:
+            wrong[key] = Wrong(reason.message, f"Possible: {reason.nearest}." if reason.nearest else "")
+    return wrong, others
+
+
+def key_of(manifest: Manifest, values: Values, path: str) -> str:
+    """The form's field that a field of the request came from; empty if it is none of them."""
+    keys = form_of(manifest, ()).ids
+    plain = path.removeprefix("executable.")
+    if plain.startswith(PARAMETER):
+        return plain if plain in keys else MORE if MORE in keys else ""
+    if plain in ("platform", "system", "account"):
+        return WHERE if values.get(WHERE) else ""
+    if plain.startswith("data"):
+        return _data_key(manifest, values, plain)
+    for part in re.split(r"[.\[]", plain):
+        for name in (part, *SOURCES.get(part, ())):
+            if f"{RESOURCE}{name}" in keys:
+                return f"{RESOURCE}{name}"
+    return plain if plain == NAME else ""
+
+
+def _data_key(manifest: Manifest, values: Values, path: str) -> str:
+    names = [one.name for one in inputs_of(manifest)]
+    given = [name for name in names if values.get(f"{DATA}{name}", "").strip()]
+    missing = [one.name for one in manifest.data if one.required and one.name not in given]
+    found = NTH.match(path)
+    if found is None:
+        name = next(iter(missing), "")
+    elif found[1].isdecimal() and int(found[1]) < len(given):
+        name = given[int(found[1])]
+    else:
+        name = found[1]
+    return f"{DATA}{name}" if name in names else ""

@@ -1,0 +1,139 @@
+"""An app's page: what it does, its versions, and the form that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.access.model.access_words import why
+from sublet.api.people import service_of
+from sublet.apps.catalogue import AppState
+from sublet.apps.model.app import Version, VersionState
+from sublet.apps.model.manifest import Manifest
+from sublet.apps.pages import form as app_form
+from sublet.apps.pages.apps import TONES
+from sublet.apps.pages.form import VERSION, beside, check, form_of, key_of, typed, wish_of
+from sublet.apps.run_requests import AppWish
+from sublet.apps.runs import Places
+from sublet.booking.model.giving_way import Precedence
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.session import OfferSet
+from sublet.booking.pages.ask import INSTEAD
+from sublet.booking.pages.form import Values, Wrong
+from sublet.kernel.errors import BadRequest, NoOffers, NotFound, SubletError
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import read_form, visitor
+
+MOST_FIELDS = 1000  # an app may have many parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Why it was not done: beside the fields, and what is about none of them."""
+
+    wrong: dict[str, Wrong]
+    others: Sequence[Wrong]
+    status: int = NoOffers.status
+
+
+async def look(request: Request) -> Response:
+    """An app with its versions, and a form: empty, or filled in as an earlier request was."""
+    who = await visitor(request)
+    service = service_of(request)
+    try:
+        state = await service.apps.catalogue.app(request.path_params["name"], who.person)
+    except NotFound:
+        return await _closed(request, who)
+    said = request.query_params.get("from", "")
+    earlier = await service.asking.offerset(said, who.person) if said else None
+    number = request.query_params.get(VERSION, "")
+    version = state.current
+    if version and number:
+        version = await service.apps.runs.runnable(who.person, AppWish(app=state.app.name, version=number))
+    return await _page(request, who, state, version, earlier=earlier)
+
+
+async def _closed(request: Request, who: Visitor) -> Response:
+    """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
+    service, name = service_of(request), request.path_params["name"]
+    standings = await service.access.rules.standing(who.person) if service.mode == "gateway" else ()
+    found = next((one for one in standings if (one.decision.noun, one.decision.name) == ("app", name)), None)
+    if found is None:
+        raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
+    status = 404 if found.decision.allowed else 403
+    return page(request, "app_closed.html", who, status, standing=found, why=why)
+
+
+async def send(request: Request) -> Response:
+    """Ask for it; a NO comes back with the form as it was filled in, and the reasons beside its fields."""
+    who, form = await read_form(request, MOST_FIELDS)
+    service = service_of(request)
+    state = await service.apps.catalogue.app(request.path_params["name"], who.person)
+    version = await service.apps.runs.runnable(who.person, AppWish(app=state.app.name, version=form.get(VERSION, "")))
+    manifest = version.as_manifest()
+    values, instead_of = typed(manifest, form), form.get(INSTEAD, "")
+    places = await service.apps.runs.places(who.person, version)
+    if wrong := check(manifest, values):
+        return await _page(request, who, state, version, values, Answer(wrong, ()), instead_of=instead_of)
+    try:
+        precedence = Precedence(instead_of=instead_of)
+        found = await service.apps.runs.ask_app(who.person, wish_of(version, manifest, values), precedence)
+    except SubletError as error:
+        answer = _refusal(manifest, values, error)
+        return await _page(request, who, state, version, values, answer, instead_of=instead_of)
+    if found.offers:
+        return RedirectResponse(f"/web/offersets/{found.id}", 303)
+    answer = _no(manifest, values, found.reasons, places)
+    return await _page(request, who, state, version, values, answer, instead_of=instead_of)
+
+
+def _refusal(manifest: Manifest, values: Values, error: SubletError) -> Answer:
+    """An error at the field that it names, if that is one of the form's."""
+    path = error.values.get("field") if isinstance(error, BadRequest) else None
+    key = key_of(manifest, values, path) if isinstance(path, str) else ""
+    wrong = Wrong(error.message, error.advice)
+    return Answer({key: wrong} if key else {}, () if key else (wrong,), error.status)
+
+
+def _no(manifest: Manifest, values: Values, reasons: Sequence[Reason], places: Places) -> Answer:
+    """A NO; what speaks against places that are not open anyway is left out."""
+    told = [reason for reason in reasons if not reason.platform or reason.platform in places.names] or reasons
+    wrong, others = beside(manifest, values, told)
+    rest = dict.fromkeys((reason.message, reason.nearest) for reason in others)
+    return Answer(wrong, [Wrong(said, f"Possible: {nearest}." if nearest else "") for said, nearest in rest])
+
+
+async def _page(
+    request: Request,
+    who: Visitor,
+    state: AppState,
+    version: Version | None,
+    values: Values | None = None,
+    answer: Answer | None = None,
+    earlier: OfferSet | None = None,
+    instead_of: str = "",
+) -> Response:
+    manifest = version.as_manifest() if version else None
+    places = await service_of(request).apps.runs.places(who.person, version) if version else Places()
+    if manifest and earlier:
+        values = app_form.values_of(manifest, places.names, earlier.request)
+    return page(
+        request,
+        "app.html",
+        who,
+        answer.status if answer else 200,
+        state=state,
+        chosen=version,
+        manifest=manifest,
+        form=form_of(manifest, places.names, values) if manifest and places.names else None,
+        reasons=places.reasons,
+        wrong=answer.wrong if answer else {},
+        others=answer.others if answer else (),
+        approved=[one for one in state.versions if one.state is VersionState.APPROVED],
+        state_tones=TONES,
+        instead_of=earlier.id if earlier else instead_of,
+    )

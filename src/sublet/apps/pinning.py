@@ -1,0 +1,149 @@
+"""Running apps: a request is pinned to an approved version, which is looked at again before its code is started."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sublet.access.quotas import Quotas
+from sublet.apps.catalogue import AppCatalogue, read_archive
+from sublet.apps.model.app import Version, VersionState, hash_manifest, read_ref
+from sublet.apps.model.manifest import Manifest, from_json
+from sublet.apps.model.request import fit_request
+from sublet.apps.reviewing import describe_revocation
+from sublet.apps.trials import is_trial
+from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.errors import AppRefused, AppRevoked, BadName, SubletError
+from sublet.kernel.settings import Settings
+from sublet.kinds.app import name_of
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+KIND = "app"
+CHANGED = "its code on this machine is not what was approved"
+
+
+@dataclass
+class Apps:
+    """Apps, as they are run."""
+
+    settings: Settings
+    store: Store
+    platforms: KnownPlatforms
+    quotas: Quotas
+    catalogue: AppCatalogue
+
+    async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
+        """A request for an app, pinned to the version that it means; None: it asks for something else."""
+        executable = request.executable
+        if executable is None or executable.kind != KIND or is_trial(name_of(executable)):
+            return None
+        found = await self._approved(person, executable)
+        if isinstance(found, Reason):
+            return found
+        if reason := await self.quotas.refused(person, KIND, found.app):
+            return reason
+        fields = {**executable.fields, "app": found.app, "pinned": found.pinned}
+        named = replace(executable, name=executable.name or found.app, fields=fields)
+        return fit_request(replace(request, executable=named), found.as_manifest())
+
+    async def _approved(self, person: Person, executable: Executable) -> Version | Reason:
+        """The approved version that an executable names: by number, else the newest."""
+        said, wanted = name_of(executable), executable.fields.get("version")
+        try:
+            name, number = read_ref(said)
+        except BadName as error:
+            return Reason("urn:invalid-value", "executable.app", error.message, said, nearest=error.advice)
+        if wanted not in (None, ""):
+            if not str(wanted).isdecimal() or len(str(wanted)) > 9:
+                return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
+            number = int(str(wanted))
+        state = await self.catalogue.app_state(name)
+        approved = [one for one in state.versions if one.state is VersionState.APPROVED] if state else []
+        for one in approved:
+            if number in (None, one.number):
+                return one
+        return _no_version(name, number, await self.catalogue.gone(state, person, number), approved)
+
+    def find_bar(self, platform: str, executable: Executable) -> Reason | None:
+        """Why this may not run there: under an account only apps may, and apps only where they are known to run."""
+        if executable.kind == KIND:
+            manifest = _manifest(executable)
+            systems = manifest.systems if manifest else ()
+            if systems and platform not in systems and self.settings.mode == "gateway":
+                known = ", ".join(systems)
+                told = f"{name_of(executable)} runs on {known}, not on {platform}."
+                return Reason("urn:not-supported", "platform", told, platform, known, systems[0], platform)
+            return None
+        others = self.settings.apps.others.get(platform, ())
+        if (
+            self.settings.mode == "personal"
+            or self.platforms.noun_of(platform) != "account"
+            or executable.kind in others
+        ):
+            return None
+        told = f"Under the account {platform} only apps that were reviewed can be run."
+        nearest = "an app: sublet app list; or propose yours: sublet app propose REPOSITORY"
+        return Reason("urn:not-allowed", "executable.kind", told, executable.kind, KIND, nearest, platform)
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Let a session be accepted only while its version is approved."""
+        if session.app and self.settings.mode == "gateway":
+            version = tx.apps.version(session.app)
+            if version is None or version.state is not VersionState.APPROVED:
+                raise AppRefused(version=version.name if version else "It", why=_why(version))
+
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """A longer time needs no other approval."""
+
+    async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        """Refusals are written down by the access rules, those of apps too."""
+
+    async def find_objection(self, session: Session, request: Request) -> str:
+        """Why the code of a session may not be started after all; empty if it may."""
+        executable = request.executable
+        if executable is None or executable.kind != KIND or self.settings.mode == "personal":
+            return ""
+        version = await self.store.read(lambda tx: tx.apps.version(session.app))
+        if version is None or version.state is not VersionState.APPROVED:
+            return _why(version)
+        altered = hash_manifest(version.manifest) != version.manifest_hash
+        if altered or executable.fields.get("pinned") != version.pinned or not version.digest:
+            return "what it was to run is not what was approved."
+        code = await asyncio.to_thread(read_archive, self.catalogue.archives, version.tree)
+        return "" if code is not None else f"{version.name}: {CHANGED}."
+
+    async def describe_code(self, session: Session) -> str:
+        """What there is to say of the app that a session runs, while it runs."""
+        if not session.app or self.settings.mode == "personal":
+            return ""
+        version = await self.store.read(lambda tx: tx.apps.version(session.app))
+        revoked = version is not None and version.state is VersionState.REVOKED
+        return describe_revocation(version.name, version.why) if version and revoked else ""
+
+
+def _manifest(executable: Executable) -> Manifest | None:
+    pinned = executable.fields.get("pinned")
+    return from_json(pinned["manifest"]) if pinned else None
+
+
+def _why(version: Version | None) -> str:
+    if version is None:
+        return "its version is not known here any more."
+    return f"it was {version.state}{f': {version.why}' if version.why else ''}."
+
+
+def _no_version(name: str, number: int | None, gone: AppRevoked | None, approved: list[Version]) -> Reason:
+    """Why there is nothing to run under this name and number."""
+    there = ", ".join(f"{name}@{one.number}" for one in approved)
+    if not approved:
+        told = gone.message if gone else f"There is no app {name[:80]} that can be run here."
+        kind = "urn:not-allowed" if gone else "urn:unknown-app"
+        return Reason(kind, "executable.app", told, name[:80], nearest="sublet app list")
+    told = f"{gone.message} These can be run: {there}." if gone else f"{name}@{number} can't be run; {there} can be."
+    return Reason("urn:not-allowed", "executable.version", told, str(number), there, there.split(", ")[0])

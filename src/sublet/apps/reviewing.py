@@ -1,0 +1,228 @@
+"""Reviewing apps: exactly what was looked at is approved, and what was approved can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.apps.catalogue import HINT, AppCatalogue, AppState, decides, detail_of, read_archive
+from sublet.apps.model.app import Change, Version, VersionState, changes, manifest_diff
+from sublet.apps.model.tree import TreeFile, files_of
+from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.session_endings import SessionEndings
+from sublet.booking.signals import Signals
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import BadRequest, NotAsReviewed, NotDecidable, NotFound, NotYours, OwnProposal, ReviewersOnly
+from sublet.kernel.log import log
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+LONGEST_WHY = 2000
+ENOUGH = 16  # digits of a tree that name it
+P = VersionState
+WAIT = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING)
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """A version that can't be run any more, and the sessions that were told."""
+
+    version: Version
+    sessions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """All that someone who decides on a version has to see."""
+
+    version: Version
+    files: Sequence[TreeFile]
+    base: Version | None  # the last one that was approved before
+    changes: Sequence[Change]
+    manifest_diff: str
+
+
+@dataclass
+class Reviewing:
+    """Decide on versions."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    signals: Signals
+    mail: Mail
+    catalogue: AppCatalogue
+    endings: SessionEndings
+
+    async def review(self, ref: str, person: Person, against: int | None = None) -> Review:
+        """A version's files, and what is new in them since the last one that was approved (or since another)."""
+        version = await self.catalogue.version_of(ref, person)
+        state = await self.catalogue.app(version.app, person)
+        self._may_read(version, person, state)
+        base = _base(state, version, against)
+        files = await self._files(version)
+        old = await self._files(base) if base else ()
+        told = manifest_diff(base.manifest, version.manifest) if base else ""
+        return Review(version, files, base, await asyncio.to_thread(changes, old, files) if base else (), told)
+
+    def _may_read(self, version: Version, person: Person, state: AppState) -> None:
+        """Code is shown to those who decide, who brought it, and who may run it."""
+        own = decides(person) or person.name in (version.proposed_by, state.app.person)
+        if not own and version.state is not P.APPROVED:
+            raise NotYours(noun="version")
+
+    async def _files(self, version: Version) -> Sequence[TreeFile]:
+        """The files of a version, out of its archive, if that is still what it was."""
+        return await asyncio.to_thread(self._read, version)
+
+    def _read(self, version: Version) -> Sequence[TreeFile]:
+        archive = read_archive(self.catalogue.archives, version.tree)
+        if archive is None:
+            why = "its code is no longer kept, or is not what was proposed"
+            raise NotDecidable(version=version.name, state=version.state, wanted="read", why=why)
+        return files_of(archive)
+
+    async def approve(self, ref: str, person: Person, tree: str, why: str = "", host: str = "") -> Version:
+        """Let a version be run, if it is still what the reviewer saw."""
+        version = await self._deciding(ref, person, why)
+        if version.proposed_by == person.name and not self._own_review(person):
+            raise OwnProposal(version=version.name)
+        if len(tree) < ENOUGH or not version.tree.startswith(tree.lower()):
+            raise NotAsReviewed(version=version.name, tree=version.tree)
+        if not version.digest:
+            told = "it is not known which image it runs in"
+            raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
+        if await asyncio.to_thread(read_archive, self.catalogue.archives, version.tree) is None:
+            told = "its code is no longer kept, or is not what was proposed"
+            raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
+        return await self._decided(version, P.APPROVED, (P.PROPOSED,), person, why, host)
+
+    def _own_review(self, person: Person) -> bool:
+        return self.settings.apps.own_review or self.settings.mode == "personal"
+
+    async def refuse(self, ref: str, person: Person, why: str, host: str = "") -> Version:
+        """Let a version never be run; its proposer is told why."""
+        version = await self._deciding(ref, person, why, needed=True)
+        return await self._decided(version, P.REFUSED, (P.PROPOSED,), person, why, host)
+
+    async def revoke(self, ref: str, person: Person, why: str, *, cancel: bool = False, host: str = "") -> Revoked:
+        """Let a version be run no longer; its sessions are told, and ended if that is wanted."""
+        version = await self._deciding(ref, person, why, needed=True, state=P.APPROVED)
+        sessions = await self.store.write(lambda tx: self._revoke(tx, version, person, why, cancel, host))
+        log.info("app.revoked", app=version.name, person=person.name, sessions=len(sessions))
+        await self.signals.announce()
+        await self._tell_proposer(version, P.REVOKED, person, why)
+        await self._tell_owners(version, sessions, why, cancel)
+        return Revoked(await self.catalogue.version_of(version.name, person), tuple(one.id for one in sessions))
+
+    async def sessions_of_version(self, ref: str, person: Person) -> list[Session]:
+        """The sessions under way that run a version, for who decides about it."""
+        if not decides(person):
+            raise ReviewersOnly
+        version = await self.catalogue.version_of(ref, person)
+
+        def work(tx: Tx) -> list[Session]:
+            found = [tx.sessions.get(id) for id in tx.apps.sessions([version.id])]
+            return [one for one in found if one and one.phase in ACTIVE]
+
+        return await self.store.read(work)
+
+    async def _deciding(
+        self, ref: str, person: Person, why: str, *, needed: bool = False, state: VersionState | None = None
+    ) -> Version:
+        """The version that someone decides on, if they may."""
+        if not decides(person):
+            raise ReviewersOnly
+        if (needed and not why.strip()) or len(why) > LONGEST_WHY:
+            raise BadRequest(detail=f"say why, in up to {LONGEST_WHY} characters", hint="--reason 'it reads /etc'")
+        if state and "@" not in ref:
+            current = (await self.catalogue.app(ref, person)).current
+            if current is None:
+                raise NotFound(noun="approved version of", name=ref, hint=f"`sublet app show {ref}` lists them.")
+            return current
+        return await self.catalogue.version_of(ref, person)
+
+    async def _decided(
+        self, version: Version, to: VersionState, when: tuple[VersionState, ...], person: Person, why: str, host: str
+    ) -> Version:
+        await self.store.write(lambda tx: self._decide(tx, version, to, when, person, why, host))
+        log.info(f"app.{to}", app=version.name, person=person.name, tree=version.tree)
+        await self._tell_proposer(version, to, person, why)
+        return await self.catalogue.version_of(version.name, person)
+
+    def _decide(
+        self,
+        tx: Tx,
+        version: Version,
+        to: VersionState,
+        when: tuple[VersionState, ...],
+        person: Person,
+        why: str,
+        host: str,
+    ) -> None:
+        now = self.now()
+        if not tx.apps.decide(version.id, to, when, now=now, by=person.name, why=why.strip()):
+            found = tx.apps.version(version.id)
+            told = f"only what is {' or '.join(when)} can be"
+            raise NotDecidable(version=version.name, state=found.state if found else "gone", wanted=to, why=told)
+        detail = {**detail_of(version), **({"why": why.strip()} if why.strip() else {})}
+        tx.audit.add(Entry(now, person.name, f"app.{VERBS[to]}", "app", version.name, detail, host))
+
+    def _revoke(self, tx: Tx, version: Version, person: Person, why: str, cancel: bool, host: str) -> list[Session]:
+        self._decide(tx, version, P.REVOKED, (P.APPROVED,), person, why, host)
+        told = []
+        for id in tx.apps.sessions([version.id]):
+            session = tx.sessions.get(id)
+            if session and session.phase in ACTIVE:
+                self._take_back(tx, session, version, person, why, cancel)
+                told.append(session)
+        return told
+
+    def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
+        """What happens to a session whose code may be run no longer."""
+        now, words = self.now(), describe_revocation(version.name, why)
+        tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
+        if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
+            self.endings.cancel(tx, session.id, person, words)
+        else:
+            tx.sessions.change(session.id, now=now, condition=words, due=now)
+
+    async def _tell_proposer(self, version: Version, to: VersionState, person: Person, why: str) -> None:
+        said = f"\n\n{why.strip()}" if why.strip() else ""
+        text = f"{version.name} was {to} by {person.name}.{said}\n\n{self.catalogue.app_link(version)}\n"
+        await self.mail.send_each([version.proposed_by], f"{version.name} was {to}", text)
+
+    async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:
+        """Write to those whose sessions it is about."""
+        what = "is being ended too" if cancel else "goes on"
+        for owner in dict.fromkeys(one.person for one in sessions):
+            ids = ", ".join(one.id[:8] for one in sessions if one.person == owner)
+            text = (
+                f"{version.name} was revoked, so that nobody can run it any more: {why.strip()}\n\n"
+                f"Your sessions of it: {ids}. What had not started has ended; what runs {what}.\n"
+            )
+            await self.mail.send_each([owner], f"{version.name}, which you run, was revoked", text)
+
+
+VERBS = {P.APPROVED: "approve", P.REFUSED: "refuse", P.REVOKED: "revoke"}
+
+
+def describe_revocation(name: str, why: str) -> str:
+    """The condition of a session whose app was revoked."""
+    return f"its app {name} was revoked: {why.strip()}"
+
+
+def _base(state: AppState, version: Version, against: int | None) -> Version | None:
+    """What a version is compared with."""
+    if against is not None:
+        found = [one for one in state.versions if one.number == against]
+        if not found:
+            raise NotFound(noun="version", name=f"{version.app}@{against}", hint=HINT)
+        return found[0]
+    once = [one for one in state.versions if one.number < version.number and one.state in (P.APPROVED, P.REVOKED)]
+    return once[0] if once else None

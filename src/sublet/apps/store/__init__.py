@@ -1,0 +1,1 @@
+"""The SQL of apps, their versions, and the drafts of old clients."""

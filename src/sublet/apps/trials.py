@@ -1,0 +1,114 @@
+"""Trials: an app's own author runs it on their own machine, out of a directory that nobody has reviewed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sublet.apps.manifests.generic import kinds_of
+from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.reader import read_manifest
+from sublet.apps.model.manifest import Image, Manifest, to_json
+from sublet.apps.model.tree import TreeFile, files_of, tree_of
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Request
+from sublet.kernel.errors import BadManifest, OwnAppsOnly
+from sublet.kernel.settings import Settings
+from sublet.kinds.app import name_of
+from sublet.movers.app import FOLDER, keep
+from sublet.people.model.person import Person
+
+PREFIX = "trial:"
+KEPT = 20  # trials whose code is kept; what runs has its own copy
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An app that can be asked for by this name until later ones take its place."""
+
+    name: str
+    manifest: Manifest
+    reading: Reading
+
+
+def is_trial(name: str) -> bool:
+    """Whether an app's name means one that is only tried."""
+    return name.startswith(PREFIX)
+
+
+@dataclass
+class Trials:
+    """Try an app before anybody approves it, where one runs one's own code anyway."""
+
+    settings: Settings
+
+    async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:
+        """Pin what is in an archive as it is; BadTree, BadManifest, or OwnAppsOnly in a gateway."""
+        if self.settings.mode != "personal":
+            raise OwnAppsOnly
+        files = await asyncio.to_thread(files_of, archive)
+        reading = read(files, self.settings.images, name=name, image=image, kind=kind)
+        manifest = reading.manifest
+        if manifest is None:
+            raise BadManifest(problem=str(reading.errors[0]))
+        tree = await asyncio.to_thread(self._keep_trial, archive, manifest)
+        return Trial(f"{PREFIX}{tree}", manifest, reading)
+
+    def _keep_trial(self, archive: bytes, manifest: Manifest) -> str:
+        folder = self.settings.home / FOLDER
+        tree = keep(folder, archive)
+        (folder / f"{tree}.json").write_text(json.dumps(to_json(manifest)))
+        old = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)[:-KEPT]
+        for file in old:
+            file.with_suffix(".tar").unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
+        return tree
+
+    async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
+        """A request for a trial, with its code and manifest pinned; None: it asks for something else."""
+        executable = request.executable
+        if not executable or not is_trial(name_of(executable)):
+            return None
+        tree = name_of(executable).removeprefix(PREFIX)
+        if self.settings.mode != "personal" or not tree_of(f"app:{tree}"):
+            return _gone(tree)
+        manifest = await asyncio.to_thread(_stored, self.settings.home / FOLDER / f"{tree}.json")
+        if manifest is None:
+            return _gone(tree)
+        fields = {**executable.fields, "pinned": {"tree": tree, "manifest": manifest}}
+        return replace(request, executable=replace(executable, fields=fields))
+
+
+def read(
+    files: list[TreeFile], images: Mapping[str, Image], *, name: str = "app", image: str = "", kind: str = ""
+) -> Reading:
+    """An app's manifest with the image that is named here, if one is: of the operator's, or a location.
+
+    `kind` is that of the maintainer who would run code without a manifest; empty: whichever fits.
+    """
+    kinds = kinds_of(kind)
+    contents = {file.path: file.content for file in files}
+    given = {**images, image: images.get(image, Image(location=image))} if image else dict(images)
+    if image:
+        reading = read_manifest(contents, None, name=name, image=image, kinds=kinds)
+        if reading.manifest:
+            found = given[image]
+            return replace(reading, manifest=reading.manifest.pinned_to(found.location, found.digest))
+        return reading
+    return read_manifest(contents, given, name=name, kinds=kinds)
+
+
+def _stored(file: Path) -> object | None:
+    try:
+        found: object = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _gone(tree: str) -> Reason:
+    told = "The code of this trial is not here any more."
+    return Reason("urn:invalid-value", "executable.app", told, f"{PREFIX}{tree}"[:80], "", "sublet app check DIR --run")

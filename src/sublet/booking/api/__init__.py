@@ -1,0 +1,1 @@
+"""Offers, sessions, logs, results and platforms over HTTP."""

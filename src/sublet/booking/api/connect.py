@@ -1,0 +1,301 @@
+"""The way in to an interactive session: /connect/{session}/… is passed on to where it listens, both ways.
+
+Who comes here shows the session's own secret, once, as `?token=`, or as `Authorization: token …`; a cookie that counts
+for this one session remembers it. A person's token is no use here and is never passed on, nor are Sublet's cookies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from functools import partial
+from typing import Protocol
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx2
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+from websockets.typing import Origin, Subprotocol
+
+from sublet.api.problems import problem_response
+from sublet.kernel.errors import NotFound, NotSignedIn, SessionUnreachable, SubletError
+
+COOKIE = "sublet-connect-"
+# Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
+PATIENCE = httpx2.Timeout(None, connect=10.0)
+LOOK = 2.0  # seconds between two looks whether who is connected may stay
+NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
+
+
+class Doors(Protocol):
+    """What is needed of the service: where a session listens."""
+
+    async def upstream(self, id: str) -> str:
+        """Where it listens: http://127.0.0.1:41233, or unix:/path."""
+        ...
+
+    async def may_stay(self, id: str) -> bool:
+        """Whether who is connected may stay."""
+        ...
+
+
+class Secrets(Protocol):
+    """Knows the secret of each session."""
+
+    def of(self, session: str) -> str:
+        """The session's own secret."""
+        ...
+
+
+class Connect:
+    """An ASGI application that passes requests and WebSockets on to sessions."""
+
+    def __init__(self, doors: Doors, secrets: Secrets) -> None:
+        """Pass on to the sessions of this service."""
+        self.doors, self.secrets = doors, secrets
+        self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they go through; "" is none
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        for client in list(self.clients.values()):
+            await client.aclose()
+
+    async def _client(self, through: str) -> httpx2.AsyncClient:
+        """Who carries requests through a socket; of sockets that are gone nobody is kept."""
+        known = self.clients.get(through)
+        if known is None:
+            unused = [self.clients.pop(gone) for gone in _gone(self.clients)]
+            transport = httpx2.AsyncHTTPTransport(uds=through or None, trust_env=False)
+            known = self.clients[through] = httpx2.AsyncClient(
+                transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
+            )
+            for client in unused:
+                await client.aclose()
+        return known
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request, or one WebSocket, on."""
+        if scope["type"] == "websocket":
+            await self._websocket(WebSocket(scope, receive, send))
+        else:
+            response = await self._http(Request(scope, receive, send))
+            await response(scope, receive, send)
+
+    async def _http(self, request: Request) -> Response:
+        try:
+            session, fresh = self._let_in(request)
+            upstream, through = _place(await self.doors.upstream(session))
+            answer = await self._pass_on(request, session, upstream, await self._client(through))
+        except SubletError as error:
+            return problem_response(error)
+        response = StreamingResponse(_raw(answer), answer.status_code)
+        response.raw_headers = [
+            (name.lower(), _here(value, upstream) if name.lower() == b"location" else value)
+            for name, value in answer.headers.raw
+            if name.decode("latin-1").lower() not in HOP_BY_HOP
+        ]
+        if fresh:
+            response.set_cookie(
+                COOKIE + session,
+                self.secrets.of(session),
+                path=f"/connect/{session}/",
+                httponly=True,
+                samesite="lax",
+                secure=request.url.scheme == "https",
+            )
+        return response
+
+    async def _pass_on(
+        self, request: Request, session: str, upstream: str, client: httpx2.AsyncClient
+    ) -> httpx2.Response:
+        has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
+        headers = self._headers(request, session, upstream)
+        if "content-length" in request.headers:
+            headers.append(("content-length", request.headers["content-length"]))
+        message = client.build_request(
+            request.method,
+            upstream.rstrip("/") + _target(request.scope),
+            headers=headers,
+            content=request.stream() if has_body else None,
+        )
+        try:
+            return await client.send(message, stream=True)
+        except httpx2.HTTPError as error:
+            raise SessionUnreachable(session=session[:8], why=type(error).__name__) from error
+
+    async def _websocket(self, socket: WebSocket) -> None:
+        try:
+            session, _ = self._let_in(socket)
+            _same_origin(socket.headers)
+            upstream, through = _place(await self.doors.upstream(session))
+            place = urlsplit(upstream)
+            there = await (partial(unix_connect, through) if through else connect)(
+                uri=f"ws://{place.netloc}{_target(socket.scope)}",
+                origin=Origin(upstream.rstrip("/")) if "origin" in socket.headers else None,
+                subprotocols=[Subprotocol(name) for name in socket.scope.get("subprotocols", ())] or None,
+                additional_headers=[
+                    (name, value)
+                    for name, value in self._headers(socket, session, upstream)
+                    if not name.startswith("sec-websocket-") and name not in {"host", "origin"}
+                ],
+                compression=None,
+                max_size=None,
+                proxy=None,
+            )
+        except (SubletError, OSError, WebSocketException, TimeoutError):
+            await socket.close(NO_WAY_IN)
+            return
+        async with there:
+            await socket.accept(there.subprotocol)
+            await _both_ways(socket, there, self._welcome(session, socket))
+
+    async def _welcome(self, session: str, socket: WebSocket) -> None:
+        """Look now and then whether they may stay; ends, and says so, when they may not."""
+        while await self.doors.may_stay(session):  # noqa: ASYNC110 - another process may have decided
+            await asyncio.sleep(LOOK)
+        await socket.close(NO_WAY_IN)
+
+    def _let_in(self, connection: HTTPConnection) -> tuple[str, bool]:
+        """The session in the path, and whether its secret came by other means than its cookie."""
+        path: str = connection.scope["path"]
+        name = path.removeprefix(connection.scope.get("root_path", "")).lstrip("/").partition("/")[0]
+        try:
+            session = str(UUID(name))
+        except ValueError:
+            raise NotFound(noun="session", name=name[:40]) from None
+        secret = self.secrets.of(session)
+        kind, _, value = connection.headers.get("authorization", "").partition(" ")
+        shown = [connection.query_params.get("token", ""), value if kind.lower() in {"token", "bearer"} else ""]
+        if any(hmac.compare_digest(one.encode(), secret.encode()) for one in shown):
+            return session, True
+        remembered = connection.cookies.get(COOKIE + session, "")
+        if hmac.compare_digest(remembered.encode(), secret.encode()):
+            return session, False
+        raise NotSignedIn("This session's own secret is needed.", hint="Open the address that `sublet status` shows.")
+
+    def _headers(self, connection: HTTPConnection, session: str, upstream: str) -> list[tuple[str, str]]:
+        """What the session may see: nothing that would let it act for the person elsewhere."""
+        headers = [(name, value) for name, value in connection.headers.items() if name not in NOT_PASSED_ON]
+        headers.append(("host", urlsplit(upstream).netloc))
+        if "origin" in connection.headers:
+            same = _host_of(connection.headers["origin"]) == connection.headers.get("host", "")
+            headers.append(("origin", upstream.rstrip("/") if same else connection.headers["origin"]))
+        if cookies := _cookies(connection.headers.getlist("cookie")):
+            headers.append(("cookie", cookies))
+        secret = self.secrets.of(session)
+        if connection.headers.get("authorization", "").partition(" ")[2] == secret:
+            headers.append(("authorization", f"token {secret}"))
+        return headers
+
+
+def _gone(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if path and not os.path.exists(path)]
+
+
+def _place(location: str) -> tuple[str, str]:
+    """Where to go, and the Unix socket to go through, if there is one."""
+    path = location.removeprefix("unix:")
+    return (location, "") if path == location else ("http://localhost", path)
+
+
+async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
+    try:
+        async for part in answer.aiter_raw():
+            yield part
+    finally:
+        await answer.aclose()
+
+
+async def _both_ways(here: WebSocket, there: ClientConnection, welcome: Coroutine[None, None, None]) -> None:
+    """Carry messages until either side has had enough, then tell the other; or until they are not welcome any more."""
+    tasks = [asyncio.create_task(one) for one in (_outwards(here, there), _inwards(here, there), welcome)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _outwards(here: WebSocket, there: ClientConnection) -> None:
+    try:
+        while True:
+            message = await here.receive()
+            if message["type"] == "websocket.disconnect":
+                await there.close(_code(message.get("code")), message.get("reason") or "")
+                return
+            text = message.get("text")
+            await there.send(text if text is not None else message.get("bytes", b""))
+    except ConnectionClosed:
+        return
+
+
+async def _inwards(here: WebSocket, there: ClientConnection) -> None:
+    try:
+        async for message in there:
+            await (here.send_text(message) if isinstance(message, str) else here.send_bytes(message))
+    except ConnectionClosed:
+        pass  # for any other reason than that all is done; the code says which
+    except WebSocketDisconnect:
+        return
+    await here.close(_code(there.close_code), there.close_reason or "")
+
+
+def _code(code: int | None) -> int:
+    """A close code that may be sent: some only describe what was seen."""
+    return code if code is not None and code not in {1005, 1006, 1015} else 1000
+
+
+def _same_origin(headers: Headers) -> None:
+    """Browsers let any page open a WebSocket, with cookies: only our own pages may."""
+    if "origin" in headers and _host_of(headers["origin"]) != headers.get("host", ""):
+        raise NotSignedIn("Another site's page can't connect to a session.")
+
+
+def _host_of(origin: str) -> str:
+    return urlsplit(origin).netloc
+
+
+def _target(scope: Scope) -> str:
+    """The path and query, as they came."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    query: bytes = scope.get("query_string", b"")
+    return (path.partition(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
+
+
+def _here(location: bytes, upstream: str) -> bytes:
+    """A redirect to where the session listens, made to point here."""
+    return location.removeprefix(upstream.rstrip("/").encode()) or b"/"
+
+
+def _cookies(headers: Iterable[str]) -> str:
+    """The cookies that the session itself has set."""
+    kept: list[str] = []
+    for header in headers:
+        for pair in header.split(";"):
+            name = pair.partition("=")[0].strip()
+            if name and not name.lower().removeprefix("__host-").startswith("sublet"):
+                kept.append(pair.strip())
+    return "; ".join(kept)

@@ -1,0 +1,88 @@
+"""Offer sets under /v1: ask in the short form or with the full document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response, read_body
+from sublet.api.idempotency import Key
+from sublet.api.people import base_of, person_of, service_of
+from sublet.booking.api.precedence import Said
+from sublet.booking.model.session import OfferSet
+from sublet.booking.views.convert import offerset_view
+from sublet.booking.views.offers import OfferSetPage, OfferSetView, PendingList, PendingView, RejectedView
+from sublet.people.model.person import Person
+from sublet.service import Service
+
+router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
+
+
+@router.post("", status_code=201, response_model=OfferSetView, **described.ASK_SHORT)
+async def ask(request: Request, said: Said, key: Key) -> Response:
+    """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons.
+
+    Earlier offers of yours that you have not accepted give way where they leave no room for these. With an
+    `Idempotency-Key` a request that is sent again gets the same offers; another request under that key is refused.
+    """
+    person = await person_of(request)
+    service = service_of(request)
+    asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
+    asked = replace(asked, precedence=said)
+    found = await service.asking.ask(person, asked, key=key)
+    await _give_back_unheard(request, service, person, found)
+    notes = (*asked.notes, *service.annexes.platforms.could_lease(found))
+    response = json_response(offerset_view(found, base_of(request), notes, service.settings.prefer), 201)
+    response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
+    return response
+
+
+@router.get("", response_model=OfferSetPage, responses=described.problems(401))
+async def offersets(request: Request) -> Response:
+    """Your offers that can still be accepted, by their sets, the newest first."""
+    service = service_of(request)
+    found = await service.offers.open_offers(await person_of(request))
+    base, prefer = base_of(request), service.settings.prefer
+    return json_response(OfferSetPage(items=tuple(offerset_view(one, base, prefer=prefer) for one in found)))
+
+
+@router.get("/pending", response_model=PendingList, responses=described.problems(401))
+async def pending(request: Request) -> Response:
+    """Your requests that are being answered now, and which platforms each of them still waits for."""
+    person = await person_of(request)
+    items = tuple(
+        PendingView(since=one.since, waiting=tuple(sorted(one.waiting)))
+        for one in service_of(request).candidates.pending.of(person.name)
+    )
+    return json_response(PendingList(items=items))
+
+
+@router.delete("", response_model=RejectedView, responses=described.problems(401))
+async def reject_all(request: Request) -> Response:
+    """Reject all of your open offers: what they held is free again."""
+    return json_response(RejectedView(offers=await service_of(request).offers.reject_all(await person_of(request))))
+
+
+@router.delete("/{id}", response_model=RejectedView, responses=described.problems(401, 403, 404))
+async def reject_set(request: Request, id: str) -> Response:
+    """Reject the open offers of a set: what they held is free again."""
+    return json_response(RejectedView(offers=await service_of(request).offers.reject_set(id, await person_of(request))))
+
+
+@router.get("/{id}", response_model=OfferSetView, responses=described.problems(401, 403, 404))
+async def offerset(request: Request, id: str) -> Response:
+    """An offer set, with its offers as they are now."""
+    service = service_of(request)
+    found = await service.asking.offerset(id, await person_of(request))
+    return json_response(
+        offerset_view(found, base_of(request), service.annexes.platforms.could_lease(found), service.settings.prefer)
+    )
+
+
+async def _give_back_unheard(request: Request, service: Service, person: Person, found: OfferSet) -> None:
+    """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
+    if found.offers and found.key is None and await request.is_disconnected():
+        await service.offers.reject_set(found.id, person)

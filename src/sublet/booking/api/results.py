@@ -1,0 +1,140 @@
+"""What a session left: its files, one by one and as one archive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response, StreamingResponse
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.paths import allow_any_path
+from sublet.api.people import person_of, service_of
+from sublet.booking.api.sessions import LOOK, Id
+from sublet.booking.output import ResultFile
+from sublet.booking.views.results import ResultFileView, ResultList
+from sublet.kernel.errors import Changed
+from sublet.people.model.person import Person
+from sublet.service import Service
+
+allow_any_path()
+router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
+
+
+@router.get("/{id}/results", response_model=ResultList, responses=LOOK)
+async def results(request: Request, id: Id) -> Response:
+    """The files in its working directory, and the folders in it that are empty."""
+    left = await service_of(request).output.results(id, await person_of(request))
+    views = (
+        ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file))
+        for file in left.files
+    )
+    size = sum(file.size for file in left.files)
+    return json_response(ResultList(items=tuple(views), size=size, folders=left.folders))
+
+
+@router.get("/{id}/results/{path:path}", response_class=Response, **described.FILE)
+async def result(
+    request: Request, id: Id, path: Annotated[str, Path(description="As in the list of results.")]
+) -> Response:
+    """One file, as it is; with `Range: bytes=N-`, `N-M` or `-N` a part of it; with `If-Match` only of that version."""
+    return await file_response(service_of(request), await person_of(request), id, path, request.headers)
+
+
+async def file_response(
+    service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
+) -> Response:
+    """One file of a session, to be saved, or a part of it."""
+    file, reading = await service.output.result(id, person, path)
+    etag, asked = etag_of(file), asked or {}
+    if asked.get("if-match", "*") not in ("*", etag):
+        raise Changed(path=path)
+    part = _part_of(asked, file.size, etag)
+    first, end = part or (0, file.size)
+    headers = _offer_download(path.rpartition("/")[2]) | {
+        "content-length": str(end - first),
+        "etag": etag,
+        "accept-ranges": "bytes",
+    }
+    if part:
+        headers["content-range"] = f"bytes {first}-{end - 1}/{file.size}"
+    return StreamingResponse(
+        _at_most(reading(first), end - first),
+        206 if part else 200,
+        media_type="application/octet-stream",
+        headers=headers,
+    )
+
+
+def etag_of(file: ResultFile) -> str:
+    """What names this version of a file."""
+    return f'"{file.size:x}-{int(file.modified.timestamp() * 1_000_000):x}"'
+
+
+def _part_of(asked: Mapping[str, str], size: int, etag: str) -> tuple[int, int] | None:
+    """The first byte of the range that is asked for, and the one after its last; None for the whole file.
+
+    Several ranges at once, and one that the file doesn't reach, are answered with the whole file.
+    """
+    match = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", asked.get("range", "").strip())
+    if not match or asked.get("if-range", etag) != etag:
+        return None
+    begin, last = match.groups()
+    if begin:
+        first, end = int(begin), min(int(last) + 1, size) if last else size
+    else:
+        first, end = max(size - int(last or 0), 0), size
+    return (first, end) if first < end else None
+
+
+@router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)
+async def archive(request: Request, id: Id) -> Response:
+    """All its files and empty folders as one .tar.gz, made while it is sent."""
+    return await archive_response(service_of(request), await person_of(request), id)
+
+
+@router.post("/{id}/fetched", status_code=204, responses=described.problems(401, 403, 404, 409, 503))
+async def fetched(request: Request, id: Id) -> Response:
+    """Its files are home: where it was a guest nothing of it stays. What it printed can still be read.
+
+    On a system that Sublet is a guest on, its files are removed now instead of after their keep time; elsewhere, and
+    while the session is not over, nothing is done.
+    """
+    await service_of(request).output.fetched(id, await person_of(request))
+    return Response(status_code=204)
+
+
+async def archive_response(service: Service, person: Person, id: str) -> Response:
+    """All files of a session, to be saved."""
+    session = await service.sessions.get(id, person)
+    pieces = service.output.archive(session.id, person)
+    first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive
+    headers = _offer_download(f"{session.id[:8]}.tar.gz")
+    return StreamingResponse(_again(first, pieces), media_type="application/gzip", headers=headers)
+
+
+def _offer_download(name: str) -> dict[str, str]:
+    """Saved, never shown: a session's files must not become pages of this site."""
+    return {
+        "content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "x-content-type-options": "nosniff",
+    }
+
+
+async def _again(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for piece in rest:
+        yield piece
+
+
+async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
+    """The file as long as it was when it was listed: it may still grow."""
+    async for piece in pieces:
+        yield piece[:size]
+        size -= len(piece)
+        if size <= 0:
+            return

@@ -1,0 +1,396 @@
+"""From a request to offers that are held for the asker, or to the reasons why not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from sublet.access.model.access_words import capped, within
+from sublet.booking.asked import Asked, DirectKey
+from sublet.booking.candidates import Candidate, Candidates
+from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, later, latest_end, own
+from sublet.booking.documents.request import read_document
+from sublet.booking.documents.short import full_document
+from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
+from sublet.booking.model.answers import date_reasons
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.holds import expiry_of, hold_of
+from sublet.booking.model.offer import Answer, Offer, Reason, rated
+from sublet.booking.model.offers import find_offers
+from sublet.booking.model.pledge import OPEN, offers_within, pledge_text, sizes_in
+from sublet.booking.model.ranking import Preference, sort_offers
+from sublet.booking.model.request import Request
+from sublet.booking.model.rules import apply_rules
+from sublet.booking.model.session import OfferSet, Phase, Session
+from sublet.booking.planning import Plan, plan_answers
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.platforms.start_history import correct_starts, recall
+from sublet.booking.ports import AskPolicy, Names, Resolver
+from sublet.booking.presenter import Presenter
+from sublet.booking.signals import Signals
+from sublet.kernel import metrics
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import KeyReused, NotFound, NotYours, TooMany
+from sublet.kernel.settings import Settings
+from sublet.kernel.short_ids import SHORTEST, pick_named, pick_one, require_length
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+LEASED = Reason(
+    "urn:not-supported",
+    "executable.kind",
+    "A pilot is started by an annex alone.",
+    wanted="pilot",
+    nearest="sublet annex create NAME",
+)
+
+
+PINNED = Reason(
+    "urn:invalid-value",
+    "executable.pinned",
+    "Which code an app runs is not for who asks to say.",
+    nearest="its name, and a version that was approved",
+)
+GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody took: they don't stand in the way of others
+
+
+@dataclass
+class Asking:
+    """Ask, and look at what was answered."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    authority: Authority
+    names: Names
+    resolvers: Sequence[Resolver]
+    policies: Sequence[AskPolicy]
+    candidates: Candidates
+
+    async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
+        """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
+        document = parse_document(body, content_type)
+        asked = await self.understand(document, person, body.decode("utf-8-sig"), content_type)
+        executable = asked.request.executable
+        forbidden = [LEASED] if executable and executable.kind == "pilot" else []
+        forbidden += [PINNED] if executable and "pinned" in executable.fields else []
+        return replace(asked, reasons=(*asked.reasons, *forbidden)) if forbidden else asked
+
+    async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
+        """A document as the operator's rules leave it, read; `text` is what is kept of it."""
+        now = self.now()
+        read = read_document(document, now)
+        notes: tuple[str, ...] = ()
+        reasons = read.reasons
+        if self.settings.rules and not reasons:
+            names = await self.names.names_of(person)
+            changed, reasons, notes = apply_rules(self.settings.rules, full_document(document), *names)
+            read = read_document(changed, now)
+        return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks)
+
+    async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
+        """Offers, each held until the set expires; or a NO with every reason."""
+        for policy in self.policies:
+            policy.limit_asking(person)
+        asked = await self._after(person, asked)
+        if not asked.reasons:
+            pinned = await self._resolve(person, asked.request)
+            if isinstance(pinned, Reason):
+                asked = replace(asked, reasons=(pinned,), unresolved=True)
+            else:
+                asked = replace(asked, request=pinned)
+        candidates, reasons = await self.candidates.find(asked, person)
+        shared = await self._shared(asked.request, candidates)
+        found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
+        metrics.offersets.labels(found.result).inc()
+        for name in {reason.platform for reason in found.reasons if reason.as_of}:
+            self.platforms.refresh_survey(name)
+        for policy in self.policies:
+            await policy.note_answer(person, asked, found)
+        return found
+
+    async def _resolve(self, person: Person, request: Request) -> Request | Reason:
+        """The request with what it names, pinned by whoever knows the name."""
+        for resolver in self.resolvers:
+            if (found := await resolver.resolve(person, request)) is not None:
+                return found
+        return request
+
+    async def _after(self, person: Person, asked: Asked) -> Asked:
+        """The request with the whole ids of what it waits for, and no start before those are planned to end."""
+        names = asked.request.after
+        if not names:
+            return asked
+        found = await self.store.read(lambda tx: [own(named(tx, name, person), person) for name in names])
+        why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
+        others = [one for one in found if one]
+        request = replace(
+            asked.request, after=tuple(one.id for one in others), not_before=end_of_all(others, find_planned_end)
+        )
+        latest = end_of_all(others, latest_end)
+        booked = latest + self.settings.release if latest else None
+        return replace(asked, request=request, reasons=(*asked.reasons, *why), booked_from=booked)
+
+    async def offerset(self, name: str, person: Person) -> OfferSet:
+        """An offer set that this person asked for, with its offers as they are now."""
+        found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
+        if found is None:
+            raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
+        if not self.authority.can_read(found.person, person):
+            raise NotYours(noun="offer set")
+        return replace(found, offers=tuple(self.presenter.with_connectors(session, person) for session in found.offers))
+
+    async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
+        """What platforms that we don't own answered, as their record makes it likely."""
+        answers: dict[str, Answer] = {}
+        for candidate in candidates:
+            if candidate.answer is not None:
+                likely = await self._as_likely(candidate.platform, candidate.answer)
+                answers[candidate.platform] = later(likely, request.not_before)
+        return answers
+
+    async def _as_likely(self, platform: str, answer: Answer) -> Answer:
+        """Predicted starts, corrected by the platform's record."""
+        there = self.platforms.by_name.get(platform)
+        if there is None or not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
+            return answer
+        now = self.now()
+        samples = await self.store.read(lambda tx: recall(tx, there, now))
+        return correct_starts(answer, samples, now)
+
+    def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
+        """On a gateway nobody keeps others out by offers that they never take; beyond a number the oldest give way."""
+        most = self.settings.most_held
+        if self.settings.mode != "gateway" or (count := tx.sessions.count_held(person.name, now)) < most:
+            return
+        movable = [hold for hold in tx.holds.of(person.name) if hold.expires > now and not hold.firm]
+        surplus = count - most + 1
+        if asked.precedence.keep_offers or len(movable) < surplus:
+            told = f"Offers are held for {most} of your requests already, and there can't be more at once."
+            hint = f"Accept or reject some of them, or give back all: {GIVE_BACK}"
+            raise TooMany(told, hint=hint, seconds=round(self.settings.hold.total_seconds()))
+        for hold in movable[-surplus:]:
+            self.signals.freed |= list_held_platforms(give_back(tx, hold.offerset, now, by=person.name, newer=newer))
+
+    def _hold(
+        self,
+        tx: Tx,
+        person: Person,
+        asked: Asked,
+        candidates: Sequence[Candidate],
+        shared: Mapping[str, Answer],
+        reasons: Sequence[Reason],
+        key: str | None,
+    ) -> OfferSet:
+        """One transaction: look at the calendars, hold what is offered, record it all."""
+        if key and (known := _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)):
+            if known.document != asked.document:
+                raise KeyReused(key=key.own if isinstance(key, DirectKey) else key)
+            if known.stands(self.now()):
+                return known
+            tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
+        now = self.now()
+        [id] = _new_ids(1)
+        self._limit_holds(tx, person, asked, id, now)
+        offers: list[Offer] = []
+        no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
+        held: dict[str, list[Offer]] = {}
+        candidates = sorted(candidates, key=lambda c: c.platform)  # always in one order: no deadlocks
+        plans = self._plans(tx, person, asked, [one for one in candidates if one.platform not in shared], now)
+        for candidate in candidates:
+            name = candidate.platform
+            answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
+            found = [_marked(offer, candidate, asked.request.after) for offer in answer.offers]
+            offers += found
+            no += date_reasons(answer.reasons, candidate.survey.as_of, now)
+            if name in plans and found:
+                held[name] = found
+        offers = sort_offers(offers, rated, self.settings.prefer)
+        hold = self.settings.hold
+        expiries = [
+            expiry_of(offer, now, hold) for offer in offers
+        ]  # each stands as long as it can, whatever others do
+        expires = max(expiries, default=now + hold)
+        for name, found in held.items():
+            if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
+                self.signals.freed.add(name)
+        instead_of = asked.precedence.instead_of
+        if offers and instead_of and self._is_theirs(tx, person, instead_of):
+            self.signals.freed |= list_held_platforms(give_back(tx, instead_of, now, by=person.name, newer=id))
+        sessions = tuple(
+            self._offered(each, id, person, asked.request, offer, now, until)
+            for each, offer, until in zip(_new_ids(len(offers)), offers, expiries, strict=True)
+        )
+        made = OfferSet(
+            id=id,
+            person=person.name,
+            created=now,
+            expires=expires,
+            result="YES" if offers else "NO",
+            request=asked.request,
+            document=asked.document,
+            content_type=asked.content_type,
+            reasons=tuple(no),
+            key=key,
+            offers=sessions,
+            firm=asked.precedence.firm,
+        )
+        tx.offersets.add(made)
+        if sessions:
+            tx.sessions.add_offers(sessions)
+            tx.events.add(
+                now,
+                id,
+                person.name,
+                "offerset.made",
+                f"{len(sessions)} offer{'' if len(sessions) == 1 else 's'}",
+                "OFFERED",
+            )
+        return made
+
+    def _plans(
+        self, tx: Tx, person: Person, asked: Asked, candidates: Sequence[Candidate], now: datetime
+    ) -> Mapping[str, Plan]:
+        """What the calendars of these platforms have for the asker."""
+        request = asked.request
+        same = request.not_before == asked.booked_from
+        booked = request if same else replace(request, not_before=asked.booked_from)
+
+        def look(candidate: Candidate) -> Answer:
+            return self._within(candidate, self._look(tx, candidate, booked, now))
+
+        looks = {one.platform: partial(look, one) for one in candidates}
+        return plan_answers(tx, looks, person.name, asked.precedence, booked, now)
+
+    def _within(self, candidate: Candidate, answer: Answer) -> Answer:
+        """An answer without what the rules don't let the asker have of a platform."""
+        thing = (self.platforms.noun_of(candidate.platform), candidate.platform)
+        return within(candidate.bounds.limits, thing, candidate.platform, answer)
+
+    @staticmethod
+    def _is_theirs(tx: Tx, person: Person, offerset: str) -> bool:
+        earlier = tx.offersets.get(offerset)
+        return earlier is not None and earlier.person == person.name
+
+    def _look(self, tx: Tx, candidate: Candidate, request: Request, now: datetime) -> Answer:
+        """What the calendar of a platform has for the asker, under whichever of its pledges they may draw on."""
+        bounds, name, compute = candidate.bounds, candidate.platform, request.compute
+        calendar = tx.books.calendar(name)
+
+        def look(pledge: Mapping[str, int]) -> Answer:
+            limits = bounds.across(pledge)
+            wish = capped(capped(request, bounds.limits), limits)
+            thing = (self.platforms.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
+            return within(limits, thing, name, self._searched(calendar, candidate, wish, pledge, now))
+
+        if not bounds.pledges:
+            return look({})
+        if request.pledge in bounds.others:
+            return Answer(reasons=(bounds.others[request.pledge],))
+        sizes = sizes_in(calendar.pools)
+        names = [request.pledge] if request.pledge else bounds.pledges
+        answer = offers_within(names, sizes, compute.cores.min * compute.nodes.min, self.settings.offers, look)
+        if answer.offers or request.pledge:
+            return answer
+        return Answer(reasons=(*answer.reasons, *(_not_yours(name, sizes, *other) for other in bounds.others.items())))
+
+    def _searched(
+        self, calendar: Calendar, candidate: Candidate, request: Request, pledge: Mapping[str, int], now: datetime
+    ) -> Answer:
+        return find_offers(
+            request,
+            calendar,
+            platform=candidate.platform,
+            ways=candidate.ways,
+            pool=next(iter(candidate.survey.pools), ""),
+            prices=self.settings.prices,
+            metrics=candidate.survey.metrics,
+            now=now,
+            hold=self.settings.hold,
+            release=self.settings.release,
+            prepare=candidate.prepare,
+            horizon=self.settings.horizon,
+            longest=self.settings.longest,
+            at_most=self.settings.offers,
+            pledge=pledge,
+        )
+
+    def _offered(
+        self, id: str, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
+    ) -> Session:
+        executable: Any = request.executable
+        return Session(
+            id=id,
+            offerset=offerset,
+            person=person.name,
+            name=executable.name or executable.kind,
+            kind=executable.kind,
+            phase=Phase.OFFERED,
+            offer=offer,
+            created=now,
+            modified=now,
+            expires=expires,
+            app=str(executable.fields["pinned"].get("version", "")) if executable.kind == "app" else "",
+        )
+
+
+def named(tx: Tx, name: str, person: Person) -> Session | None:
+    """By its whole id, else by the beginning of one of the person's own, else by the name that they gave it."""
+    if whole := tx.sessions.get(name):
+        return whole
+    if person.session:
+        return tx.sessions.get(person.session) if name and person.session.startswith(name) else None
+    by_name = partial(_find_by_name, tx, name, person)
+    if len(name) < SHORTEST and (session := by_name()):
+        return session
+    require_length(name, "session")
+    found = tx.sessions.find(name, None if person.operator else person.name)
+    there = [session for session in found if session.phase not in GONE]
+    return pick_one(name, "session", there or found, _brief) or by_name()
+
+
+def _find_by_name(tx: Tx, name: str, person: Person) -> Session | None:
+    found = tx.sessions.find_by_name(name, person.name)
+    return pick_named(name, "session", found, _brief, hint="Name one by its id; the newest is the first.")
+
+
+def _brief(session: Session) -> str:
+    return f"{session.id[:13]} ({session.name}, {session.phase.value})"
+
+
+def _new_ids(count: int) -> list[str]:
+    """So many ids, with one look at the system's randomness: whoever looks lets all other threads go first."""
+    some = os.urandom(16 * count)
+    return [str(UUID(bytes=some[at : at + 16], version=4)) for at in range(0, len(some), 16)]
+
+
+def _whole(tx: Tx, found: OfferSet | None, prefer: Preference) -> OfferSet | None:
+    """An offer set with its offers as they are now, in the order in which they were made."""
+    if found is None:
+        return None
+    offers = sort_offers(tx.sessions.of_set(found.id), lambda session: rated(session.offer), prefer)
+    return replace(found, offers=tuple(offers))
+
+
+def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Reason) -> Reason:
+    """Why someone may not draw on a part that might have helped."""
+    part = f"{sizes.get(pledge, 0)} cores of {platform} are {'' if pledge == OPEN else 'pledged to '}{pledge}."
+    return replace(reason, message=f"{part} {reason.message}", platform=platform)
+
+
+def _marked(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
+    interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
+    if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
+        return offer
+    return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)

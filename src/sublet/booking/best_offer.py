@@ -1,0 +1,15 @@
+"""The offer that is taken when nobody chooses."""
+
+from __future__ import annotations
+
+from sublet.booking.model.session import OfferSet, Session
+from sublet.kernel.errors import LoginNeeded
+
+
+def best_offer(found: OfferSet) -> Session:
+    """The first of the offers; LoginNeeded if it waits for a person, on a platform that nobody named."""
+    best = found.offers[0]
+    if best.offer.needs_login and not found.request.platform:
+        name = best.offer.platform
+        raise LoginNeeded(f"Only {name} could run it, and nobody is signed in there.", platform=name)
+    return best

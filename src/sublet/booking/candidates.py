@@ -1,0 +1,306 @@
+"""Which platforms could run a request, and every reason why another can't, before any calendar is opened."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from sublet.access.model.access_words import capped
+from sublet.access.model.bounds import Bounds, names_of
+from sublet.booking.asked import Asked
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.answers import date_reasons, find_fault
+from sublet.booking.model.drain import Drain
+from sublet.booking.model.limits import check_metrics, drop_unaffordable
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
+from sublet.booking.model.offers import WayFacts
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.pending import Pending
+from sublet.booking.platforms.drains_seen import DrainsSeen
+from sublet.booking.platforms.known import KnownPlatforms, needs_login
+from sublet.booking.ports import Bar, GuestPlatforms, OfferLimits
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.staging import bringing
+from sublet.kernel import metrics
+from sublet.kernel.clock import Clock
+from sublet.kernel.deadline import gather_within
+from sublet.kernel.errors import PlatformBroken, PlatformTimedOut, SubletError
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.platforms.port import Platform, Survey
+from sublet.store.store import Store
+
+OUTSIDE = "permission to run outside a container"
+NAMED = 4  # times as long is waited for a platform that was named: nobody else's offers wait for it
+UNINVITED = Reason(
+    "urn:not-allowed",
+    "platform",
+    "Nothing is shared with you here.",
+    nearest="an annex that its owner shares: sublet annex share NAME PERSON",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A platform that has a way to run it."""
+
+    platform: str
+    host: Platform
+    survey: Survey
+    ways: tuple[WayFacts, ...]
+    prepare: timedelta
+    interactive: frozenset[str]  # the ways that someone can connect to
+    bounds: Bounds = field(default_factory=Bounds)  # of the asker there
+    answer: Answer | None = None  # of a platform whose calendar others keep
+    needs_login: bool = False  # a person must sign in before anything can start there
+
+
+@dataclass
+class Candidates:
+    """Look for those that could run something."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    kinds: ExecutableKinds
+    movers: Movers
+    drains_seen: DrainsSeen
+    guests: GuestPlatforms
+    limits: OfferLimits
+    bars: Sequence[Bar]
+
+    pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
+
+    async def find(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
+        """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
+        request, executable = asked.request, asked.request.executable
+        reasons = [*asked.reasons]
+        if executable is None:
+            return [], reasons or [EXECUTABLE_REQUIRED]
+        kind = self.kinds.by_name.get(executable.kind)
+        if kind is None:
+            known = ", ".join(sorted(self.kinds.by_name))
+            why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
+            reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
+            return [], reasons
+        open_to = await self.open_to(person)
+        bounds, refused = await self._bounded(person, open_to, request)
+        if refused and not bounds:
+            return [], [*reasons, *refused]
+        if asked.unresolved:
+            return [], reasons
+        found = kind.check(executable, request)
+        remarks = [reason for reason in found if reason.kind == IGNORED]
+        wrong = [reason for reason in found if reason.kind != IGNORED]
+        look = any(not platform.plays for platform in self.platforms.by_name.values())
+        prepare, data_reasons = await bringing(
+            self.kinds, self.movers, None if wrong else executable, request, guest=person.guest, look=look
+        )
+        reasons += [*wrong, *data_reasons]
+        if reasons:
+            return [], [*reasons, *remarks]
+        if not open_to:
+            return [], [UNINVITED]
+        candidates, noes = await self._consult_all(open_to, bounds, request, prepare, person)
+        reasons += [*refused, *noes]
+        if not candidates and not reasons:
+            names = ", ".join(open_to)
+            why = f"There is no platform {request.platform} here; there are: {names}."
+            reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
+        return candidates, [*reasons, *remarks]
+
+    async def open_to(self, person: Person) -> dict[str, Platform]:
+        """The platforms where a person may run something; a guest only where someone shares with them, now."""
+        invited = await self.guests.shared_with(person) if person.guest else set()
+        return {
+            name: platform
+            for name, platform in self.platforms.by_name.items()
+            if (name in invited if person.guest else platform.serves(person.name))
+        }
+
+    async def _bounded(
+        self, person: Person, open_to: Mapping[str, Platform], request: Request
+    ) -> tuple[dict[str, Bounds], list[Reason]]:
+        """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
+        bounds: dict[str, Bounds] = {}
+        refused: list[Reason] = []
+        now = self.now()
+        drains = await self.drains_seen.read(self.store, now)
+        for name, platform in open_to.items():
+            if request.platform == name or not (request.platform or platform.asleep):
+                found = await self.limits.bounds(person, name, request)
+                if name in drains and not isinstance(found, Reason):
+                    found = _draining(drains[name])
+                if isinstance(found, Reason):
+                    refused.append(replace(found, platform=name))
+                else:
+                    bounds[name] = found
+        return bounds, refused
+
+    def _find_bar(self, platform: str, executable: Executable) -> Reason | None:
+        reasons = (bar.find_bar(platform, executable) for bar in self.bars)
+        return next((reason for reason in reasons if reason), None)
+
+    def _unnamed(self, platform: Platform, request: Request) -> Reason | None:
+        """Why a queue, a quality of service, a project or a pledge can't be named here; None if it can, or none is."""
+        said = {"queue": request.queue, "qos": request.qos, "project": request.project}
+        field = next((field for field, value in said.items() if value), "")
+        name = platform.name
+        if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
+            there = ", ".join(known)
+            message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
+            return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
+        if not field or (platform.has_queues and self.settings.mode == "personal"):
+            return None
+        why = "it has none" if not platform.has_queues else "on a gateway its operator chooses"
+        message = f"A {field} can't be chosen on {name}: {why}."
+        return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
+
+    async def _consult_all(
+        self,
+        open_to: Mapping[str, Platform],
+        bounds: Mapping[str, Bounds],
+        request: Request,
+        prepare: timedelta,
+        person: Person,
+    ) -> tuple[list[Candidate], list[Reason]]:
+        """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
+        known = {name: self._known(open_to[name], request, most, prepare, person) for name, most in bounds.items()}
+        questions = {
+            name: self._consult(open_to[name], request, bounds[name], prepare, person)
+            for name, found in known.items()
+            if found is None
+        }
+        limit = self.settings.answer_within * (NAMED if request.platform else 1)
+        answers: Mapping[str, Candidate | Reason | BaseException] = {}
+        if questions:
+            with self.pending.waiting_for(person.name, self.now()) as waiting:
+                answers = await gather_within(questions, limit.total_seconds(), waiting)
+        candidates: list[Candidate] = []
+        reasons: list[Reason] = []
+        for name in known:
+            found = known[name] or answers[name]
+            if isinstance(found, Candidate):
+                candidates.append(found)
+            else:
+                reasons.append(found if isinstance(found, Reason) else self._failure(name, found, limit))
+        return candidates, reasons
+
+    def _failure(self, name: str, raised: BaseException, limit: timedelta) -> Reason:
+        """Why a platform has no answer."""
+        error: SubletError
+        if isinstance(raised, TimeoutError):
+            error = PlatformTimedOut(platform=name, limit=duration_text(limit))
+        elif isinstance(raised, SubletError):
+            error = raised
+        else:
+            log.error("platform.broken", platform=name, exc_info=raised)
+            error = PlatformBroken(platform=name, why=f"{type(raised).__name__}: {raised}")
+        log.warning("platform.failed", platform=name, code=error.code, why=error.message)
+        metrics.platform_errors.labels(name, error.code).inc()
+        return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
+
+    def _known(
+        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+    ) -> Candidate | Reason | None:
+        """What is known of a platform whose calendar is ours and which was looked at just now; None: ask it."""
+        if (
+            platform.terms != "booked"
+            or platform.login is not None
+            or not (survey := self.platforms.find_fresh(platform.name))
+        ):
+            return None
+        if no := self._declined(platform, request):
+            return no
+        executable: Any = request.executable
+        try:
+            found = self._candidate(platform, survey, executable, prepare, person)
+        except Exception:  # of a plug-in: asked like the others, it fails by itself
+            return None
+        if isinstance(found, Reason):
+            return date_reasons([found], survey.as_of, self.now())[0]
+        return replace(found, bounds=most)
+
+    def _declined(self, platform: Platform, request: Request) -> Reason | None:
+        """Why a platform need not be asked."""
+        executable: Any = request.executable
+        return (
+            self._unnamed(platform, request) or _unfit(platform, request) or self._find_bar(platform.name, executable)
+        )
+
+    async def _consult(
+        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+    ) -> Candidate | Reason:
+        """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
+        executable: Any = request.executable
+        name = platform.name
+        if no := self._declined(platform, request):
+            return no
+        survey = await self._last_seen(name)
+        self.platforms.get(name)  # it may have gone meanwhile
+        found = self._candidate(platform, survey, executable, prepare, person)
+        if isinstance(found, Reason):
+            return date_reasons([found], survey.as_of, self.now())[0]
+        if platform.terms == "booked":
+            return replace(found, bounds=most, needs_login=await needs_login(platform))
+        if slow := check_metrics(request, survey.metrics, name):
+            return slow[0]
+        parts = self.kinds.by_name[executable.kind].parts(executable, request.compute.cores.min)
+        wanted = capped(replace(request, parts=parts, metrics=()), most.limits)
+        ways = [way.name for way in found.ways]
+        answer = await platform.offers(wanted, ways, self.now())
+        if fault := find_fault(answer, name, ways, wanted):
+            raise PlatformBroken(platform=name, why=fault)
+        offers = tuple(replace(offer, metrics=survey.metrics or offer.metrics) for offer in answer.offers)
+        answer = drop_unaffordable(replace(answer, offers=offers), request, name)
+        login = bool(answer.offers) and await needs_login(platform)
+        return replace(found, bounds=most, answer=answer, needs_login=login)
+
+    async def _last_seen(self, name: str) -> Survey:
+        """What a platform has; if that takes too long, what it had when it was last seen."""
+        try:
+            async with asyncio.timeout(self.settings.answer_within.total_seconds() / 2):
+                return await self.platforms.survey(name)
+        except TimeoutError:
+            last = self.platforms.surveys.get(name)
+            return last or await self.platforms.survey(name)
+
+    def _candidate(
+        self, platform: Platform, survey: Survey, executable: Executable, prepare: timedelta, person: Person
+    ) -> Candidate | Reason:
+        name = platform.name
+        ways = [way for way in self.kinds.ways(executable, survey.tools) if way.contained or not person.guest]
+        if ways:
+            facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
+            interactive = frozenset(way.name for way in ways if way.interactive)
+            return Candidate(name, platform, survey, facts, prepare, interactive)
+        kind = self.kinds.by_name[executable.kind]
+        has_tools = bool(kind.ways(executable, survey.tools))
+        only = "a gateway runs containers only" if self.settings.mode == "gateway" else ""
+        only = "it is shared with you for containers only" if person.guest else only
+        needs = kind.needs(executable)
+        if only and kind.outside:
+            needs = OUTSIDE if has_tools else f"{needs}, and {OUTSIDE}"
+        why = f"{name} can't run {executable.kind} sessions{f' ({only})' if only else ''}; that needs {needs}."
+        nearest = f"a platform with {needs}{', or a container image (--image)' if only else ''}"
+        if kind.extra and platform.kind == "local" and not only:
+            nearest = f"pip install 'sublet[{kind.extra}]' where the service runs, which finds it within a minute"
+        return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, nearest, name)
+
+
+def _draining(drain: Drain) -> Reason:
+    """Why a platform that is being drained makes no offers."""
+    nearest = "another platform, or a time after that" if drain.until else "another platform"
+    limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
+    return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)
+
+
+def _unfit(platform: Platform, request: Request) -> Reason | None:
+    """What a platform could never run, whatever is booked there."""
+    found = next(iter(platform.unfit(request)), None)
+    return replace(found, platform=platform.name) if found else None

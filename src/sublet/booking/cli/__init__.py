@@ -1,0 +1,1 @@
+"""Commands: ask, run, sweep, ps, status, logs, result and their kin."""

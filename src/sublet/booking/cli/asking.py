@@ -1,0 +1,249 @@
+"""Asking, and accepting an offer: ask, accept."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from sublet.booking.calls import offers, sessions
+from sublet.booking.cli.choosing import prefer_option
+from sublet.booking.cli.connecting import command_for
+from sublet.booking.cli.waiting import ask_service
+from sublet.booking.cli.wishes import document, wishes
+from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
+from sublet.booking.views.quotes import QuoteView
+from sublet.booking.views.sessions import SessionView
+from sublet.cli.command import AFTER, command
+from sublet.cli.examples import FIRST
+from sublet.cli.keys import key_option
+from sublet.cli.output import Output, table
+from sublet.cli.texts import away, describe_price, length, moment, size, when, with_local_start
+from sublet.client.ranking import sort_views
+from sublet.kernel.texts import counted
+from sublet.systems.model.wish import Finding
+
+HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
+NOT_OURS = ("--constraint", "--jobs", "--option")  # flags of `system check` that a request has no word for
+HELD = "urn:held"  # a reason that names what unaccepted offers hold
+MONETARY = "urn:ivoa:calycopis:cost:monetary"
+
+
+KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earlier offers as they are.")
+
+
+@command(
+    "ask",
+    "sublet ask job.yaml",
+    "sublet ask --cores 4 --memory 8GiB --time 2h --start 'tomorrow 09:00-12:00' -- python sim.py",
+)
+@wishes
+@KEEP_OFFERS
+@key_option
+@prefer_option
+@click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
+@click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
+def ask(
+    out: Output,
+    example: bool,
+    show: bool,
+    keep_offers: bool,
+    key: str | None,
+    prefer: str | None,
+    file: str | None,
+    words: tuple[str, ...],
+    **given: Any,
+) -> int:
+    """When and where can this run? Shows offers, or says why not.
+
+    What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
+
+    Offers can be accepted for a few minutes. Those that are booked are held for you until then; of a queue that others
+    share nothing is held. Earlier offers that you have not accepted give way where there is no room for both.
+    """
+    if example:
+        click.echo(FIRST, nl=False)
+        return 0
+    if show:
+        return _shown(out, *split(file, words), given)
+    link = out.link()
+    asked = document(out, *split(file, words), given, local=link.address.local)
+    return answered(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
+
+
+def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
+    """The whole request, as the system that it is for would see it: nobody signs in, and nothing is asked or held."""
+    from sublet.kernel.home import sublet_home
+    from sublet.systems.cli.outlines import SIZES, checked, today, wish_in  # only needed here
+    from sublet.systems.model.outline import outline
+    from sublet.systems.own import Systems
+
+    asked = document(out, file, words, {**given, "stay": True}, local=True)
+    name = asked.get("platform", "")
+    if not name:
+        raise click.UsageError("--show wants --platform, and a system of `sublet system list`.")
+    system = Systems(sublet_home().systems).find(str(name))
+    typed = {field for field in (*SIZES, "queue", "project") if given[field] is not None}
+    sources = dict.fromkeys({*SIZES, "queue", "project"} - typed, file or "")
+    found = outline(system, wish_in(asked), sources=sources, today=today())
+    return checked(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
+
+
+def _list_session_options(rows: Sequence[Finding]) -> Iterator[Finding]:
+    """What a session says of itself; what else a system wants is said once, in its file."""
+    for row in rows:
+        if row.flag not in NOT_OURS:
+            yield row
+        elif row.state in ("error", "warning"):
+            yield replace(row, flag="the system's file")
+
+
+def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """Tell the file from the command: what stands after -- is the command."""
+    ctx = click.get_current_context()
+    after: int | None = ctx.meta.get(AFTER)
+    if after is None:
+        if words:
+            command = shlex.join((*((file,) if file is not None else ()), *words))
+            raise click.UsageError(f"Write -- before the command: -- {command}", ctx)
+        return file, words
+    typed = (*((file,) if file is not None else ()), *words)
+    return (typed[0] if len(typed) > after else None), typed[len(typed) - after :]
+
+
+def answered(out: Output, view: OfferSetView, prefer: str | None = None) -> int:
+    """Show a YES or a NO, and return the exit code."""
+    now = datetime.now(UTC)
+    view = sort_views(view, prefer or "")
+    if view.offers:
+        out.show(view, lambda: listed(view.offers, now), lambda: (offer.short for offer in view.offers))
+    else:
+        out.show(view, lambda: refused(view.reasons, now), lambda: ())
+    if out.for_people:
+        for line in advice(view, now):
+            out.note(line)
+    return 0 if view.offers else 1
+
+
+def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
+    """Offers as a table."""
+    rows = [
+        (
+            view.short,
+            placed(view),
+            _start(view, now),
+            length(view.duration),
+            str(len(view.nodes)) if len(view.nodes) > 1 else "",
+            str(view.cores),
+            size(view.memory),
+            str(view.gpus or ""),
+            price(view.costs),
+            f"{view.terms.kind}, login needed" if view.needs_login else view.terms.kind,
+            with_local_start(view.why, view.start, now),
+        )
+        for view in views
+    ]
+    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES"), fold=True)
+
+
+def placed(view: OfferView | SessionView) -> str:
+    """Where it is, and which part of that it draws on."""
+    return f"{view.platform} ({view.pledge})" if view.pledge else view.platform
+
+
+def _start(view: OfferView, now: datetime) -> str:
+    if view.start <= now + timedelta(seconds=5) and view.terms.kind == "booked":
+        return "now"
+    if view.terms.kind == "predicted" and view.terms.p10 and view.terms.p90:
+        start = moment(view.start, now)
+        bounds = (moment(view.terms.p10, now), moment(view.terms.p90, now))
+        day, _, _ = start.rpartition(" ")
+        first, last = (bound.removeprefix(f"{day} ") for bound in bounds)  # the same day need not be said again
+        return f"{start} ({first} to {last})"
+    return when(view.start, now)
+
+
+def price(costs: Sequence[QuoteView]) -> str:
+    """What it costs, in money."""
+    return ", ".join(describe_price(cost) for cost in costs if cost.type == MONETARY and cost.max)
+
+
+def advice(view: OfferSetView, now: datetime) -> list[str]:
+    """What to know and to type next."""
+    if not view.offers:
+        return ["", "Nothing is held."]
+    standing = describe_standing(view.offers, now)
+    take = f"Take one with: sublet accept {view.offers[0].short}"
+    lines = ["", f"{counted(len(view.offers), 'offer')}, {standing}. {take}"]
+    unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
+    lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
+    shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
+    lines += [f"note: {name}: login needed: sublet system login {name}" for name in shut]
+    lines += [f"note: {note}" for note in view.notes]
+    return lines + [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in view.reasons]
+
+
+def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:
+    """Until when offers can be accepted, and which of them are held: in a queue that others share nothing is."""
+    held = [offer.expires for offer in offers if offer.terms.kind == "booked"]
+    others = [offer.expires for offer in offers if offer.terms.kind != "booked"]
+    if not held:
+        return f"open until {_between(others, now)}; nothing is held" if others else "not held"
+    if not others:
+        return f"held until {_between(held, now)}"
+    rest = "for the other" if len(others) == 1 else "for the others"
+    return f"{len(held)} of them held until {_between(held, now)}; {rest} nothing is held"
+
+
+def _between(times: Sequence[datetime], now: datetime) -> str:
+    """A time, or the first and the last of several."""
+    first, last = when(min(times), now), when(max(times), now)
+    return first if first == last else f"{first} or longer, the last until {last}"
+
+
+def causes(view: OfferSetView) -> list[str]:
+    """Whose unaccepted offers keep it from starting earlier."""
+    return [f"note: {reason.message}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
+
+
+def _remedy(reason: ReasonView) -> str:
+    return f" Give back what is yours with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
+
+
+def sentence(reason: ReasonView, now: datetime) -> str:
+    """A reason with its platform, and with the age of what it rests on."""
+    starts = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
+    where = f"{reason.platform}: " if reason.platform and not starts else ""
+    if reason.as_of is None:
+        return f"{where}{reason.message}"
+    seen = f"as seen {away(reason.as_of, now)}; refresh with: sublet system probe {reason.platform}"
+    return f"{where}{reason.message} ({seen})"
+
+
+def refused(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
+    """A NO: each reason, with the nearest thing that would be possible."""
+    lines = ["NO"]
+    for reason in reasons:
+        lines.append(f"  {sentence(reason, now)}")
+        details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
+        told = ", ".join(f"{name} {value}" for name, value in details if value)
+        lines += [f"    {told}"] if told else []
+        lines += [f"    possible: {reason.nearest}"] if reason.nearest else []
+    return lines
+
+
+@command("accept", "sublet accept 3f2a")
+@click.argument("offer")
+def accept(out: Output, offer: str) -> None:
+    """Take an offer; the others of its set are given back."""
+    view = out.link().do(sessions.accept(offer))
+    start = when(view.start, datetime.now(UTC))
+    out.show(view, lambda: [f"{view.short} is accepted: on {placed(view)}, {start}."], lambda: [view.short])
+    if out.for_people:
+        out.note(f"{'Connect to it' if view.kind == 'interactive' else 'Follow it'} with: sublet {command_for(view)}")

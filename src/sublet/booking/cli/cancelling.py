@@ -1,0 +1,103 @@
+"""Stopping sessions: by their ids, or all that filters choose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sublet.booking.calls import sessions
+from sublet.booking.cli.session_filters import PAGE, filter_options, filters_of, list_sessions
+from sublet.booking.cli.sessions import listed
+from sublet.booking.views.moves import CancelView
+from sublet.booking.views.sessions import SessionView
+from sublet.cli.command import command
+from sublet.cli.options import reason_option
+from sublet.cli.output import Output
+from sublet.cli.prompts import ask_yes_or_no
+from sublet.kernel.texts import counted
+
+if TYPE_CHECKING:
+    from sublet.client.link import Link
+
+CANCELLABLE = ("OFFERED", "ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING")
+
+
+@command(
+    "cancel",
+    "sublet cancel 3f2a 77b1",
+    "sublet cancel --person anna@example.org --platform keeling --reason 'maintenance tonight'",
+)
+@click.argument("session", nargs=-1)
+@filter_options
+@reason_option("Why; the owner of a session sees it.")
+@click.option("--dry-run", is_flag=True, help="Only say which sessions would be cancelled.")
+@click.option("--yes", "-y", is_flag=True, help="Don't ask before several are cancelled.")
+def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, yes: bool, **chosen: Any) -> int:
+    """Stop sessions, whatever they are doing: those that are named, or all that options choose."""
+    filters = filters_of(chosen)
+    if bool(session) == bool(filters):
+        raise click.UsageError("Name sessions, or choose them by options such as --person and --platform; not both.")
+    link = out.link()
+    if dry_run:
+        named = link.do(sessions.cancel_all(session, reason, dry_run=True)).cancelled if session else ()
+        _tell(out, named if session else _chosen(link, filters), dry_run=True)
+        return 0
+    if session:
+        _show(out, [link.do(sessions.cancel(one, reason)) for one in session])
+        return 0
+    found = _chosen(link, filters)
+    if not found:
+        _tell(out, found)
+        return 0
+    if not yes and not _agree(out, found):
+        return 1
+    done = _cancel_all(link, found, reason)
+    _show(out, done.cancelled)
+    if done.over:
+        out.note(f"{counted(len(done.over), 'session')} had ended meanwhile.")
+    return 0
+
+
+def _show(out: Output, views: Sequence[SessionView]) -> None:
+    out.show(views, lambda: (f"{v.short} {_cancelled(v)}" for v in views), lambda: (v.short for v in views))
+
+
+def _chosen(link: Link, filters: dict[str, Any]) -> tuple[SessionView, ...]:
+    """What is under way of those that were chosen; offers too, if that phase is named."""
+    if "phase" in filters:
+        if filters["phase"] not in CANCELLABLE:
+            raise click.UsageError(f"Only what is {', '.join(CANCELLABLE)} can be cancelled, not {filters['phase']}.")
+        return list_sessions(link, **filters).items
+    found = list_sessions(link, active=True, **filters).items
+    return tuple(view for view in found if view.phase in CANCELLABLE)
+
+
+def _tell(out: Output, found: Sequence[SessionView], dry_run: bool = False) -> None:
+    out.show(found, lambda: listed(found, datetime.now(UTC), owners=True), lambda: (view.short for view in found))
+    would = f"{counted(len(found), 'session')} would be cancelled."
+    out.note(would if dry_run else "No session that is under way fits.")
+
+
+def _agree(out: Output, found: Sequence[SessionView]) -> bool:
+    people = {view.person for view in found}
+    whose = next(iter(people)) if len(people) == 1 else f"{len(people)} people"
+    for line in listed(found, datetime.now(UTC), owners=True):
+        out.note(line)
+    return ask_yes_or_no(f"Cancel {counted(len(found), 'session')} of {whose}?", "Agree with --yes.")
+
+
+def _cancel_all(link: Link, found: Sequence[SessionView], reason: str) -> CancelView:
+    """In as many calls as that takes; exactly those that were shown."""
+    ids = [view.id for view in found]
+    parts = [link.do(sessions.cancel_all(ids[at : at + PAGE], reason)) for at in range(0, len(ids), PAGE)]
+    return CancelView(
+        cancelled=tuple(view for part in parts for view in part.cancelled),
+        over=tuple(view for part in parts for view in part.over),
+    )
+
+
+def _cancelled(view: SessionView) -> str:
+    return "is cancelled." if view.phase == "CANCELLED" else f"is being cancelled; it is {view.phase} now."

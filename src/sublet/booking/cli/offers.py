@@ -1,0 +1,69 @@
+"""Offers that can be accepted: listed, declined, and given back when nothing comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+
+import click
+
+from sublet.booking.calls import offers as calls
+from sublet.booking.calls import sessions
+from sublet.booking.cli.asking import describe_standing, listed
+from sublet.booking.views.offers import OfferSetView
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.link import Link
+from sublet.kernel.errors import SubletError
+from sublet.kernel.texts import counted
+
+
+@command("offers", "sublet offers")
+def offers(out: Output) -> None:
+    """List the offers that you can still accept.
+
+    Those that are booked are held for you for a few minutes; of a queue that others share nothing is held. A later
+    request of yours takes their room if it needs it, unless you say --keep-offers; `sublet reject --all` gives them
+    back at once.
+    """
+    found = out.link().do(calls.open_offers())
+    views = [offer for one in found.items for offer in one.offers]
+    now = datetime.now(UTC)
+    out.show(
+        found,
+        lambda: listed(views, now) if views else ["Nothing is held for you."],
+        lambda: (view.short for view in views),
+    )
+    if out.for_people and views:
+        out.note(
+            f"\n{counted(len(views), 'offer')}, {describe_standing(views, now)}. Give all back: sublet reject --all"
+        )
+
+
+@command("reject", "sublet reject 3f2a", "sublet reject --all")
+@click.option("--all", "every", is_flag=True, help="All offers that you can still accept.")
+@click.argument("offer", nargs=-1)
+def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
+    """Decline offers; what was held for them is given back."""
+    if every == bool(offer):
+        raise click.UsageError("Name the offers to decline, or say --all.")
+    if every:
+        rejected = out.link().do(calls.reject_all())
+        told = f"{counted(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
+        out.show(rejected, lambda: [told if rejected.offers else "Nothing was held for you."], lambda: ())
+        return
+    link = out.link()
+    views = [link.do(sessions.reject(one)) for one in offer]
+    out.show(views, lambda: (f"{view.short} is rejected." for view in views), lambda: (view.short for view in views))
+
+
+@contextmanager
+def giving_back(link: Link, view: OfferSetView) -> Iterator[None]:
+    """Decline these offers if it comes to an error, a no or Ctrl-C before one of them is accepted."""
+    try:
+        yield
+    except BaseException:
+        with suppress(SubletError):
+            link.do(calls.reject_set(view.id))
+        raise

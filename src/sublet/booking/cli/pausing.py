@@ -1,0 +1,34 @@
+"""Letting sessions stand still for a while: pause, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from sublet.booking.calls import moves
+from sublet.booking.views.moves import PauseView
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.client.call import Call
+
+
+@command("pause", "sublet pause 3f2a")
+@click.argument("session", nargs=-1, required=True)
+def pause(out: Output, session: tuple[str, ...]) -> None:
+    """Let sessions stand still: what waits is held in its queue, what runs is stopped. Their time limits run on."""
+    _moved(out, session, moves.pause, "is paused")
+
+
+@command("resume", "sublet resume 3f2a")
+@click.argument("session", nargs=-1, required=True)
+def resume(out: Output, session: tuple[str, ...]) -> None:
+    """Let sessions that were paused go on."""
+    _moved(out, session, moves.resume, "goes on")
+
+
+def _moved(out: Output, names: tuple[str, ...], call: Callable[[str], Call[PauseView]], verb: str) -> None:
+    link = out.link()
+    said = [link.do(call(name)) for name in names]
+    lines = [f"{one.session.short} {verb}: {one.how}." for one in said]
+    out.show(said, lambda: lines, lambda: (one.session.short for one in said))

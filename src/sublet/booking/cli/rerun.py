@@ -1,0 +1,70 @@
+"""`again`: what ran before, once more, with changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sublet.booking.calls import moves
+from sublet.booking.cli.asking import answered
+from sublet.booking.cli.choosing import prefer_option
+from sublet.booking.cli.fetching import check_folder
+from sublet.booking.cli.running import accepted
+from sublet.booking.cli.waiting import ask_service
+from sublet.cli.command import command
+from sublet.cli.keys import key_option
+from sublet.cli.output import Output
+from sublet.cli.setting import set_json, set_words
+
+
+@command(
+    "again",
+    "sublet again 3f2a --cores 8 --time 4h",
+    "sublet again 3f2a --set years=20 --ask",
+)
+@click.argument("session")
+@click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most.")
+@click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB.")
+@click.option("--gpus", metavar="N", help="GPUs on each node.")
+@click.option("--nodes", metavar="N", help="How many nodes.")
+@click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
+@click.option("--start", metavar="WHEN", help="When it may begin: 'tomorrow 9am'; else soon.")
+@click.option("--platform", metavar="NAME", help="Only on this platform.")
+@click.option("--queue", metavar="NAME", help="On a cluster: only in this queue.")
+@click.option("--project", metavar="NAME", help="On a cluster: who pays.")
+@click.option("--name", metavar="NAME", help="What to call it.")
+@click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; typed as what it replaces.")
+@click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
+@click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
+@key_option
+@prefer_option
+@click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
+@click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+def again(
+    out: Output,
+    session: str,
+    words: tuple[str, ...],
+    values: tuple[str, ...],
+    only_ask: bool,
+    detach: bool,
+    yes: bool,
+    to: str | None,
+    key: str | None,
+    prefer: str | None,
+    **changes: Any,
+) -> int:
+    """Run what a session ran once more, with changes; what is not named stays as it was.
+
+    What is changed is shown; then it goes on as with `sublet run`.
+    """
+    link = out.link()
+    said = {name: value for name, value in changes.items() if value is not None}
+    said |= {"set": set_json(values), "words": set_words(words)}
+    view = ask_service(out, link, moves.again(session, said, firm=not only_ask, key=key))
+    for note in view.notes:
+        out.note(f"changed: {note}")
+    if only_ask or not view.offers:
+        return answered(out, view, prefer)
+    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=False, prefer=prefer)

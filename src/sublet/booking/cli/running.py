@@ -1,0 +1,310 @@
+"""`run`: ask, take the best offer, follow the output, and end as the job did."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import IO, Any
+
+import click
+
+from sublet.booking.calls import offers, sessions
+from sublet.booking.cli.asking import KEEP_OFFERS, answered, causes, price, split
+from sublet.booking.cli.choosing import choose_offer, prefer_option
+from sublet.booking.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
+from sublet.booking.cli.fetching import check_folder, fetch_all
+from sublet.booking.cli.offers import giving_back
+from sublet.booking.cli.waiting import ask_service
+from sublet.booking.cli.wishes import document, wishes
+from sublet.booking.views.offers import OfferSetView, OfferView
+from sublet.booking.views.sessions import SessionView
+from sublet.cli.command import command
+from sublet.cli.keys import key_option
+from sublet.cli.output import Output
+from sublet.cli.progress import Progress
+from sublet.cli.prompts import ask_yes_or_no
+from sublet.cli.screen import paint_phase
+from sublet.cli.texts import away, length, when
+from sublet.client.choosing import find_taken, keep_open
+from sublet.client.following import OVER, Following
+from sublet.client.link import Link
+from sublet.client.progress import is_progress_wanted
+from sublet.client.ranking import Choice
+from sublet.client.waiting import follow, patiently
+from sublet.kernel.errors import SubletError
+
+EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
+OWN_CODE = {"out-of-memory", "disk-full"}  # ends that a program may have met with an exit code of its own
+LOOK_EVERY = 0.5  # seconds
+SOON = timedelta(seconds=10)
+REPEAT = 60.0  # seconds until the same is said again
+
+
+@command(
+    "run",
+    "sublet run --cores 2 --time 10m -- python sim.py",
+    "sublet run job.yaml --out results",
+)
+@wishes
+@KEEP_OFFERS
+@key_option
+@prefer_option
+@click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
+@click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
+def run(
+    out: Output,
+    file: str | None,
+    words: tuple[str, ...],
+    detach: bool,
+    yes: bool,
+    to: str | None,
+    keep: bool,
+    keep_offers: bool,
+    key: str | None,
+    prefer: str | None,
+    **given: Any,
+) -> int:
+    """Ask, take the best offer, follow the output, and exit with the job's own exit code.
+
+    It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
+    there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
+
+    With --key, a text of your own, it is started once: the same typed again follows the session that it became.
+
+    Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
+    a signal exits with 128 + the signal, one whose time was over with 124, one that could not be started with 127,
+    one that was cancelled with 130.
+    """
+    link = out.link()
+    asked = document(out, *split(file, words), given, local=link.address.local)
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=key))
+    if not view.offers:
+        return answered(out, view)
+    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
+
+
+def accepted(
+    out: Output,
+    link: Link,
+    view: OfferSetView,
+    *,
+    detach: bool,
+    yes: bool,
+    to: str | None,
+    keep: bool,
+    prefer: str | None = None,
+) -> int:
+    """Take the best of these offers, say why this one, and follow it."""
+    session = taken(out, link, view, detach=detach, yes=yes, prefer=prefer)
+    return followed(out, link, session, detach=detach, to=to, keep=keep)
+
+
+def taken(out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None) -> SessionView:
+    """Take the best of these offers, and say why this one; or what was taken before under the same key."""
+    if before := find_taken(view):
+        out.note(f"This key was used before, for the session {before.short} on {before.platform}.")
+        return link.do(sessions.session(before.id))
+    view = keep_open(view)
+    with giving_back(link, view):
+        choice = choose_offer(out, view, prefer)
+        _agree(out, choice.offer, yes)
+        session = link.do(sessions.accept(choice.offer.id))
+    for cause in causes(view):
+        out.note(cause)
+    if choice.why or not detach:
+        _tell_start(out, session, choice)
+    return session
+
+
+def followed(out: Output, link: Link, session: SessionView, *, detach: bool, to: str | None, keep: bool) -> int:
+    """Follow it to its end, or only name it."""
+    if detach:
+        out.show(session, lambda: [session.short], lambda: [session.short])
+        out.note(advice_for(session))
+        return 0
+    return _follow_to_the_end(out, link, session, to, keep)
+
+
+def _agree(out: Output, offer: OfferView, yes: bool) -> None:
+    """A person says yes to what costs money."""
+    costs = price(offer.costs)
+    if not costs or yes:
+        return
+    if not out.can_ask:
+        raise SubletError(f"It would cost {costs}.", hint="Accept that with --yes, or set a limit with --max-cost.")
+    if not ask_yes_or_no(f"It costs {costs}. Go on?", "Accept that with --yes.", default=True):
+        raise click.Abort
+
+
+def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
+    """Where it is, when it starts, and why there."""
+    now = datetime.now(UTC)
+    start = session.start or now
+    word = "is predicted to start" if choice.offer.terms.kind == "predicted" else "starts"
+    begins = f"{word} now" if start - now < SOON else f"{word} {when(start, now)}; waiting"
+    out.note(f"session {session.short} on {session.platform} {begins}{f' ({choice.why})' if choice.why else ''}")
+
+
+def _follow_to_the_end(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
+    done, progress = threading.Event(), Progress(wanted=out.for_people)
+    readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
+    for reader in readers:
+        reader.start()
+    try:
+        session = _watched(out, link, session, done, progress)
+        for reader in readers:
+            reader.join()
+    except KeyboardInterrupt:
+        progress.end()
+        return _handle_interrupt(out, link, session)
+    _tell_end(out, session)
+    if to is not None:
+        fetch_all(out, link, session.id, to, keep)
+    for reader in readers:
+        if reader.error:
+            raise reader.error
+    return exit_code(session)
+
+
+def _streams(out: Output, session: SessionView) -> tuple[tuple[str, IO[bytes]], ...]:
+    """What the job prints goes where it would; with --json, stdout is kept for the JSON.
+
+    What an interactive session prints is a server's log, and would push its address away.
+    """
+    if session.kind == "interactive" and not out.verbose:
+        return ()
+    first = sys.stderr.buffer if out.json else sys.stdout.buffer
+    return (("stdout", first), ("stderr", sys.stderr.buffer))
+
+
+class Reader(threading.Thread):
+    """Copies one stream of a session, as it comes."""
+
+    def __init__(
+        self, link: Link, id: str, stream: str, to: IO[bytes], done: threading.Event, progress: Progress
+    ) -> None:
+        """Nothing is read before it is started; `done` is set when there can't be more."""
+        super().__init__(daemon=True)
+        self._link, self._following, self._to = link, Following(id, stream), to
+        self._done, self._progress = done, progress
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Copy until there can't be more."""
+        try:
+            for piece in follow(self._link, self._following):
+                self._progress.end()
+                self._to.write(piece)
+                self._to.flush()
+        except (SubletError, OSError, ValueError) as error:  # whoever waits for this thread tells it
+            self.error = error
+        self._done.set()
+
+
+class Told:
+    """What was said lately: trouble that comes and goes is not said each time."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self._when: dict[str, float] = {}
+
+    def is_news(self, words: str) -> bool:
+        """Whether this was not said for a while; it is taken as said now."""
+        now = time.monotonic()
+        last = self._when.get(words)
+        if last is not None and now - last < REPEAT:
+            return False
+        self._when[words] = now
+        return True
+
+
+def _watched(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
+    """Look at it until it is over, and tell what changes; at once when its output has ended."""
+    seen = (session.phase, session.condition)
+    told = Told()
+    while session.phase not in OVER:
+        if done.wait(LOOK_EVERY):
+            done.clear()
+        session = patiently(link, sessions.session(session.id))
+        if (session.phase, session.condition) != seen:
+            seen = (session.phase, session.condition)
+            progress.clear()
+            is_late = session.phase in NOT_YET and progress.is_over  # its output was faster than this look
+            if not is_late and told.is_news(f"{session.phase} {session.condition}"):
+                _tell(out, session)
+        if session.phase in NOT_YET:
+            progress.show(_wait_for_start(session))
+    progress.end()
+    return session
+
+
+def _wait_for_start(session: SessionView) -> str:
+    now = datetime.now(UTC)
+    what = session.condition or session.phase.lower()
+    return f"{what}; starts {away(session.start, now)}" if session.start and session.start > now else what
+
+
+def _tell(out: Output, session: SessionView) -> None:
+    soon = session.start is not None and session.start - datetime.now(UTC) < SOON
+    if session.condition and not (session.phase in NOT_YET and (soon or not is_progress_wanted())):
+        out.note(f"{session.short}: {session.condition}")
+    elif session.phase == "AVAILABLE":
+        choice = "asks whether to cancel it or to let it go on" if out.can_ask else "lets it go on"
+        out.note(f"Ctrl-C here {choice}.")
+        for line in ready_lines(session):
+            out.note(line)
+    else:
+        out.detail(f"{session.short}: {session.phase}")
+
+
+def _tell_end(out: Output, session: SessionView) -> None:
+    if out.json:
+        out.data(session)
+    sentence = session.end.sentence if session.end else ""
+    took = f" after {length(session.ended - session.started)}" if session.ended and session.started else ""
+    if session.phase != "COMPLETED":
+        out.note(f"{session.short} {paint_phase(session.phase, sys.stderr)}{took}: {sentence}")
+        if session.phase == "FAILED" and session.kind == "interactive":
+            out.note(f"See what it printed with: sublet logs --stderr {session.short}")
+    else:
+        out.detail(f"{session.short} {session.phase}{took}")
+
+
+def exit_code(session: SessionView) -> int:
+    """The job's own exit code, or what a shell would say."""
+    end = session.end
+    if end is None:
+        return 0 if session.phase == "COMPLETED" else 1
+    if end.kind == "exited" or (end.kind in OWN_CODE and end.code):
+        return end.code or 0
+    if end.kind == "signalled" and end.signal:
+        return 128 + end.signal
+    return EXIT_CODES.get(end.kind, 1)
+
+
+def _handle_interrupt(out: Output, link: Link, session: SessionView) -> int:
+    """Ctrl-C: cancel it, or let it go on; a second Ctrl-C lets it go on."""
+    answer = "d"
+    if out.can_ask:
+        try:
+            question = f"\n{session.short}: cancel it (c), or detach and let it go on (d)?"
+            answer = click.prompt(question, type=click.Choice(["c", "d"]), default="c", err=True)
+        except (click.Abort, KeyboardInterrupt):
+            pass
+    if answer == "c":
+        link.do(sessions.cancel(session.id))
+        out.note(f"{session.short} is cancelled.")
+    else:
+        left = f"; its time ends {away(session.until, datetime.now(UTC))}" if session.until else ""
+        out.note(f"{session.short} goes on{left}.")
+        out.note(
+            f"{'Connect to it' if session.kind == 'interactive' else 'Follow it'} with: sublet {command_for(session)}"
+        )
+        out.note(f"Stop it with: sublet cancel {session.short}")
+    return 130

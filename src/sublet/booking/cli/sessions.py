@@ -1,0 +1,216 @@
+"""Sessions: ps, status, explain, extend, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sublet.booking.calls import sessions
+from sublet.booking.cli.connecting import ready_lines
+from sublet.booking.cli.session_filters import MOST, filter_options, filters_of, list_sessions
+from sublet.booking.views.sessions import EndView, SessionPage, SessionView
+from sublet.cli.command import command
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import away, describe_price, length, size, when
+from sublet.kernel.texts import counted
+from sublet.people.calls import people
+
+if TYPE_CHECKING:
+    from sublet.client.link import Link
+
+OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
+ACTIVE = ("ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING")
+CURRENT = (*ACTIVE, "COMPLETED", "FAILED", "CANCELLED")
+RECENT = timedelta(days=1)
+HEAD = ("ID", "PERSON", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
+
+
+@command("ps", "sublet ps --all --phase FAILED", "sublet ps --everyone --platform keeling")
+@click.option("--all", "-a", "every", is_flag=True, help="Also old ones, offers, and what never began.")
+@filter_options
+@click.option("--limit", type=click.IntRange(1, MOST), default=100, show_default=True, help="How many at most.")
+def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
+    """List sessions: those that are active, and those that ended in the last day. Operators can list others' too."""
+    link, filters = out.link(), filters_of(chosen)
+    if every or "phase" in filters:
+        page = list_sessions(link, limit=limit, **filters)
+    elif filters.keys() & {"since", "until"}:
+        page = list_sessions(link, limit=limit, phase=CURRENT, **filters)
+    else:
+        page = _current(link, {**filters, "limit": limit})
+    now = datetime.now(UTC)
+    out.show(
+        page,
+        lambda: listed(page.items, now, owners="person" in filters),
+        lambda: (view.short for view in page.items),
+    )
+    if not page.items and out.for_people:
+        out.note("No sessions match." if every or filters else "No sessions now. `sublet ps --all` looks further back.")
+        if "person" not in filters and _sees_others(link):
+            out.note("You are an operator: `sublet ps --everyone` lists what other people run.")
+    elif page.next:
+        out.note(f"There are more: add --limit {min(limit * 2, MOST)}." if limit < MOST else "There are more.")
+
+
+def _sees_others(link: Link) -> bool:
+    who = link.do(people.whoami())
+    return who.operator and who.mode == "gateway"
+
+
+def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
+    """What is active, or ended in the last day; a second call where there is so much that active ones may be missed."""
+    page = list_sessions(link, phase=CURRENT, **chosen)
+    since = datetime.now(UTC) - RECENT
+    kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}
+    if page.next:
+        kept |= {view.id: view for view in list_sessions(link, active=True, **chosen).items}
+    newest = sorted(kept.values(), key=lambda view: view.created, reverse=True)
+    return SessionPage(items=tuple(newest), next=page.next if len(newest) >= len(page.items) else None)
+
+
+def listed(views: Iterable[SessionView], now: datetime, *, owners: bool = False) -> list[str]:
+    """Sessions as a table, with whose they are if that matters; nothing if there are none."""
+    rows = [
+        (
+            view.short,
+            view.person if owners else "",
+            view.name if view.name != view.kind else "",
+            view.kind,
+            view.phase,
+            view.platform,
+            _each(view.cores, view),
+            size(view.memory),
+            str(view.gpus or ""),
+            _time(view, now),
+            _remark(view),
+        )
+        for view in views
+    ]
+    return table(HEAD, rows, keep=("PHASE", "TIME"), least=("MEMORY", "KIND", "CORES", "WHERE", "NOTE")) if rows else []
+
+
+def _each(number: int, view: SessionView) -> str:
+    return f"{len(view.nodes)}×{number}" if len(view.nodes) > 1 else str(number)
+
+
+def _time(view: SessionView, now: datetime) -> str:
+    if view.phase == "OFFERED":
+        return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
+    if view.ended and view.started:
+        since = away(view.ended, now, units=1)
+        return f"took {length(view.ended - view.started)}, {'just now' if since == 'now' else since}"
+    if view.phase in OVER:
+        return away(view.ended or view.modified, now, units=1)
+    if view.started:
+        left = f", {length(view.until - now)} left" if view.until and view.until > now else ""
+        return f"for {length(now - view.started)}{left}"
+    if view.start is None:
+        return ""
+    return f"starts {away(view.start, now)}" if view.start > now else f"due {away(view.start, now)}"
+
+
+def _remark(view: SessionView) -> str:
+    """A few words that fit a table; `sublet explain` has the whole sentence."""
+    if view.condition:
+        return view.condition
+    if not view.end or view.phase == "COMPLETED":
+        return ""
+    return describe_end_briefly(view.end) or view.end.sentence
+
+
+def describe_end_briefly(end: EndView) -> str:
+    """The ends that most sessions have, in two or three words; nothing for the others."""
+    if end.kind == "exited":
+        return f"exit code {end.code}"
+    if end.kind == "signalled":
+        return f"signal {end.signal}"
+    if end.kind == "cancelled" and end.by and not end.detail:
+        return f"by {end.by}"
+    return {"timeout": "time limit", "out-of-memory": "out of memory", "disk-full": "disk full"}.get(end.kind, "")
+
+
+@command("status", "sublet status 3f2a")
+@click.argument("session")
+def status(out: Output, session: str) -> None:
+    """Show all there is to know about a session."""
+    view = out.link().do(sessions.session(session))
+    out.show(view, lambda: described(view, datetime.now(UTC)), lambda: [view.phase])
+
+
+def described(view: SessionView, now: datetime) -> list[str]:
+    """A session in full."""
+    usage = view.end.usage if view.end else None
+    ready = ready_lines(view)
+    facts = pairs(
+        [
+            ("session", view.id),
+            ("name", view.name if view.name != view.kind else ""),
+            ("phase", view.phase),
+            ("condition", view.condition),
+            ("end", view.end.sentence if view.end else ""),
+            (
+                "used",
+                f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",
+            ),
+            ("kind", f"{view.kind}, run by {view.way}" if view.way else view.kind),
+            ("where", ", ".join([view.platform, *view.nodes])),
+            ("pledge", view.pledge),
+            ("has", _has(view)),
+            ("terms", view.terms.kind),
+            ("after", ", ".join(id[:8] for id in view.after)),
+            ("costs", costs(view)),
+            ("expires", when(view.expires, now) if view.phase == "OFFERED" else ""),
+            ("start", when(view.start, now) if not view.started else ""),
+            ("started", when(view.started, now)),
+            ("until", when(view.until, now) if view.phase not in OVER else ""),
+            ("ended", when(view.ended, now)),
+            *(("connect", f"{way.location} ({way.status.lower()})") for way in view.connectors if not ready),
+            ("page", view.page),
+            ("person", view.person),
+        ]
+    )
+    return [*facts, "", *ready] if ready else facts
+
+
+def _has(view: SessionView) -> str:
+    words = [counted(view.cores, "core"), size(view.memory)]
+    words += [counted(view.gpus, "GPU")] if view.gpus else []
+    nodes = f" on each of {len(view.nodes)} nodes" if len(view.nodes) > 1 else ""
+    return f"{', '.join(words)}{nodes} for {length(view.duration)}"
+
+
+def costs(view: SessionView) -> str:
+    """What it costs, in words."""
+    return ", ".join(describe_price(cost) for cost in view.costs if cost.max)
+
+
+@command("explain", "sublet explain 3f2a")
+@click.argument("session")
+def explain(out: Output, session: str) -> None:
+    """Say why a session is, or is not, running."""
+    from sublet.booking.calls.moves import explain as to_explain  # `ps` doesn't need it
+
+    said = out.link().do(to_explain(session))
+    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
+
+
+@command("extend", "sublet extend 3f2a 30m")
+@click.argument("session")
+@click.argument("by", metavar="TIME")
+def extend(out: Output, session: str, by: str) -> None:
+    """Give a session more time, while there is room."""
+    view = out.link().do(sessions.extend(session, by))
+    out.show(view, lambda: [f"{view.short} has until {when(view.until, datetime.now(UTC))}."], lambda: [view.short])
+
+
+@command("delete", "sublet delete 3f2a")
+@click.argument("session", nargs=-1, required=True)
+def delete(out: Output, session: tuple[str, ...]) -> None:
+    """Remove sessions that are over, with all their files."""
+    link = out.link()
+    for one in session:
+        link.do(sessions.delete(one))
+    out.show({"deleted": list(session)}, lambda: (f"{one} is deleted." for one in session), lambda: session)

@@ -1,0 +1,188 @@
+"""What a person can wish for on the command line, as words of the short form."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from sublet.cli.command import with_options
+from sublet.cli.output import Output
+from sublet.cli.texts import size
+from sublet.client.documents import Prepared, parse, prepare
+from sublet.client.names import shorten
+from sublet.kernel.errors import BadRequest
+
+NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
+F = TypeVar("F", bound=Callable[..., Any])
+PLAIN = (
+    *("cores", "memory", "gpus", "nodes", "time", "image", "tasks", "notebook", "interactive", "name", "workdir"),
+    *("platform", "queue", "project", "pledge"),
+)
+
+AMOUNTS = (
+    click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
+    click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
+    click.option("--gpus", metavar="N", help="GPUs on each node."),
+    click.option("--nodes", metavar="N", help="How many nodes."),
+    click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
+    click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
+    click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
+    click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
+)
+KINDS = (
+    click.option("--image", metavar="IMAGE", help="A container image to run it in."),
+    click.option("--tasks", metavar="N", help="How many copies of the container, as the ranks of an MPI program."),
+    click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
+    click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
+    click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
+    click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
+)
+MORE = (
+    click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),
+    click.option("--name", metavar="NAME", help="What to call it."),
+    click.option("--platform", metavar="NAME", help="Only on this platform."),
+    click.option("--queue", metavar="NAME", help="On a cluster: only in this queue."),
+    click.option("--project", metavar="NAME", help="On a cluster: who pays."),
+    click.option("--pledge", metavar="NAME", help="Only of this part of a platform; open: of what is not pledged."),
+    click.option("--after", metavar="SESSION", multiple=True, help="Only once this session has completed well."),
+    click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
+    click.option("--stay", is_flag=True, help="Don't bring the files that the command names."),
+)
+
+
+def wishes(function: F) -> F:
+    """The options with which a person describes what is to run."""
+    return with_options(function, (*AMOUNTS, *KINDS, *MORE))
+
+
+def wishes_of_a_command(function: F) -> F:
+    """The same, where what is to run is a command."""
+    return with_options(function, (*AMOUNTS, *MORE))
+
+
+def document(
+    out: Output,
+    source: str | None,
+    words: tuple[str, ...],
+    given: dict[str, Any],
+    *,
+    local: bool,
+    bag: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The document that is sent: the file's, with the options and the command, or a bag, put over it."""
+    said = short_form(words, given) | ({"bag": bag} if bag else {})
+    if source is None and not said:
+        raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
+    if given["stay"]:
+        said["stay"] = True
+    read = parse(sys.stdin.buffer.read()) if source == "-" else source
+    prepared = prepare(read, said, local=local)
+    if given["start"]:
+        tell_starts(out, prepared.document["start"])
+    tell_brought(out, prepared)
+    return dict(prepared.document)
+
+
+def tell_starts(out: Output, start: str | list[str]) -> None:
+    """Say which times words like `tomorrow` stand for, by the clock of this machine."""
+    from sublet.cli.texts import window_text  # only for those who name a time
+
+    for text in [start] if isinstance(start, str) else start:
+        if out.for_people and (told := window_text(text)):
+            out.note(f"note: to start {told}")
+
+
+def tell_brought(out: Output, prepared: Prepared) -> None:
+    """Say which files go along, and which do not."""
+    files = prepared.files
+    if files.names:
+        out.note(f"brings {', '.join(files.names)} ({size(files.size)})")
+    if files.folder and files.folder.secrets:
+        left = ", ".join(files.folder.secrets)
+        out.note(f"leaves {left} behind, which may be secret; a line !NAME in .subletignore brings it")
+    if prepared.missing:
+        out.note(f"note: {prepared.missing} is not here, and is not brought: it has to be there where this runs.")
+    if prepared.stays:
+        names = ", ".join(prepared.stays)
+        out.note(f"note: {names} stays here: the service is on another machine; give --data with a URL.")
+
+
+def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Options and a command, as the short form has them."""
+    said: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
+    if words:
+        said["run"] = list(words)
+    if given["script"]:
+        said["script"] = _text(given["script"])
+        said.setdefault("name", shorten(os.path.basename(given["script"])))
+    if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
+        raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
+    if given["start"]:
+        said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
+    if given["data"]:
+        said["data"] = [_data(item) for item in given["data"]]
+    if given["env"]:
+        said["env"] = dict(_variable(item) for item in given["env"])
+    if given["param"]:
+        said["parameters"] = dict(_parameter(item) for item in given["param"])
+    if given["after"]:
+        said["after"] = list(given["after"])
+    if given["max_cost"] is not None:
+        said["max_cost"] = given["max_cost"]
+    return said
+
+
+def number_of(text: str) -> str | int:
+    """A whole number as one, anything else as it was typed."""
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _data(item: str) -> str | dict[str, Any]:
+    """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path."""
+    if os.path.exists(item):
+        return item
+    if named := NAMED.match(item):
+        return {"name": named[1], "location": named[2]}
+    scheme, separator, rest = item.partition("://")
+    where, colon, path = (rest if separator else item).rpartition(":")
+    if not colon or (separator and "/" not in where):
+        return item
+    return {"location": f"{scheme}://{where}" if separator else where, "path": path, "writable": True}
+
+
+def _variable(item: str) -> tuple[str, str]:
+    name, given, value = item.partition("=")
+    if given:
+        return name, value
+    if name not in os.environ:
+        raise click.UsageError(f"--env {name}: it isn't set here; write {name}=VALUE.")
+    return name, os.environ[name]
+
+
+def _parameter(item: str) -> tuple[str, Any]:
+    name, given, value = item.partition("=")
+    if not given:
+        raise click.UsageError(f"--param {item}: write NAME=VALUE.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(detail=f"the script {path} can't be read: {error}") from error
+    if path.endswith(".py") and not text.startswith("#!"):
+        detail = f"{path} has no line #!, so sh would run it, which reads no Python"
+        raise BadRequest(detail=detail, hint=f"Run it with: sublet run -- python3 {shlex.quote(path)}")
+    return text

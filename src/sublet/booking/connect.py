@@ -1,0 +1,42 @@
+"""Where an interactive session listens, for the proxy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.booking.model.refused_moves import refuse_move
+from sublet.booking.model.session import Phase
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.ports import CurrentPeople
+from sublet.kernel.errors import NotFound, NotYours, PlatformUnreachable
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+
+
+@dataclass
+class Connect:
+    """The way in to an interactive session."""
+
+    store: Store
+    platforms: KnownPlatforms
+    people: CurrentPeople
+
+    async def upstream(self, id: str) -> str:
+        """The address behind /connect/{id}; whoever comes there must bring the session's own secret to it."""
+        session = await self.store.read(lambda tx: tx.sessions.get(id))
+        if session is None:
+            raise NotFound(noun="session", name=id)
+        if await self.people.as_now(Person(session.person)) is None:
+            raise NotYours("The owner of this session is blocked.", hint="Ask an operator of this service.")
+        if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
+            raise refuse_move(session.phase, "opened", id)
+        states = await self.platforms.of(session).ask([session.job])
+        state = states.get(session.job)
+        if state is None or state.connector is None:
+            raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
+        return state.connector.location
+
+    async def may_stay(self, id: str) -> bool:
+        """Whether whoever is connected to a session may stay: it is there, and its owner is not blocked."""
+        session = await self.store.read(lambda tx: tx.sessions.get(id))
+        return session is not None and await self.people.as_now(Person(session.person)) is not None

@@ -1,0 +1,185 @@
+"""Sessions that wait for others: who may wait for whom, until when, and what becomes of those whose wait is in vain.
+
+A session starts only when all that it waits for have completed. A queue that can wait for jobs of its own is left to
+do so, and what waits there grows old in it; else the loop holds the session back. On a platform that is booked, the
+start is after the latest planned end of the others: should one of them end later, the start is missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed
+from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
+from sublet.booking.model.session import ACTIVE, OVER, Dependency, EndKind, Phase, Session
+from sublet.kernel.errors import NotYours
+from sublet.people.model.person import Person
+from sublet.platforms.port import Platform
+from sublet.store.tx import Tx
+
+LOOK = timedelta(seconds=30)  # between two looks at what others do; their end is told at once
+TOLD = timedelta(minutes=1)  # within which a queue that gave up on a job is sure to tell which one failed
+FIELD = "after"
+
+
+def find_planned_end(session: Session) -> datetime:
+    """When a session is likely to be over at the latest."""
+    return session.until or (session.start or session.offer.start) + session.offer.duration
+
+
+def latest_end(session: Session) -> datetime:
+    """The same with the doubt that is in a predicted start: what is booked should not miss it."""
+    end, terms = find_planned_end(session), session.offer.terms
+    if session.until or not isinstance(terms, Predicted):
+        return end
+    return max(end, terms.p90 + session.offer.duration)
+
+
+def hopeless(name: str, session: Session | None) -> Reason | None:
+    """Why nothing can wait for this session."""
+    if session is None:
+        why = f"There is no session {name} that could be waited for."
+        return Reason("urn:invalid-value", FIELD, why, name, nearest="the id of one that `sublet ps` lists")
+    if session.phase is Phase.OFFERED:
+        why = f"{_called(session)} is an offer that nobody has accepted, and can't be waited for."
+        return Reason("urn:invalid-value", FIELD, why, name, nearest=f"accept it first: sublet accept {session.id[:8]}")
+    if session.phase in OVER - {Phase.COMPLETED}:
+        why = f"{_called(session)} is {session.phase}: what waits for it would never start."
+        return Reason("urn:invalid-value", FIELD, why, name, nearest="a session that is under way or has completed")
+    return None
+
+
+def own(session: Session | None, person: Person) -> Session | None:
+    """The session, which must be the asker's own, an operator's too."""
+    if session and session.person != person.name:
+        raise NotYours(noun="session", hint="A session can wait for sessions of the same person only.")
+    return session
+
+
+def end_of_all(sessions: Sequence[Session], end: Callable[[Session], datetime]) -> datetime | None:
+    """When the last of those that are under way has ended; None: nothing is to be waited for."""
+    return max((end(session) for session in sessions if session.phase in ACTIVE), default=None)
+
+
+def later(answer: Answer, not_before: datetime | None) -> Answer:
+    """The answer of a queue that others share, not before what it waits for is planned to end."""
+    if not_before is None:
+        return answer
+    offers: list[Offer] = []
+    reasons = [*answer.reasons]
+    for offer in answer.offers:
+        start = max(offer.start, not_before)
+        if start > offer.latest_start > offer.start:
+            why = f"What it waits for is planned to end at {start:%Y-%m-%d %H:%M} UTC, after the windows asked for."
+            reasons.append(Reason("urn:window-passed", FIELD, why, platform=offer.platform))
+            continue
+        terms = offer.terms
+        if isinstance(terms, Predicted):
+            p10, p50, p90 = (max(time, not_before) for time in (terms.p10, terms.p50, terms.p90))
+            terms = replace(terms, p10=p10, p50=p50, p90=p90)
+        latest = max(offer.latest_start, start)
+        offers.append(replace(offer, start=start, latest_start=latest, terms=terms))
+    return Answer(tuple(offers), tuple(reasons))
+
+
+def begin(tx: Tx, session: Session) -> None:
+    """Record what an accepted session waits for, as that is now."""
+    known = [(id, tx.sessions.get(id)) for id in session.offer.after]
+    tx.dependencies.add(session.id, [_as_it_is(id, found) for id, found in known])
+
+
+def settle(tx: Tx, session: Session, now: datetime) -> None:
+    """A session is over: those that wait for it are looked at."""
+    for id in tx.dependencies.settle(session.id, session.phase, _words(session)):
+        tx.sessions.change(id, when=tuple(ACTIVE), now=now, due=now)
+
+
+def _as_it_is(id: str, session: Session | None) -> Dependency:
+    if session is None:
+        return Dependency(id, Phase.CANCELLED, f"{id[:8]} was deleted")
+    return Dependency(id, session.phase, _words(session)) if session.phase in OVER else Dependency(id)
+
+
+def _words(session: Session) -> str:
+    end = f": {end_sentence(session.end)}" if session.end else ""
+    return f"{_called(session)} is {session.phase}{end}".rstrip(".")
+
+
+def _called(session: Session) -> str:
+    return session.id[:8] if session.name == session.kind else f"{session.id[:8]} ({session.name})"
+
+
+# In the loop
+
+
+async def _found(context: LoopContext, session: Session) -> list[Dependency]:
+    return await context.store.read(lambda tx: tx.dependencies.of(session.id)) if session.offer.after else []
+
+
+async def end_in_vain(context: LoopContext, session: Session) -> Step | None:
+    """The end of a session whose wait is in vain."""
+    for one in await _found(context, session):
+        if one.failed:
+            return failed(context, EndKind.DEPENDENCY_FAILED, one.words)
+    return None
+
+
+async def must_wait(context: LoopContext, session: Session, platform: Platform) -> Step | None:
+    """A step that holds a session back, or ends it; None if it may go on."""
+    if step := await end_in_vain(context, session):
+        return step
+    booked = session.offer.terms.kind == "booked"
+    now, words = context.now(), await describe_wait(context, session)
+    latest = session.start if booked else deadline_of(session)
+    if not words or (booked and session.phase is Phase.WAITING):
+        return None
+    if latest and now >= latest + GRACE:
+        return failed(context, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
+    if not booked and await _chain(context, session, platform) is not None:
+        return None
+    again = now + (RETRY if booked else LOOK)
+    return Step(due=min(again, latest + GRACE) if latest else again, changes={"condition": words})
+
+
+async def describe_wait(context: LoopContext, session: Session) -> str:
+    """For whom a session waits, in words; empty if for nobody."""
+    names = [one.id[:8] for one in await _found(context, session) if one.open]
+    return f"waits for {', '.join(names)} to complete" if names else ""
+
+
+async def jobs_before(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...]:
+    """The jobs that the platform's own queue has to wait for."""
+    return await _chain(context, session, platform) or ()
+
+
+async def _chain(context: LoopContext, session: Session, platform: Platform) -> tuple[str, ...] | None:
+    """The jobs of all that it waits for, if its platform has them and can wait for them itself.
+
+    Not for one in parts: how that ended is only known when what they left is put together.
+    """
+    ids = [one.id for one in await _found(context, session) if one.open]
+    others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
+    there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
+    jobs = [one.job for one in there if one.job]
+    return tuple(jobs) if platform.chains and len(jobs) == len(ids) else None
+
+
+async def end_with_failed(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step | None:
+    """A job that waited in its queue for one that failed: its queue gives it up, or it is taken out of it."""
+    given_up = state.end is not None and state.end.kind is EndKind.CANCELLED and not session.cancel_by
+    if state.state is not State.QUEUED and not given_up:
+        return None
+    step = await end_in_vain(context, session)
+    if step and state.state is State.QUEUED:
+        await platform.cancel([session.job], "sublet, because what it waited for did not complete")
+    if step or not given_up or not await describe_wait(context, session):
+        return step
+    now = context.now()
+    if now - (state.ended or now) > TOLD:
+        return None  # someone else took it out of the queue
+    return Step(due=now + RETRY, changes={"condition": "its queue gave it up; what it waited for is looked at"})

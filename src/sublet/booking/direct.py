@@ -1,0 +1,56 @@
+"""Ask, and accept the best offer at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sublet.booking.asked import Asked, DirectKey
+from sublet.booking.asking import Asking
+from sublet.booking.best_offer import best_offer
+from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.offers import Offers
+from sublet.booking.presenter import Presenter
+from sublet.booking.sessions import Sessions
+from sublet.kernel.errors import NoOffers, SubletError
+from sublet.people.model.person import Person
+
+
+@dataclass
+class Direct:
+    """Ways to start something without looking at the offers."""
+
+    presenter: Presenter
+    asking: Asking
+    offers: Offers
+    sessions: Sessions
+
+    async def run(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
+        """Ask, and accept the best offer at once; under the same key it is the same session."""
+        firm = replace(asked.precedence, firm=True)
+        found = await self.asking.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
+        if not found.offers:
+            raise NoOffers(reasons=found.reasons)
+        return await self.accept_best(found, person)
+
+    async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
+        """Take the best of the offers that were just made, unless it waits for a person to sign in.
+
+        Of a set that was made under a key before, it is the one that was taken then.
+        """
+        for taken in offerset.offers:
+            if taken.start is not None:
+                return self.presenter.with_connectors(taken, person)
+        try:
+            best = best_offer(offerset)
+        except SubletError:
+            await self.offers.reject_set(offerset.id, person)
+            raise
+        return await self.accept_of(offerset, best.id, person)
+
+    async def accept_of(self, offerset: OfferSet, offer: str, person: Person) -> Session:
+        """Take one of the offers that were just made; if that can't be, none of them stays held."""
+        try:
+            return await self.sessions.accept(offer, person)
+        except SubletError:
+            await self.offers.reject_set(offerset.id, person)
+            raise

@@ -1,0 +1,27 @@
+"""The start of a request in the short form, as the person means it who wrote it: by their own clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sublet.booking.model.windows import pin_start
+from sublet.kernel.errors import BadRequest
+
+
+def pin_starts(document: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """The document with its `start` written so that it means the same in every time zone; `now` has the person's."""
+    start = document.get("start")
+    if isinstance(start, str):
+        return {**document, "start": _pin(start, now)}
+    if isinstance(start, list):
+        return {**document, "start": [_pin(one, now) if isinstance(one, str) else one for one in start]}
+    return dict(document)
+
+
+def _pin(text: str, now: datetime) -> str:
+    try:
+        return pin_start(text, now)
+    except BadRequest:
+        return text  # whoever reads the whole request says what is wrong, and where

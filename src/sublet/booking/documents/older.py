@@ -1,0 +1,117 @@
+"""Single parts of older schemas, as the newest one writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sublet.booking.documents.kinds import short_name
+from sublet.booking.model.bag import as_text
+from sublet.kernel.document_fields import MISSING, a_list, a_map, a_text, decline
+from sublet.kernel.texts import directory_name, last_name
+
+Document = dict[str, Any]
+
+_FAMILIES = ("compute", "storage", "data")
+_BYTES = re.compile(r"([kmgtp])(?:i|ib|ibi)?(?:bytes?)?", re.IGNORECASE)
+
+
+def sort_resources(resources: Any) -> Mapping[str, Any]:
+    """Resources by their family; in the oldest schemas they are one list, and each names its own."""
+    if not isinstance(resources, list):
+        return a_map(resources, "resources")
+    found: Document = {}
+    for at, item in enumerate(resources):
+        path = f"resources[{at}]"
+        resource = a_map(item, path)
+        kind = short_name(a_text(resource.get("kind", resource.get("type", "")), f"{path}.type"))
+        family = next((name for name in _FAMILIES if name in kind.split("-")), "")
+        if not family:
+            decline(
+                f"{path}.type", f"no {kind} is known here", "Write compute, storage or data.", "urn:unknown-kind", kind
+            )
+        found.setdefault(family, []).append(resource)
+    return found
+
+
+def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
+    """The volumes of a compute resource that may name some which are described beside it."""
+    known = {_name_of(volume): volume for volume in a_list(volumes, "volumes") if isinstance(volume, Mapping)}
+    found = []
+    for at, item in enumerate(a_list(named, "compute.volumes")):
+        if not isinstance(item, str):
+            found.append(item)
+        elif item in known:
+            found.append(known.pop(item))
+        else:
+            decline(f"compute.volumes[{at}]", f"there is no volume called {item}", kind="urn:resource-not-found")
+    return found + list(known.values())
+
+
+def _name_of(resource: Mapping[str, Any]) -> str:
+    """Its name, which stood beside its other fields before there was `meta`."""
+    meta = resource.get("meta")
+    named = resource if resource.get("name") is not None or not isinstance(meta, Mapping) else meta
+    return str(named.get("name", ""))
+
+
+def spread_volume(volume: Document, data: Any, path: str) -> list[Document]:
+    """A volume for each resource that it names; each of several is seen below its path, by its own name there."""
+    resources = volume.pop("resources", None)
+    volume.pop("cardinality", None)
+    if resources is None or "resource" in volume:
+        return [volume]
+    if not a_list(resources, f"{path}.resources"):
+        decline(f"{path}.resources", "it names no resource", kind=MISSING)
+    where = volume.get("path")
+    if len(resources) == 1 or not isinstance(where, str):
+        return [volume | {"resource": resources[0]}]
+    names = _names_inside([str(name) for name in resources], data)
+    called = str(volume["meta"].get("name", where))
+    return [
+        volume | {"meta": {"name": f"{called} {name}"}, "path": f"{where.rstrip('/')}/{name}", "resource": resource}
+        for name, resource in zip(names, resources, strict=True)
+    ]
+
+
+def _names_inside(resources: Sequence[str], data: Any) -> list[str]:
+    """What resources that share a folder are called in it: data as its file is, unless two would be called alike."""
+    items = [item for item in data if isinstance(item, Mapping)] if isinstance(data, list) else []
+    files = {_name_of(item): last_name(str(item.get("location", ""))) for item in items}
+    names = [files.get(name) or directory_name(name) for name in resources]
+    return names if len(set(names)) == len(names) else [directory_name(name) for name in resources]
+
+
+def as_words(command: Any) -> Any:
+    """A command's words: a number among them is the word that it is written as."""
+    if not isinstance(command, list):
+        return command
+    return [as_text(word) if isinstance(word, bool | int | float) else word for word in command]
+
+
+def with_unit(bounds: Document, path: str, *, is_size: bool) -> Document:
+    """An amount whose unit stands beside it: with the unit in it, or as it is where that is the usual one."""
+    if "units" not in bounds:
+        return bounds
+    rest = {name: value for name, value in bounds.items() if name != "units"}
+    unit = "".join(a_text(bounds["units"], f"{path}.units").split())
+    plain = re.fullmatch(r"(cores?|nodes?|gpus?|cpus?)", unit, re.IGNORECASE)
+    size = _BYTES.fullmatch(unit) if is_size else None
+    if size is None and (is_size or not plain):
+        hint = "Write GiB, or leave it out." if is_size else "Leave it out."
+        decline(f"{path}.units", f"{unit} is no unit of this", hint, wanted=unit)
+    if size is None or size[1].upper() == "G":
+        return rest
+    return {
+        name: f"{value}{size[1].upper()}iB" if isinstance(value, int | float) and not isinstance(value, bool) else value
+        for name, value in rest.items()
+    }
+
+
+def one_length(duration: Any) -> Any:
+    """A duration; of one that is at least and at most so long, the least that is asked for."""
+    if not isinstance(duration, Mapping):
+        return duration
+    given = [duration[name] for name in ("min", "max") if duration.get(name) is not None]
+    return given[0] if given else None

@@ -1,0 +1,328 @@
+"""A request's document, read: every field checked, every default filled in, every link between resources resolved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeVar
+
+from sublet.booking.documents.amounts import read_bytes, read_counts, read_sizes, whole_gib
+from sublet.booking.documents.data_locations import locate_data
+from sublet.booking.documents.kinds import short_name
+from sublet.booking.documents.limits import read_limits
+from sublet.booking.documents.reading import Reading
+from sublet.booking.documents.shapes import AFTER, COMMON, TOP, WHERE, Document
+from sublet.booking.documents.short import full_document, is_short
+from sublet.booking.model.amounts import parse_duration, shown
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Reason
+from sublet.booking.model.request import (
+    COMPUTE_WITH_NODES,
+    GIB,
+    PLAIN_COMPUTE,
+    Compute,
+    Data,
+    Executable,
+    Range,
+    Recurring,
+    Request,
+    Storage,
+    Volume,
+    Window,
+)
+from sublet.booking.model.windows import parse_start
+from sublet.kernel.document_fields import MISSING, a_list, a_map, a_name, a_text, at, decline, read_possible
+from sublet.kernel.errors import BadRequest
+
+MOST_WINDOWS = 100
+MOST_LINE = 4096
+MOST_AFTER = 100
+_COMPUTE = COMMON | {"nodes", "cores", "memory", "gpus", "volumes", "starts"}
+_STORAGE = COMMON | {"size", "data"}
+_VOLUME = COMMON | {"path", "mode", "resource"}
+_ANY_DATA = COMMON | {"storage"}
+_DATA = {
+    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore"},
+    "S3-data-resource": _ANY_DATA | {"endpoint", "template", "bucket", "object"},
+    "rucio-data-resource": _ANY_DATA | {"rucio"},
+    "ivoa-data-resource": _ANY_DATA | {"ivoa"},
+    "skao-data-resource": _ANY_DATA | {"ivoa", "skao"},
+}
+_DATA_READ = COMMON | {"storage", "location", "size", "checksum"}
+_REQUESTED = frozenset({"duration", "start"})
+_ISO_DURATION = re.compile(r"\s*-?[Pp]")
+_COMPUTE_KINDS = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
+_READ_ONLY = {"READONLY": True, "RO": True, "READWRITE": False, "RW": False}
+_A_SECOND, _TWO_HOURS = timedelta(seconds=1), timedelta(hours=2)
+_A_GIB = Range(GIB, GIB)
+_NO_GPUS = Range(0, 0)
+_ONE = Range(1, 1)
+
+
+T = TypeVar("T")
+
+
+class Read(NamedTuple):
+    """A request as it was read, what can't be had of it, and what was ignored in it."""
+
+    request: Request
+    reasons: tuple[Reason, ...] = ()  # with any of them the answer is NO, and the request is a part of what was asked
+    remarks: tuple[Reason, ...] = ()
+
+
+def read_request(document: Mapping[str, Any], now: datetime) -> Request:
+    """The request in a document of any form; BadRequest names the first field that can't be understood, or be had."""
+    read = read_document(document, now)
+    _insist(read.reasons)
+    return read.request
+
+
+def _insist(reasons: Sequence[Reason]) -> None:
+    if reasons:
+        first = reasons[0]
+        raise BadRequest(detail=first.message.removesuffix("."), hint=first.nearest, field=first.field)
+
+
+def read_document(document: Mapping[str, Any], now: datetime) -> Read:
+    """The request in a document of any form; BadRequest if a field is of another type than it can have.
+
+    A document in the short form was typed by a person, who learns of any mistake at once: all of them are BadRequest.
+    """
+    read = _read(document, now)
+    if is_short(document):
+        _insist(read.reasons)
+    return read
+
+
+def _read(document: Mapping[str, Any], now: datetime) -> Read:
+    reading = Reading()
+    shape = reading.attempt(None, full_document, document)
+    if shape is None:
+        return Read(Request(executable=None), tuple(reading.reasons))
+    reading.ignore_unknown(shape, TOP, "")
+    reading.ignore_unknown_meta(shape, "")
+    request = _request(shape, now, reading)
+    if reading.reasons and "executable" not in shape:
+        reading.reasons.append(EXECUTABLE_REQUIRED)
+    return Read(request, tuple(reading.reasons), tuple(reading.remarks))
+
+
+def _request(shape: Document, now: datetime, reading: Reading) -> Request:
+    rooms = _items(shape, "storage", _storage, reading)
+    things = _items(shape, "data", _data, reading)
+    storage, data = reading.attempt(((), ()), _link_storage, rooms, things, reading)
+    requested = shape["schedule"]["requested"]
+    reading.ignore_unknown(requested, _REQUESTED, "schedule.requested")
+    starts = requested.get("start"), shape["compute"].get("starts")
+    windows, recurring = reading.attempt(((), ()), _starts, *starts, now)
+    where: dict[str, Any] = {name: reading.attempt("", a_name, shape[name], name) for name in WHERE if name in shape}
+    length = reading.attempt(_TWO_HOURS, _duration, requested["duration"], "schedule.requested.duration", _A_SECOND)
+    executable = _executable(shape["executable"], reading) if "executable" in shape else None
+    compute = _compute(shape["compute"], reading)
+    return Request(
+        executable=executable,
+        compute=compute,
+        storage=storage,
+        data=data,
+        duration=length,
+        windows=windows,
+        recurring=recurring,
+        costs=read_limits(shape, "costs", reading),
+        metrics=read_limits(shape, "metrics", reading),
+        after=reading.attempt((), _after, shape.get(AFTER, ())),
+        **where,
+    )
+
+
+def _items(
+    shape: Document, family: str, read: Callable[[Document, str, int, Reading], T], reading: Reading
+) -> list[tuple[T, Document, str]]:
+    """The resources of a family that can be had, each with its document and its path."""
+    found = []
+    for index, item in enumerate(shape.get(family, ())):
+        path = f"{family}[{index}]"
+        resource = reading.attempt(None, read, item, path, index, reading)
+        if resource is not None:
+            found.append((resource, item, path))
+    return found
+
+
+def _after(value: Any) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else a_list(value, AFTER)
+    if len(names) > MOST_AFTER:
+        decline(AFTER, f"there are {len(names)} sessions", f"At most {MOST_AFTER} are read.")
+    return tuple(dict.fromkeys(a_name(name, f"{AFTER}[{i}]") for i, name in enumerate(names)))
+
+
+def _kind(found: Mapping[str, Any], path: str, otherwise: str = "") -> str:
+    if "kind" not in found and not otherwise:
+        decline(f"{path}.kind", "it is missing", "Say what kind of thing it is, by its URI or its short name.")
+    return short_name(a_text(found["kind"], f"{path}.kind")) if "kind" in found else otherwise
+
+
+def _executable(found: Document, reading: Reading) -> Executable | None:
+    kind = reading.attempt(None, _kind, found, "executable")
+    reading.ignore_unknown_meta(found, "executable")
+    meta = found["meta"]
+    name = reading.attempt("", a_name, meta["name"], "executable.meta.name") if "name" in meta else ""
+    fields = {field: value for field, value in found.items() if field not in COMMON}
+    return None if kind is None else Executable(kind, name, fields)
+
+
+def _compute(found: Document, reading: Reading) -> Compute:
+    kind = reading.attempt("", _kind, found, "compute")
+    if kind not in _COMPUTE_KINDS:
+        return Compute(kind=kind)
+    reading.ignore_unknown(found, _COMPUTE, "compute")
+    reading.ignore_unknown_meta(found, "compute")
+    meta = found["meta"]
+    volumes = [
+        reading.attempt(None, _volume, item, f"compute.volumes[{index}]", index, reading)
+        for index, item in enumerate(found.get("volumes", ()))
+    ]
+    memory = read_sizes(found["memory"], "compute.memory", _A_GIB, reading)
+    return Compute(
+        name=reading.attempt("", a_name, meta["name"], "compute.meta.name") if "name" in meta else "compute",
+        nodes=read_counts(found, "nodes", _ONE, reading),
+        cores=read_counts(found, "cores", _ONE, reading),
+        memory=whole_gib(memory) if kind == PLAIN_COMPUTE else memory,
+        gpus=read_counts(found, "gpus", _NO_GPUS, reading),
+        volumes=tuple(volume for volume in volumes if volume is not None),
+        kind=kind,
+    )
+
+
+def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
+    kind = _kind(found, path, "simple-volume-mount")
+    name = a_name(found["meta"]["name"], f"{path}.meta.name") if "name" in found["meta"] else f"volume-{index + 1}"
+    if kind != "simple-volume-mount":
+        return Volume(name, "", "", kind=kind)  # whoever could mount it will say what it needs
+    reading.ignore_unknown(found, _VOLUME, path)
+    reading.ignore_unknown_meta(found, path)
+    for field in ("path", "resource"):
+        if field not in found:
+            decline(f"{path}.{field}", "it is missing", kind=MISSING)
+    where = a_text(found["path"], f"{path}.path", MOST_LINE)
+    mode = a_text(found.get("mode", "READONLY"), f"{path}.mode").upper()
+    is_workdir = where == "." and not _READ_ONLY.get(mode, True)
+    if ".." in where.split("/") or not (where.strip("./") or is_workdir):
+        decline(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
+    if mode not in _READ_ONLY:
+        decline(f"{path}.mode", f"{shown(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
+    return Volume(name, where, reading.names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
+
+
+def _storage(found: Document, path: str, index: int, reading: Reading) -> Storage:
+    name = reading.names.add(found["meta"], path, f"storage-{index + 1}")
+    kind = _kind(found, path, "simple-storage-resource")
+    if kind != "simple-storage-resource":
+        return Storage(name, _A_GIB, kind=kind)
+    reading.ignore_unknown(found, _STORAGE, path)
+    reading.ignore_unknown_meta(found, path)
+    return Storage(name, read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
+
+
+def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
+    name = reading.names.add(found["meta"], path, f"data-{index + 1}")
+    kind = _kind(found, path, "simple-data-resource")
+    if kind not in _DATA:
+        return Data(name, kind, fields={field: value for field, value in found.items() if field not in COMMON})
+    reading.ignore_unknown(found, _DATA[kind], path)
+    reading.ignore_unknown_meta(found, path)
+    skao = found.get("skao")
+    size = found.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
+    checksum = found.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
+    return Data(
+        name=name,
+        kind=kind,
+        location=locate_data(found, kind, path),
+        size=None if size is None else read_bytes(size, f"{path}.size"),
+        checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
+        prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
+        fields=_rest(found, path),
+    )
+
+
+def _rest(found: Document, path: str) -> Document:
+    fields = {field: value for field, value in found.items() if field not in _DATA_READ}
+    if "ignore" in fields:
+        lines = a_list(fields["ignore"], f"{path}.ignore")
+        fields["ignore"] = [a_text(line, f"{path}.ignore[{i}]", MOST_LINE) for i, line in enumerate(lines)]
+    return fields
+
+
+def _checksum(value: Any, path: str) -> str:
+    if isinstance(value, Mapping):
+        value = f"{value.get('type', '')}:{value.get('value', '')}"
+    text = a_text(value, path, 200).strip()
+    name, colon, digits = text.partition(":")
+    if not colon or not name or not digits or not digits.isalnum():
+        decline(path, f"{shown(text)} is not a checksum", "Write it as sha256:….")
+    return f"{name.lower()}:{digits.lower()}"
+
+
+def _preparing(schedule: Any, path: str) -> timedelta | None:
+    preparing = a_map(schedule, path).get("preparing") if schedule is not None else None
+    length = a_map(preparing, f"{path}.preparing").get("duration") if preparing is not None else None
+    return None if length is None else _duration(length, f"{path}.preparing.duration", timedelta(0))
+
+
+def _link_storage(
+    storage: list[tuple[Storage, Document, str]], data: list[tuple[Data, Document, str]], reading: Reading
+) -> tuple[tuple[Storage, ...], tuple[Data, ...]]:
+    """Each data resource knows its storage and each storage its data, whichever of them said so."""
+    said = [
+        (reading.names.find(reference, path), item.name, path)
+        for item, found, where in storage
+        for reference, path in _each(found.get("data", ()), f"{where}.data")
+    ]
+    said += [
+        (item.name, reading.names.find(found["storage"], f"{path}.storage"), f"{path}.storage")
+        for item, found, path in data
+        if "storage" in found
+    ]
+    rooms, things = {item.name for item, _, _ in storage}, {item.name for item, _, _ in data}
+    goes_to: dict[str, str] = {}
+    for name, room, path in said:
+        if name not in things or room not in rooms:
+            decline(path, f"it must be a {'storage' if name in things else 'data'} resource")
+        if goes_to.setdefault(name, room) != room:
+            decline(path, f"{shown(name)} goes to {shown(goes_to[name])} already")
+    return (
+        tuple(replace(it, data=tuple(n for n, room in goes_to.items() if room == it.name)) for it, _, _ in storage),
+        tuple(replace(item, storage=goes_to.get(item.name, "")) for item, _, _ in data),
+    )
+
+
+def _duration(value: Any, path: str, least: timedelta) -> timedelta:
+    text = a_text(value, path)
+    length = (read_possible if _ISO_DURATION.match(text) else at)(path, parse_duration, text)
+    if length < least:
+        decline(path, f"{shown(value)} is no time at all", "Write how long it should be usable: 2h.")
+    return timedelta(seconds=-(-length // timedelta(seconds=1)))
+
+
+def _starts(start: Any, more: Any, now: datetime) -> tuple[tuple[Window, ...], tuple[Recurring, ...]]:
+    if start is None and more is None:
+        return (), ()
+    path = "schedule.requested.start"
+    asked = [] if start is None else [(start, path)] if isinstance(start, str) else _each(start, path)
+    if more is not None:
+        asked += _each(more, "compute.starts")
+    if len(asked) > MOST_WINDOWS:
+        decline(path, f"there are {len(asked)} windows", f"At most {MOST_WINDOWS} are read.")
+    windows: list[Window] = []
+    recurring: list[Recurring] = []
+    for value, where in asked:
+        text = a_text(value, where)
+        found = (read_possible if "/" in text else at)(where, parse_start, text, now)
+        if isinstance(found, Window):
+            windows.append(found)
+        else:
+            recurring.append(found)
+    return tuple(windows), tuple(recurring)
+
+
+def _each(value: Any, path: str) -> list[tuple[Any, str]]:
+    return [(item, f"{path}[{i}]") for i, item in enumerate(a_list(value, path))]

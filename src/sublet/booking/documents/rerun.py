@@ -1,0 +1,130 @@
+"""A request once more, with some things changed: the new document, and each change in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from sublet.booking.documents.kinds import NODE_COMPUTE, short_name
+from sublet.booking.documents.shapes import AFTER, WHERE, Document
+from sublet.booking.documents.short import SIZES, full_document, plain_amounts
+from sublet.booking.model.amounts import duration_text, parse_duration
+from sublet.kernel.document_fields import refuse
+
+SOON = "as soon as possible"
+WITH_PARAMETERS = frozenset({"app", "jupyter-notebook"})
+
+
+def with_changes(
+    document: Mapping[str, Any], changes: Mapping[str, Any], set: Mapping[str, Any], words: Mapping[str, str]
+) -> tuple[Document, tuple[str, ...]]:
+    """The document in its full form, changed: `changes` as the short form has them, `set` and `words` on parameters.
+
+    Times that were named belong to the first run: without a new `start` it is as soon as possible.
+    """
+    old = full_document(document)
+    new, told = deepcopy(old), list[str]()
+    given = {name: value for name, value in changes.items() if value not in (None, "")}
+    said = full_document({"run": ["true"], **{n: v for n, v in given.items() if n in (*SIZES, "time", "start")}})
+    named = _resources(new, given, said["compute"])
+    for name in SIZES:
+        if name in given:
+            new["compute"][name] = said["compute"][name]
+            unit = "GiB" if name == "memory" else ""
+            before = named.get(name, _amount(old["compute"].get(name), unit))
+            told += _told(name, before, _amount(new["compute"][name], unit))
+    if said["compute"]["kind"] == NODE_COMPUTE:
+        new["compute"]["kind"] = NODE_COMPUTE
+    told += _when(old, new, said, given, named)
+    for name in WHERE:
+        if name in given:
+            new[name] = given[name]
+            told += _told(name, old.get(name), new[name])
+    if new.pop(AFTER, None):
+        told.append("after: what it waited for then is not waited for again")
+    if "name" in given:
+        new["executable"]["meta"]["name"] = given["name"]
+        told += _told("name", old["executable"]["meta"].get("name"), given["name"])
+    return new, (*told, *_parameters(new, set, words))
+
+
+def _resources(new: Document, given: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Put the new amounts in place of those by the names of an app's manifest, which count more; what those were."""
+    executable = new.get("executable", {})
+    if short_name(str(executable.get("kind", ""))) != "app":
+        return {}
+    named = executable.pop("resources", None) or {}
+    kept = {name: value for name, value in named.items() if name not in given}
+    if changed := kept | plain_amounts(given, said):
+        executable["resources"] = changed
+    return dict.fromkeys((*SIZES, "time")) | named  # what was not said is as the manifest has it
+
+
+def _when(
+    old: Document, new: Document, said: Document, given: Mapping[str, Any], named: Mapping[str, Any]
+) -> list[str]:
+    """How long, and from when on."""
+    told: list[str] = []
+    before, after = old["schedule"]["requested"], new["schedule"]["requested"]
+    if "time" in given:
+        after["duration"] = said["schedule"]["requested"]["duration"]
+        told += _told("time", named.get("time", _length(before["duration"])), _length(after["duration"]))
+    was = before.get("start") or old["compute"].get("starts")
+    after.pop("start", None)
+    new["compute"].pop("starts", None)
+    for place, name in ((after, "start"), (new["compute"], "starts")):
+        value = (said["schedule"]["requested"] if name == "start" else said["compute"]).get(name)
+        if value:
+            place[name] = value
+    if was or "start" in given:
+        told += _told("start", was, given.get("start") or SOON)
+    return told
+
+
+def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:
+    """Put parameters over the old ones; a word is typed as what it replaces."""
+    if not set and not words:
+        return []
+    executable = new.get("executable", {})
+    kind = short_name(str(executable.get("kind", "")))
+    if kind not in WITH_PARAMETERS:
+        refuse("set", f"a {kind} has no parameters", "Parameters are for apps and notebooks.")
+    old = dict(executable.get("parameters") or {})
+    typed = {name: type_like(word, old.get(name)) for name, word in words.items()}
+    executable["parameters"] = {**old, **typed, **set}
+    return [line for name, value in {**typed, **set}.items() for line in _told(name, old.get(name), value)]
+
+
+def type_like(word: str, old: Any) -> Any:
+    """A word as text where text was; else as the JSON that it is, and as text if it is none."""
+    if isinstance(old, str):
+        return word
+    try:
+        return json.loads(word)
+    except ValueError:
+        return word
+
+
+def _told(name: str, old: Any, new: Any) -> list[str]:
+    """A change in words; none if it is the same."""
+    return [] if _text(old) == _text(new) else [f"{name}: {_text(old)} → {_text(new)}"]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "(not said)"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _amount(bounds: Any, unit: str) -> Any:
+    """`4`, `4-16`, `1500MiB`: as a person would write it."""
+    if not isinstance(bounds, Mapping):
+        return bounds
+    least, most = (f"{end}{unit}" if isinstance(end, int) else str(end) for end in (bounds["min"], bounds["max"]))
+    return least if least == most else f"{least}-{most}"
+
+
+def _length(text: Any) -> str:
+    return duration_text(parse_duration(str(text)))

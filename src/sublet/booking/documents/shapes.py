@@ -1,0 +1,198 @@
+"""Documents of any version, or with any part left out, in the one shape of version 1.0.7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.booking.documents.kinds import SIMPLE_COMPUTE
+from sublet.booking.documents.older import (
+    as_words,
+    one_length,
+    resolve_volumes,
+    sort_resources,
+    spread_volume,
+    with_unit,
+)
+from sublet.kernel.document_fields import a_list, a_map, decline
+
+Document = dict[str, Any]
+
+WHERE = ("platform", "queue", "qos", "project", "pledge")  # only there, and who pays
+AFTER = "after"  # the sessions that must have completed first
+TOP = frozenset(
+    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, *WHERE}
+    | {"resources", "volumes", "computer", "kind", "type", "meta", "name", "description"}  # of older shapes
+)
+# What schemas put on every component, and a request may carry although only a service fills it in.
+COMMON = frozenset(
+    {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
+    | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
+)
+_AS_THEY_ARE = frozenset({*WHERE, AFTER, "costs", "metrics", "meta"})
+_RESOURCES = frozenset({"compute", "computer", "storage", "data", "volumes"})
+_IDENTITY = ("name", "uuid", "description")
+_REQUESTED = frozenset({"duration", "start", "datetime"})
+DEFAULT_DURATION = "PT2H"
+DEFAULT_COUNT = {"min": 1, "max": 1}
+
+
+def one_shape(document: Mapping[str, Any]) -> Document:
+    """The same request as version 1.0.7 writes it, with compute and duration filled in: one place to apply rules to."""
+    parts = _parts(document)
+    shape: Document = {name: value for name, value in parts.items() if name not in TOP or name in _AS_THEY_ARE}
+    if "executable" in parts:
+        shape["executable"] = _executable(component(parts["executable"], "executable"))
+    shape["compute"] = _compute(parts)
+    for family in ("storage", "data"):
+        if family in parts:
+            shape[family] = _resources(parts[family], family)
+    shape["schedule"] = _schedule(parts.get("schedule"))
+    return shape
+
+
+def _parts(document: Mapping[str, Any]) -> Document:
+    while "request" in document and len(document) == 1:
+        document = a_map(document["request"], "request")
+    parts = without_nulls(document)
+    resources = parts.pop("resources", None)
+    if resources is not None:
+        inner = without_nulls(sort_resources(resources))
+        for name, value in inner.items():
+            if name in parts:
+                decline(f"resources.{name}", "it is also given outside resources")
+            parts[name if name in _RESOURCES else f"resources.{name}"] = value
+    if "computer" in parts:
+        older = parts.pop("computer")
+        if "compute" in parts:
+            decline("computer", "there is compute too", "Keep one of them: compute.")
+        parts["compute"] = older
+    return parts
+
+
+def without_nulls(value: Mapping[str, Any]) -> Document:
+    """Fields that are null are fields that aren't there: generated clients send them so."""
+    return {name: item for name, item in value.items() if item is not None}
+
+
+def component(value: Any, path: str) -> Document:
+    """A component with its `kind`, and its name inside `meta`."""
+    found = without_nulls(a_map(value, path))
+    if "spec" in found and isinstance(found["spec"], Mapping):
+        found = without_nulls(found.pop("spec")) | found
+    if "type" in found:
+        older = found.pop("type")
+        found.setdefault("kind", older)
+    meta = without_nulls(a_map(found.get("meta", {}), f"{path}.meta"))
+    for name in _IDENTITY:
+        if name in found:
+            older = found.pop(name)
+            meta.setdefault(name, older)
+    found["meta"] = meta
+    return found
+
+
+def _executable(found: Document) -> Document:
+    """Older containers name their image in parts, and older notebooks keep theirs in `notebook`."""
+    image = found.get("image")
+    if isinstance(image, str):
+        place = f"{found.pop('repository')}/{image}" if isinstance(found.get("repository"), str) else image
+        whole = f"{place}:{found.pop('tag')}" if isinstance(found.get("tag"), str | int | float) else place
+        found["image"] = {"locations": [whole]}
+        if "digest" in found:
+            found["image"]["digest"] = found.pop("digest")
+    notebook = found.get("notebook")
+    if isinstance(notebook, str):
+        notebook = {"location": notebook}
+    if isinstance(notebook, Mapping) and set(notebook) == {"location"}:
+        found.pop("notebook")
+        found.setdefault("location", notebook["location"])
+    return found | {name: as_words(found[name]) for name in ("command", "entrypoint", "argv") if name in found}
+
+
+def _compute(parts: Document) -> Document:
+    value = parts.get("compute", {})
+    if isinstance(value, list):
+        if len(value) != 1:
+            decline("compute", f"there are {len(value)} of them", "A request has exactly one compute resource.")
+        value = value[0]
+    found = component(value, "compute")
+    found.setdefault("kind", SIMPLE_COMPUTE)
+    for name in ("nodes", "cores", "memory", "gpus"):
+        if name in found:
+            found[name] = _bounds(found[name], f"compute.{name}", is_size=name == "memory")
+    found.setdefault("cores", DEFAULT_COUNT)
+    found.setdefault("memory", DEFAULT_COUNT)
+    if "volumes" in parts:
+        found["volumes"] = resolve_volumes(found.get("volumes", []), parts["volumes"])
+    if "volumes" in found:
+        volumes = [
+            (item, f"compute.volumes[{i}]") for i, item in enumerate(a_list(found["volumes"], "compute.volumes"))
+        ]
+        spread = [spread_volume(component(item, path), parts.get("data"), path) for item, path in volumes]
+        found["volumes"] = [volume for several in spread for volume in several]
+    return found
+
+
+def _resources(value: Any, family: str) -> list[Document]:
+    found = [component(item, f"{family}[{at}]") for at, item in enumerate(a_list(value, family))]
+    for at, item in enumerate(found):
+        if family == "storage" and "size" in item:
+            item["size"] = _bounds(item["size"], f"storage[{at}].size", is_size=True)
+        if family == "storage" and "resources" in item:
+            older = item.pop("resources")
+            item.setdefault("data", older)
+    return found
+
+
+def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
+    """An amount as at least and at most; what is given alone is exact."""
+    if not isinstance(value, Mapping):
+        return {"min": value, "max": value}
+    found = without_nulls(value)
+    inner = found.get("requested")
+    if isinstance(inner, Mapping):
+        found = without_nulls(inner)
+    found = with_unit(found, path, is_size=is_size)
+    if "min" in found:
+        found.setdefault("max", found["min"])
+    return found
+
+
+def _schedule(schedule: Any) -> Document:
+    """When, and for how long: one block, as now, or a list of them, each with a window, as in older schemas."""
+    schedule = {"requested": schedule} if isinstance(schedule, list) else schedule
+    value = without_nulls(a_map({} if schedule is None else schedule, "schedule"))
+    if "requested" not in value:
+        value["requested"] = {name: value.pop(name) for name in _REQUESTED if name in value}
+    requested = value["requested"]
+    if isinstance(requested, list):
+        blocks = [_block(item, f"schedule.requested[{at}]") for at, item in enumerate(requested)]
+        found = _as_one(blocks)
+    else:
+        found = _block(requested, "schedule.requested")
+    found.setdefault("duration", DEFAULT_DURATION)
+    return value | {"requested": found}
+
+
+def _block(value: Any, path: str) -> Document:
+    found = without_nulls(a_map(value, path))
+    if "datetime" in found:
+        older = found.pop("datetime")
+        found.setdefault("start", older)
+    return without_nulls(found | {"duration": one_length(found.get("duration"))})
+
+
+def _as_one(blocks: list[Document]) -> Document:
+    """Several blocks as one with all their windows; they can't be of different lengths."""
+    found = {name: value for block in blocks for name, value in block.items()}
+    if any(block.get("duration") != found.get("duration") for block in blocks):
+        hint = "Send one request for each length."
+        decline("schedule.requested", "the times asked for are of different lengths", hint)
+    starts = [start for block in blocks for start in _starts_in(block)]
+    return found | ({"start": starts} if starts else {})
+
+
+def _starts_in(block: Document) -> list[Any]:
+    start = block.get("start", [])
+    return start if isinstance(start, list) else [start]

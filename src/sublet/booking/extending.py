@@ -1,0 +1,25 @@
+"""What a session costs that lasts longer than it was to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from sublet.booking.model.limits import check_costs
+from sublet.booking.model.offer import Offer
+from sublet.booking.model.prices import Prices
+from sublet.booking.model.session import Session
+from sublet.kernel.errors import OverCostLimit
+from sublet.store.tx import Tx
+
+
+def price_longer(tx: Tx, session: Session, duration: timedelta, prices: Prices) -> Offer:
+    """The session's offer with its new length and price; OverCostLimit if its request doesn't let it cost so much."""
+    offer = session.offer
+    bill = prices.bill(offer.shape, len(offer.nodes) or offer.count, duration, offer.storage)
+    offerset = tx.offersets.get(session.offerset)
+    reasons = check_costs(offerset.request, bill, offer.platform) if offerset else []
+    if reasons:
+        until = (session.start or offer.start) + duration
+        raise OverCostLimit(until=f"{until:%Y-%m-%dT%H:%M:%SZ}", why=reasons[0].message)
+    return replace(offer, duration=duration, costs=bill.total, compute_costs=bill.compute, storage_costs=bill.storage)

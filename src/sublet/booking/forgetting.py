@@ -1,0 +1,56 @@
+"""Retention: offers that nobody took and drafts that nobody submits are removed as fast as they come."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.estimate import RECENT
+from sublet.booking.store.offersets import Cursor
+from sublet.kernel.log import log
+
+KEPT = timedelta(hours=1)  # how long an answer that led to nothing can be looked at after it expired
+SUBMITTED = timedelta(days=365)  # how long an old client's job is listed after it was submitted
+EVERY = timedelta(minutes=1)  # how often it is looked whether there is something to remove
+DAY = timedelta(days=1)
+KEYS_KEPT = 7 * DAY  # for so long an idempotency key is bound to its request
+PAGES = 2000  # of the database's file that are given back in one transaction
+LEAST, MOST = 200, 3200  # offer sets that are looked at in one transaction: more while there is a backlog
+
+
+class Forgetting:
+    """Removes what is too old, a batch at a time, so that nobody who writes has to wait for long."""
+
+    def __init__(self, context: LoopContext) -> None:
+        """Begins with the oldest; what it has seen and kept is not looked at again on the same day."""
+        self._context = context
+        self._seen: Cursor | None = None
+        self._batch = LEAST
+        self._began = self._due = context.now()
+
+    async def forget(self, now: datetime) -> bool:
+        """Remove a batch, if it is time; whether there was so much that more should be removed at once."""
+        if self._due - EVERY <= now < self._due:
+            return False
+        if abs(now - self._began) >= DAY:
+            self._began, self._seen = now, None
+        settings, seen, batch = self._context.settings, self._seen, self._batch
+        before = now - KEPT - settings.hold
+        found = await self._context.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
+        self._seen = found.seen or seen
+        if found.looked_at == batch:
+            self._batch = min(2 * batch, MOST)
+            return found.removed > batch // 2
+        await self._context.store.write(
+            lambda tx: (
+                tx.starts.forget(now - RECENT),
+                tx.drafts.forget(now - SUBMITTED, now - settings.keep_drafts),
+                tx.keys.forget(now - KEYS_KEPT),
+            )
+        )
+        if await self._context.store.write(lambda tx: tx.space.give_back(PAGES)):
+            return True  # the rest in the next turn: others write in between
+        self._batch, self._due = LEAST, now + EVERY
+        if found.removed:
+            log.debug("offersets.forgotten", removed=found.removed)
+        return False

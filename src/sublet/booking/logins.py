@@ -1,0 +1,226 @@
+"""Logins that a person opens on their own page: ssh asks, the page shows it, and what is typed goes to ssh alone.
+
+A try lives in this process only. An answer is handed to the ssh that waits for it, and is kept nowhere; what is not
+answered in time is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Literal
+
+import structlog
+
+from sublet.booking.model.session import ACTIVE, Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.signals import Signals
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import NoOwnLogins, NotAsked, NotFound, OperatorsOnly, SubletError
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+from sublet.reach.login import Login
+from sublet.reach.prompts import Prompt
+from sublet.reach.record import read_record
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+log = structlog.get_logger()
+PATIENCE = 300.0  # seconds for all the questions
+QUIET = 90.0  # seconds after which a deliberate login ends, when nothing has come that waits for it
+MOST = 200  # sessions that are woken or counted
+Stage = Literal["closed", "waiting", "asked", "visiting", "open", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What ssh, or the centre, wants to know now."""
+
+    id: str  # of this question alone: an answer to another one is not passed on
+    prompt: Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class LoginState:
+    """How a login stands."""
+
+    platform: str
+    target: str  # user@host
+    shared: bool
+    stage: Stage
+    question: Question | None = None
+    said: str = ""  # by ssh and the centre, so far
+    failure: SubletError | None = None
+    since: datetime | None = None
+    waiting: tuple[Session, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """Changes when there is something else to show."""
+        return f"{self.stage} {self.question.id if self.question else len(self.said)} {len(self.waiting)}"
+
+
+@dataclass
+class Signing:
+    """One try to sign in."""
+
+    login: Login
+    person: Person
+    question: Question | None = None
+    visiting: bool = False
+    failure: SubletError | None = None
+    task: asyncio.Task[None] | None = None
+    _reply: asyncio.Future[str] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether ssh still works on it."""
+        return self.task is not None and not self.task.done()
+
+    async def ask(self, prompt: Prompt) -> str | None:
+        """Show a question and wait for its answer; the login's own time limit ends the wait."""
+        self._reply = asyncio.get_running_loop().create_future()
+        self.question = Question(secrets.token_urlsafe(12), prompt)
+        try:
+            return await self._reply
+        finally:
+            self.question = self._reply = None
+
+    def answer(self, question: str, text: str) -> None:
+        """Hand an answer to the ssh that waits for it."""
+        if self.question is None or self._reply is None or self._reply.done():
+            raise NotAsked(why="nothing is being asked")
+        if not secrets.compare_digest(self.question.id, question):
+            raise NotAsked(why="another one has come since")
+        self._reply.set_result(text)
+
+
+@dataclass
+class Logins:
+    """Sign in and out, on behalf of the one person whose service this is."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    signals: Signals
+
+    signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last try
+    patience: float = PATIENCE
+    quiet: float = QUIET
+
+    async def login_state(self, name: str, person: Person) -> LoginState:
+        """How the login to a platform stands; questions are shown to who began it."""
+        login = self._login(name, person)
+        found = self.signing.get(name)
+        is_open = await login.check()
+        record = read_record(login.target.record) if is_open else None
+        target = f"{login.target.user}@{login.target.host}" if login.target.user else login.target.host
+        state = LoginState(
+            name, target, login.shared, "open" if is_open else "closed", waiting=await self._waiting(name)
+        )
+        if found and found.under_way:
+            return _under_way(state, found, person)
+        if found and found.failure and not is_open:
+            return replace(state, stage="refused", failure=found.failure)
+        return replace(state, since=record.opened if record else None)
+
+    async def sign_in(self, name: str, person: Person) -> None:
+        """Have ssh begin; a try that is under way goes on."""
+        login = self._login(name, person)
+        found = self.signing.get(name)
+        if not (found and found.under_way):
+            found = self.signing[name] = Signing(login, person)
+            found.task = asyncio.create_task(self._open(name, found), name=f"login {name}")
+
+    async def answer(self, name: str, person: Person, question: str, text: str) -> None:
+        """Answer what ssh asks now; what is typed goes nowhere else."""
+        self._login(name, person)
+        found = self.signing.get(name)
+        if found is None or found.person != person:
+            raise NotAsked(why="nobody is signing in")
+        found.answer(question, text)
+
+    async def give_up(self, name: str, person: Person) -> None:
+        """Stop a try, or end a deliberate login."""
+        self._login(name, person)
+        found = self.signing.pop(name, None)
+        if found and found.task:
+            found.task.cancel()
+            await asyncio.gather(found.task, return_exceptions=True)
+
+    async def sign_out(self, name: str, person: Person) -> None:
+        """Close the login; jobs there go on."""
+        await self.give_up(name, person)
+        await self._login(name, person).close()
+        log.info("login.closed", platform=name)
+
+    async def give_up_all(self) -> None:
+        """Stop all tries: the service ends."""
+        tasks = [found.task for found in self.signing.values() if found.task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def logins(self) -> set[str]:
+        """The platforms that a person can sign in to on a page; none in a gateway."""
+        if self.settings.mode != "personal":
+            return set()
+        return {name for name, platform in self.platforms.by_name.items() if platform.login}
+
+    def _login(self, name: str, person: Person) -> Login:
+        platform = self.platforms.get(name)
+        if self.settings.mode != "personal":
+            raise NoOwnLogins(platform=name)
+        if not person.operator:
+            raise OperatorsOnly
+        if platform.login is None:
+            raise NotFound(noun="login to", name=name, hint="Nobody needs to sign in there.")
+        return platform.login
+
+    async def _open(self, name: str, found: Signing) -> None:
+        try:
+            if found.login.shared:
+                await found.login.open(found.ask, self.patience)
+                await self._go_on(name)
+                return
+            async with found.login.once(found.ask, self.patience) as reach:
+                found.visiting = True
+                await self._go_on(name)
+                if reach.visit is not None:
+                    await reach.visit.quiet(self.quiet)
+        except SubletError as error:
+            found.failure = error
+            log.info("login.failed", platform=name, code=error.code)
+
+    async def _go_on(self, name: str) -> None:
+        """All that waited for this login is due at once."""
+        log.info("login.opened", platform=name)
+        self.platforms.surveys.pop(name, None)
+        self.platforms.refresh_survey(name)
+        now = self.now()
+
+        def wake(tx: Tx) -> None:
+            for session in tx.sessions.list(platform=name, active=True, limit=MOST).items:
+                tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
+
+        await self.store.write(wake)
+        await self.signals.announce()
+
+    async def _waiting(self, name: str) -> tuple[Session, ...]:
+        """The sessions that wait for a login there."""
+        found = await self.store.read(lambda tx: tx.sessions.list(platform=name, active=True, limit=MOST))
+        return tuple(session for session in found.items if needs_login(session))
+
+
+def needs_login(session: Session) -> bool:
+    """Whether it waits for a person to sign in."""
+    return session.phase in ACTIVE and f"sublet system login {session.offer.platform}" in session.condition
+
+
+def _under_way(state: LoginState, found: Signing, person: Person) -> LoginState:
+    question = found.question if found.person == person else None
+    stage: Stage = "visiting" if found.visiting else "asked" if question else "waiting"
+    return replace(state, stage=stage, question=question, said=found.login.said)

@@ -1,0 +1,104 @@
+"""Notice that the machine's clock was set, and let the times of what runs here follow it.
+
+Sessions here last as long as they were given, by the steady clock. When someone sets the machine's clock, their
+recorded times are moved by as much, so that they mean the same moments as before. A time that was asked for stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.session import Session
+from sublet.kernel.log import log
+from sublet.platforms.local.shim import clocks
+from sublet.platforms.local.shim.processes import boot_id
+from sublet.store.tx import Tx
+
+LEAST = timedelta(seconds=2)  # smaller differences are clocks being corrected smoothly
+ALL = 1_000_000
+TIMES = ("start", "until", "started", "ended")
+
+
+class ClockWatch:
+    """Looks at the clock at each turn of the loop; the database remembers how it was set."""
+
+    def __init__(self, context: LoopContext) -> None:
+        """Nothing was seen yet."""
+        self._context = context
+        self._recorded: float | None = None  # the offset that the database has
+        self.followed = 0  # steps of the clock since this process began
+
+    @property
+    def offset(self) -> float | None:
+        """How far the clock was ahead of the steady one at the last look; None: nobody has looked."""
+        return self._recorded
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the clock was set since the last look: recorded times can't be compared with it."""
+        return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST.total_seconds() / 2
+
+    async def look(self) -> None:
+        """Follow a step of the clock, if there was one since the last look, or while no service ran."""
+        offset, before = clocks.offset(), self._recorded
+        if before is not None and not self.is_behind:
+            return
+        here = [name for name, one in self._context.platforms.by_name.items() if one.is_here]
+        step = await self._context.store.write(lambda tx: follow_clock(tx, here, offset, self._context.now()))
+        self._recorded = offset
+        self.followed += 1
+        boot = boot_id()
+        self._context.loop_state.clock_step = await self._context.store.read(lambda tx: tx.clocks.last_step(boot))
+        step = step or timedelta(seconds=offset - (offset if before is None else before))  # another process followed
+        if abs(step) >= LEAST:
+            log.warning("clock.stepped", how=describe_step(step))
+            await self._look_anew()
+
+    async def _look_anew(self) -> None:
+        """What was seen lately is no more known to be new."""
+        for platform in self._context.platforms.by_name.values():
+            platform.expire_survey()
+        self._context.platforms.surveys.clear()
+        self._context.signals.freed.update(self._context.platforms.by_name)
+        await self._context.signals.announce()
+
+
+def describe_step(step: timedelta) -> str:
+    """`set forward by 1h`, in whole seconds."""
+    length = duration_text(timedelta(seconds=round(abs(step).total_seconds())))
+    return f"set {'forward' if step > timedelta(0) else 'back'} by {length}"
+
+
+def follow_clock(tx: Tx, platforms: list[str], offset: float, now: datetime) -> timedelta:
+    """Record how the clock is set, and if it was stepped, move the times of sessions on these platforms."""
+    step = tx.clocks.follow(boot_id(), timedelta(seconds=offset), now, least=LEAST)
+    if not step:
+        return step
+    tx.clocks.move_claims(step, now)
+    for name in platforms:
+        for session in tx.sessions.list(platform=name, active=True, limit=ALL).items:
+            if session.job or not _has_named_its_time(tx, session):
+                _move(tx, session, step, now)
+    return step
+
+
+def _has_named_its_time(tx: Tx, session: Session) -> bool:
+    asked = tx.offersets.get(session.offerset)
+    return asked is not None and bool(asked.request.windows or asked.request.recurring)
+
+
+def _move(tx: Tx, session: Session, step: timedelta, now: datetime) -> None:
+    offer = session.offer
+    times = {name: getattr(session, name) for name in TIMES}
+    changes: dict[str, Any] = {name: time + step for name, time in times.items() if time}
+    changes["offer"] = replace(offer, start=offer.start + step, latest_start=offer.latest_start + step)
+    tx.sessions.change(session.id, now=now, due=now, **changes)
+    if taken := tx.books.release(offer.platform, session.id):
+        moved = [replace(take, start=take.start + step, end=take.end + step) for take in taken]
+        tx.books.keep(offer.platform, session.id, moved)
+    words = f"the clock of this machine was {describe_step(step)}; its times moved with it"
+    tx.events.add(now, session.id, session.person, "session.clock-stepped", words, session.phase)

@@ -1,0 +1,34 @@
+"""What the steps of the loop work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.booking.loop.state import LoopState
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.ports import Callbacks, CodeGuard
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.booking.signals import Signals
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.kernel.clock import Clock
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle
+from sublet.store.store import Store
+
+
+@dataclass(frozen=True)
+class LoopContext:
+    """Passed to each step, so that a step is a function of its context and a session."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    kinds: ExecutableKinds
+    movers: Movers
+    signals: Signals
+    loop_state: LoopState
+    secrets: SessionSecrets
+    throttle: Throttle
+    code: CodeGuard
+    callbacks: Callbacks

@@ -1,0 +1,101 @@
+"""How a session with a job comes to its end: by itself, by being cancelled, or because its platform has lost it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.step import GRACE, RETRY, Step
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.session import End, EndKind, Phase, Session
+from sublet.platforms.port import Platform
+
+
+async def ask_state(platform: Platform, session: Session) -> JobState:
+    """How its job is, as its platform says."""
+    states = await platform.ask([session.job])
+    return states.get(session.job) or JobState(State.UNKNOWN)
+
+
+def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
+    """Its job has ended, as its platform says."""
+    end = with_reason(session, state.end or End(EndKind.UNKNOWN))
+    ended = state.ended or context.now()
+    started = session.started or state.started
+    if state.started and state.ended and context.platforms.of(session).is_here:
+        started = state.started  # by the clock as it was set at the end, so that the time between them is true
+    changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None, "condition": ""}
+    return Step(Phase.RELEASING, context.now(), "session.ended", end.kind.value, changes=changes)
+
+
+async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
+    """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
+    await platform.cancel([session.job], session.cancel_by)
+    now = context.now()
+    if state.state is not State.UNKNOWN:
+        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
+    words = "being cancelled; unknown: the platform has no record of it"
+    if session.condition != words:
+        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
+    lost = f"{session.offer.platform} had no record of it any more"
+    end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by, detail=lost))
+    return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
+
+
+def note_found(context: LoopContext, session: Session, state: JobState) -> Step | None:
+    """Its platform knows it again."""
+    if session.lost is None or state.state is State.UNKNOWN:
+        return None
+    return Step(due=context.now(), changes={"lost": None, "condition": ""})
+
+
+async def give_up_lost(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
+    """Its platform has no record of it: say so, and until when that may last. It is never started again by itself."""
+    now = context.now()
+    lost = session.lost or now
+    until = _give_up_at(context, session, state, lost)
+    if session.lost is None:
+        words = f"unknown: the platform has no record of it; if that stays so, it is given up at {until:%H:%M:%S} UTC"
+        return Step(None, min(until, now + RETRY), "session.lost", words, changes={"condition": words, "lost": now})
+    if now < until:
+        return Step(due=min(until, now + RETRY))
+    if not _may_have_run(session, state):
+        return await _end_unstarted(context, session, platform, lost)
+    end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
+    return Step(Phase.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
+
+
+async def _end_unstarted(context: LoopContext, session: Session, platform: Platform, lost: datetime) -> Step:
+    """End what waited in a queue that lost it; first see to it that it never runs, should the queue find it again."""
+    name = session.offer.platform
+    await platform.cancel([session.job], f"sublet, because {name} had no record of it")
+    state = await ask_state(platform, session)
+    if state.state is State.ENDED and state.end and state.end.kind is not EndKind.CANCELLED:
+        return record_end(context, session, state)
+    if state.state is State.RUNNING:
+        return Step(due=context.now() + RETRY, changes={"lost": None})
+    now = context.now()
+    why = f"It never ran: {name} lost it while it waited in the queue, and has had no record of it since"
+    end = End(EndKind.NOT_STARTED, detail=f"{why} {lost:%Y-%m-%d %H:%M:%S} UTC.")
+    changes = {"end": end, "ended": now, "started": None, "condition": ""}
+    return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes=changes)
+
+
+def _may_have_run(session: Session, state: JobState) -> bool:
+    return session.phase is not Phase.PREPARING or bool(session.started or state.started)
+
+
+def _give_up_at(context: LoopContext, session: Session, state: JobState, lost: datetime) -> datetime:
+    """What may have run is waited for until its time is over; what only waited in a queue, for a while."""
+    if not _may_have_run(session, state):
+        return lost + context.settings.lost_after
+    until = session.until or (session.started or state.started or lost) + session.offer.duration
+    return until + GRACE
+
+
+def with_reason(session: Session, end: End) -> End:
+    """An end by being cancelled, with the reason that whoever cancelled it gave."""
+    if end.kind is not EndKind.CANCELLED or not session.cancel_reason:
+        return end
+    return replace(end, detail="; ".join(part for part in (session.cancel_reason, end.detail) if part))

@@ -1,0 +1,46 @@
+"""Turns: an account's places at its site, given out one by one so that everybody gets some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.step import Step, deadline_of
+from sublet.booking.model.session import Session
+from sublet.booking.store.fair_share import Place
+from sublet.store.tx import Tx
+
+LOOK = timedelta(seconds=30)  # between two looks; when a place comes free, whose turn it is is told at once
+
+
+async def no_turn(context: LoopContext, session: Session) -> Step | None:
+    """A step that holds a session back until it is its turn; None if it may be submitted."""
+    if context.platforms.noun_of(session.offer.platform) != "account":
+        return None
+    now = context.now()
+
+    def ask(tx: Tx) -> Place:
+        place, chosen = tx.turns.ask(session, now)
+        _wake(tx, [id for id in chosen if id != session.id], now)
+        return place
+
+    place = await context.store.write(ask)
+    if place.taken:
+        return None
+    words = f"waits for a turn: {place.there} of the account's {place.capacity} jobs are there"
+    latest = deadline_of(session)
+    again = now + LOOK
+    return Step(
+        due=min(again, max(latest, now + timedelta(seconds=1))) if latest else again, changes={"condition": words}
+    )
+
+
+def end_turn(tx: Tx, session: Session, now: datetime) -> None:
+    """A session has left the site, or never got there: whose turn it is now is looked at."""
+    _wake(tx, tx.turns.end(session.id, now), now)
+
+
+def _wake(tx: Tx, ids: Sequence[str], now: datetime) -> None:
+    for id in ids:
+        tx.sessions.change(id, now=now, due=now)

@@ -1,0 +1,91 @@
+"""Sessions that wait while their platform is being drained, and what becomes of them afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.step import GRACE, Step, deadline_of, failed
+from sublet.booking.model.drain import Drain
+from sublet.booking.model.holds import takes_of
+from sublet.booking.model.pledge import pool_of
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.store.tx import Tx
+
+LOOK = timedelta(seconds=30)
+WAIT = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING)
+MOST = 1000
+
+
+def is_held(session: Session) -> bool:
+    """Whether a drain holds a session back: it was accepted, and its platform does not have it yet."""
+    return session.phase in WAIT and not session.job
+
+
+def holds_back(drain: Drain, session: Session) -> bool:
+    """Whether this drain does: not if it is over before the session's time comes."""
+    booked = session.offer.terms.kind == "booked"
+    return is_held(session) and not (booked and drain.until and session.start and session.start >= drain.until)
+
+
+async def held_back(context: LoopContext, session: Session) -> Step | None:
+    """A step that holds a session back while its platform is being drained; None if it may go on."""
+    now = context.now()
+    drain = await context.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
+    if drain is None:
+        return None
+    deadline = deadline_of(session)
+    if deadline and now >= deadline + GRACE:
+        return failed(context, EndKind.WINDOW_PASSED, drain.sentence)
+    again = min(at for at in (now + LOOK, drain.until, deadline and deadline + GRACE) if at)
+    return Step(due=again, changes={"condition": drain.sentence})
+
+
+def go_on(tx: Tx, platform: str, now: datetime, horizon: timedelta) -> None:
+    """A drain is over: look at those that it held back, and give those whose time has passed another."""
+    for session in tx.sessions.list(platform=platform, phases=WAIT, limit=MOST).items:
+        if is_held(session) and not session.cancel_by:
+            tx.sessions.change(session.id, now=now, condition="", due=now)
+            if session.offer.terms.kind == "booked" and session.start and session.start < now:
+                _book_later(tx, session, now, horizon)
+
+
+def _book_later(tx: Tx, session: Session, now: datetime, horizon: timedelta) -> None:
+    """Book the whole time anew, as early as there is room in what was asked for; else it keeps what is left of it."""
+    asked, offer = tx.offersets.get(session.offerset), session.offer
+    soonest = now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
+    windows = _windows(asked.request, soonest, horizon) if asked else []
+    if not windows:
+        return
+    size = sum(offer.storage.values())
+    taken = tx.books.release(offer.platform, session.id)
+    slot = tx.books.calendar(offer.platform).earliest(
+        offer.shape,
+        len(offer.nodes),
+        offer.duration,
+        windows,
+        storage={offer.pool: size} if size else {},
+        lead=offer.prepare,
+        tail=offer.release,
+        pledge=pool_of(offer.pledge),
+    )
+    if slot is None:
+        tx.books.keep(offer.platform, session.id, taken)
+        return
+    later = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
+    tx.books.take(offer.platform, session.id, takes_of(later))
+    until = slot.start + offer.duration
+    tx.sessions.change(session.id, when=WAIT, now=now, offer=later, start=slot.start, until=until, due=now)
+    words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
+    tx.events.add(now, session.id, session.person, "session.moved", words, session.phase)
+
+
+def _windows(request: Request, soonest: datetime, horizon: timedelta) -> list[Window]:
+    """When it may still start, of what was asked for."""
+    if request.recurring:
+        return []
+    if not request.windows:
+        return [Window(soonest, soonest + horizon)]
+    return [Window(max(one.start, soonest), one.end) for one in request.windows if one.end > soonest]

@@ -1,0 +1,107 @@
+"""When room comes free early, what waits for it and named no time of its own moves up.
+
+A booked start is a promise not to be late. Who asked for a time gets that time; who asked for *as soon as possible*
+gets just that, also when what ran before ended before its time was over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sublet.booking.dependencies import latest_end
+from sublet.booking.holds import find_blame
+from sublet.booking.model.calendar import Slot
+from sublet.booking.model.holds import takes_of
+from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.pledge import pool_of
+from sublet.booking.model.request import Window
+from sublet.booking.model.session import Phase, Session
+from sublet.store.tx import Tx
+
+AT_ONCE = 50  # sessions that are looked at, those that would start first
+WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
+
+
+def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
+    """Give the sessions that wait on a platform an earlier start where there is room; how many moved.
+
+    `named` are those of them that are known to have asked for their time: they need not be looked at again.
+    """
+    if tx.drains.get(platform, now):
+        return 0
+    waiting = tx.sessions.waiting(platform, AT_ONCE)
+    named &= set(waiting)
+    moved = 0
+    for session in [tx.sessions.get(id) for id in waiting if id not in named]:
+        if session and _names_time(tx, session):
+            named.add(session.id)
+        elif session:
+            moved += _moved(tx, session, now)
+    return moved
+
+
+def _names_time(tx: Tx, session: Session) -> bool:
+    """Whether a session asked for its time; of one whose request is gone that is not known, and it stays."""
+    asked = tx.offersets.get(session.offerset)
+    return asked is None or bool(asked.request.windows or asked.request.recurring)
+
+
+def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
+    """The unaccepted offers that keep an accepted session from an earlier start; none if it asked for its time."""
+    offer, start = session.offer, session.start
+    if not start or _names_time(tx, session):
+        return []
+    soonest = _soonest(offer, now)
+    blame = find_blame(tx, offer.platform, session.person, now)
+
+    def search() -> datetime | None:
+        slot = _earlier(tx, offer, soonest, start)
+        return slot.start if slot and start - slot.start >= WORTH else None
+
+    if start - soonest < WORTH:
+        return []
+    with blame.calendar.set_aside([session.id]):
+        return blame.name(search() or start, search)
+
+
+def _soonest(offer: Offer, now: datetime) -> datetime:
+    return now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
+
+
+def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
+    """Where the same could start before `start`."""
+    size = sum(offer.storage.values())
+    return tx.books.calendar(offer.platform).earliest(
+        offer.shape,
+        len(offer.nodes),
+        offer.duration,
+        [Window(soonest, start)],
+        storage={offer.pool: size} if size else {},
+        lead=offer.prepare,
+        tail=offer.release,
+        pledge=pool_of(offer.pledge),
+    )
+
+
+def _moved(tx: Tx, session: Session, now: datetime) -> bool:
+    offer = session.offer
+    soonest = _soonest(offer, now)
+    if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:
+        return False
+    others = [tx.sessions.get(one.id) for one in tx.dependencies.of(session.id) if one.open] if offer.after else []
+    soonest = max([soonest, *(latest_end(one) + offer.release for one in others if one)])
+    if session.start - soonest < WORTH:
+        return False
+    with tx.books.calendar(offer.platform).set_aside([session.id]):
+        slot = _earlier(tx, offer, soonest, session.start)
+    if slot is None or session.start - slot.start < WORTH:
+        return False
+    tx.books.release(offer.platform, session.id)
+    sooner = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
+    tx.books.take(offer.platform, session.id, takes_of(sooner))
+    until = slot.start + offer.duration
+    tx.sessions.change(session.id, when=(Phase.WAITING,), now=now, offer=sooner, start=slot.start, until=until, due=now)
+    words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
+    tx.events.add(now, session.id, session.person, "session.moved-up", words, Phase.WAITING)
+    return True

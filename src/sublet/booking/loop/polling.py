@@ -1,0 +1,112 @@
+"""What is heard of jobs: news where platforms tell, and a question after all of them once in a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.session import ACTIVE, Phase
+from sublet.kernel import metrics
+from sublet.kernel.errors import SubletError
+from sublet.kernel.log import log
+from sublet.store.tx import Tx
+
+BATCH = 500
+LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
+RUNS = (Phase.RUNNING, Phase.AVAILABLE)
+SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
+
+
+class Hearing:
+    """Makes sessions due whose jobs have something new."""
+
+    def __init__(self, context: LoopContext) -> None:
+        """Nothing was heard yet."""
+        self.context = context
+        self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
+        self.swept: dict[str, datetime] = {}
+        self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
+        self.seen: dict[str, dict[str, str]] = {}  # platform → job → its condition at the last sweep
+
+    async def hear(self, now: datetime) -> bool:
+        """Take what the platforms have to tell, those sessions are due at once; whether there was anything."""
+        heard = False
+        for name, platform in list(self.context.platforms.by_name.items()):
+            try:
+                news = await platform.news()
+            except SubletError as error:
+                metrics.platform_errors.labels(name, error.code).inc()
+                continue
+            if news:
+                await self._wake(name, news, now)
+                heard = True
+            last = self.swept.get(name)
+            due = last is None or abs(now - last) >= (self.context.settings.poll if news is None else SWEEP)
+            if due and name not in self.sweeps:
+                self.swept[name] = now
+                self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")
+                self.sweeps[name].add_done_callback(partial(self._swept, name))
+        return heard
+
+    async def _sweep(self, name: str, now: datetime) -> None:
+        """Ask after every job of a platform, in bulk, and wake the sessions of those that have changed."""
+        jobs = await self.context.store.read(lambda tx: tx.sessions.active(name))
+        self.running |= dict.fromkeys(jobs, name)
+        wanted = list(jobs.values())
+        seen, new = self.seen.get(name, {}), dict[str, str]()
+        for first in range(0, len(wanted), BATCH):
+            some = wanted[first : first + BATCH]
+            try:
+                states = await self.context.platforms.get(name).ask(some)
+            except SubletError as error:
+                metrics.platform_errors.labels(name, error.code).inc()
+                words = f"{error.message} {error.advice}".strip()
+                await self._tell_all(name, [job for job in wanted if seen.get(job) != words], words, now)
+                self.seen[name] = dict.fromkeys(wanted, words)
+                return
+            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, ""))], now)
+            new |= {job: state.condition for job, state in states.items()}
+        self.seen[name] = new
+
+    def _swept(self, name: str, task: asyncio.Task[None]) -> None:
+        self.sweeps.pop(name, None)
+        if not task.cancelled() and (error := task.exception()):
+            log.error("sweep.failed", platform=name, why=repr(error))
+        self.context.signals.nudged.set()
+
+    async def _tell_all(self, platform: str, jobs: Sequence[str], words: str, now: datetime) -> None:
+        """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
+
+        def tell(tx: Tx) -> None:
+            for session in tx.sessions.by_job(platform, jobs):
+                tx.sessions.change(session.id, when=RUNS, now=now, condition=words)
+
+        if jobs:
+            await self.context.store.write(tell)
+            await self.context.signals.announce()
+
+    @staticmethod
+    def _changed(state: JobState | None, condition: str) -> bool:
+        """Whether a job has ended, is lost, or has another condition than at the last sweep."""
+        return state is None or state.state not in (State.RUNNING, State.QUEUED) or state.condition != condition
+
+    async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
+        """Make the sessions of these jobs due."""
+
+        def wake(tx: Tx) -> None:
+            for session in tx.sessions.by_job(platform, jobs):
+                tx.sessions.change(session.id, when=tuple(ACTIVE), now=now, due=now)
+
+        if jobs:
+            await self.context.store.write(wake)
+
+    def listens_in(self, name: str, now: datetime) -> float:
+        """Seconds until a platform with jobs may have something new: soon, if it tells; else when it is asked again."""
+        platform, last = self.context.platforms.by_name.get(name), self.swept.get(name)
+        if platform is None or platform.tells or last is None:
+            return LISTEN
+        return max(LISTEN, (last + self.context.settings.poll - now).total_seconds())

@@ -1,0 +1,316 @@
+"""The loop: expire offers, hear news from platforms, and take every session that is due one step on.
+
+Work is claimed in the database, with a token and a lease, so several processes can share it; whatever a step does is
+applied only if the claim still holds. A turn costs what changed, not what exists.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
+from time import monotonic
+
+import structlog
+
+from sublet.booking.dependencies import settle
+from sublet.booking.forgetting import Forgetting
+from sublet.booking.loop.clock_watch import ClockWatch
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.fair_share import end_turn
+from sublet.booking.loop.moving_up import move_up
+from sublet.booking.loop.owner import Owner
+from sublet.booking.loop.polling import Hearing
+from sublet.booking.loop.step import Step
+from sublet.booking.loop.steps import STEPS
+from sublet.booking.model.session import OVER, Phase, Session
+from sublet.booking.platforms.start_history import record as record_start
+from sublet.booking.ports import Caretaker
+from sublet.booking.store.claims import Claim
+from sublet.kernel import metrics
+from sublet.kernel.backoff import Backoff
+from sublet.kernel.clock import fixed_clock
+from sublet.kernel.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
+from sublet.kernel.faults import point
+from sublet.kernel.shortage import find_shortage
+from sublet.store.tx import Tx
+
+log = structlog.get_logger()
+
+AT_ONCE = 64  # sessions that are worked on at the same time
+BATCH = 500
+IDLE = 1.0  # seconds between two looks at the database: another process may have written there
+AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
+
+
+class Loop:
+    """Runs until it is stopped; what it leaves unfinished another process, or the next one, takes up."""
+
+    def __init__(
+        self, context: LoopContext, refresh: Callable[[], Awaitable[None]], caretakers: Sequence[Caretaker]
+    ) -> None:
+        """Get ready to work; `refresh` looks whether the platforms are still the same."""
+        self.context, self.refresh, self.caretakers = context, refresh, caretakers
+        self.owner = Owner.here()
+        self.hearing = Hearing(context)
+        self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
+        self.due: datetime | None = None  # when the next session is due, as the last turn saw it
+        self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
+        self.renewed = context.now()
+        self.named: dict[str, set[str]] = {}  # by platform, sessions that wait for a time that they asked for
+        self.forgetting = Forgetting(context)
+        self.backoff = Backoff()
+        self.clock_watch = ClockWatch(context)
+
+    async def run(self) -> None:
+        """Turn after turn, whatever happens in one."""
+        began = False
+        while True:
+            self.context.signals.nudged.clear()
+            self.context.loop_state.turned = monotonic()
+            try:
+                if not began:
+                    await self._take_over()
+                    began = True
+                with metrics.turn.time():
+                    busy = await self.turn()
+                if self.context.loop_state.trouble:
+                    await self.context.store.check()  # a turn with nothing to write tells nothing of a full disk
+                self.context.loop_state.trouble = ""
+                if not busy:
+                    await self._rest()
+            except Exception as error:  # one turn of the loop is one of the two doors where anything may come through
+                self._fail(error)
+                await asyncio.sleep(1)
+
+    def _fail(self, error: Exception) -> None:
+        """Count and tell a turn that failed; the same trouble is told at length only once."""
+        metrics.turn_failures.inc()
+        trouble = f"a fault that its log tells of ({type(error).__name__})"  # anyone may see this: no names in it
+        if short := find_shortage(error):
+            trouble = f"this machine is short of something ({short})"
+        elif isinstance(error, BrokenStore):
+            trouble = f"the database can't be used ({error.values.get('why')})"
+        log.error("turn.failed", why=str(error), exc_info=error if trouble != self.context.loop_state.trouble else None)
+        self.context.loop_state.trouble = trouble
+        self.hearing.swept.clear()  # news that were heard in this turn may be lost: ask after everything
+
+    async def stop(self) -> None:
+        """Let go of what is being worked on; platforms go on running it."""
+        tasks = [*(task for task, _ in self.tasks.values()), *self.hearing.sweeps.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.context.store.write(lambda tx: tx.sessions.release_all(str(self.owner)))
+
+    async def turn(self) -> bool:
+        """One turn; whether there was anything to do."""
+        await self.clock_watch.look()
+        now = self.context.now()
+        await self.refresh()
+        await self._give_back()
+        heard = await self.hearing.hear(now)
+        await self._renew(now)
+        await self._heed(now)
+        behind = await self.forgetting.forget(now)
+        await self._move_up(now)
+        for caretaker in self.caretakers:
+            await caretaker.look_after(now)
+        self.due = await self.context.store.read(lambda tx: tx.sessions.next_due())
+        if self.due is None or self.due > now:
+            return heard or behind
+        expired, claimed = await self.context.store.write(lambda tx: self._claim(tx, now))
+        for work in claimed:
+            task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
+            self.tasks[work.session.id] = task, work.token
+            task.add_done_callback(partial(self._done, work.session.id, work.token))
+        if expired:
+            await self.context.signals.announce()
+        return heard or behind or bool(expired) or bool(claimed)
+
+    async def _move_up(self, now: datetime) -> None:
+        """Let those who wait have what came free."""
+        while self.context.signals.freed:
+            platform = self.context.signals.freed.pop()
+            named = self.named.setdefault(platform, set())
+            if await self.context.store.write(partial(move_up, platform=platform, now=now, named=named)):
+                await self.context.signals.announce()
+
+    def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:
+        expired = tx.sessions.expire(now, BATCH)
+        for session in expired:
+            tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
+            self.context.signals.freed.add(session.offer.platform)
+        room = AT_ONCE - len(self.tasks)
+        if len(expired) == BATCH or room <= 0:
+            return len(expired), []
+        names = tuple(self.context.platforms.by_name)
+        return len(expired), tx.sessions.claim(now, str(self.owner), self.context.settings.claim, room, names)
+
+    def _done(self, id: str, token: str, task: asyncio.Task[None]) -> None:
+        if self.tasks.get(id) == (task, token):  # it may have been claimed again before this was heard
+            del self.tasks[id]
+        self.context.signals.nudged.set()
+        if not task.cancelled() and (error := task.exception()):
+            log.error("step.crashed", session=id, why=repr(error))
+            if isinstance(error, BrokenStore):  # any other fault would come again: its claim's end is soon enough
+                self.dropped.append((id, token))
+
+    async def _give_back(self) -> None:
+        """Let those be claimed again whose task broke, as when the database could not be written."""
+        if self.dropped:
+            some = list(self.dropped)
+            await self.context.store.write(lambda tx: [tx.sessions.release_claim(id, token) for id, token in some])
+            del self.dropped[: len(some)]
+
+    async def _work(self, work: Claim) -> None:
+        """Take a session as many steps on as can be taken now."""
+        session: Session | None = work.session
+        while session is not None:
+            followed = self.clock_watch.followed
+            with fixed_clock(self.clock_watch.offset):
+                step = None if self.clock_watch.is_behind else await self._take_step(session)
+            if step is None or followed != self.clock_watch.followed:  # it was judged by times that have moved since
+                await self._hand_back(session.id, work.token)
+                return
+            session = await self._apply(session, work.token, step)
+
+    async def _take_step(self, session: Session) -> Step:
+        """One step, or when it is to be tried again."""
+        try:
+            step = await STEPS[session.phase](self.context, session)
+        except (SubletError, OSError, MemoryError) as error:
+            return self._try_later(session, error)
+        self.backoff.forget(session.id)
+        return step
+
+    async def _hand_back(self, id: str, token: str) -> None:
+        """Let it be claimed anew, at once."""
+        now = self.context.now()
+
+        def release(tx: Tx) -> None:
+            if tx.sessions.release_claim(id, token):
+                tx.sessions.change(id, now=now, due=now)
+
+        await self.context.store.write(release)
+
+    def _try_later(self, session: Session, error: SubletError | OSError | MemoryError) -> Step:
+        """What failed for the moment; what this machine is short of is waited for a little longer each time."""
+        if short := find_shortage(error):
+            wait = self.backoff.lengthen(session.id)
+            words = f"this machine is short of something ({short}); it is tried again"
+            log.warning("step.short", session=session.id, phase=session.phase, why=short, wait=wait.total_seconds())
+            return Step(due=self.context.now() + wait, changes={"condition": words})
+        words = str(error)
+        if isinstance(error, PlatformUnreachable | LoginNeeded):
+            metrics.platform_errors.labels(session.offer.platform, error.code).inc()
+            words = f"{error.message} {error.advice}".strip()
+        else:
+            log.warning("step.failed", session=session.id, phase=session.phase, why=words)
+        return Step(due=self.context.now() + AGAIN, changes={"condition": words})
+
+    async def _apply(self, old: Session, token: str, step: Step) -> Session | None:
+        """Record a step, if the claim still holds; the session again if it can go on at once."""
+        now = self.context.now()
+        more = step.due is not None and step.due <= now
+
+        platform = self.context.platforms.by_name.get(old.offer.platform)
+        if platform and (own_id := platform.find_own_id(old.id)) and own_id != old.own_id:
+            step = replace(step, changes={**step.changes, "own_id": own_id})
+        site = platform.site if platform else ""
+        new = await self.context.store.write(lambda tx: _record(tx, old, token, step, now, more, site))
+        if new is None:
+            log.warning("claim.lost", session=old.id)
+            self.context.loop_state.fresh.discard(old.id)  # whoever has it now may submit it
+            return None
+        self._note(new, step)
+        if step.event:
+            log.info(step.event, session=old.id, phase=new.phase, platform=old.offer.platform, detail=step.detail)
+            await self.context.signals.announce()
+        return new if more else None
+
+    def _note(self, new: Session, step: Step) -> None:
+        """Count it, and listen for its job while it has one."""
+        if new.job and new.phase not in OVER:
+            self.hearing.running[new.id] = new.offer.platform
+        else:
+            self.hearing.running.pop(new.id, None)
+        if new.phase in OVER:
+            self.context.loop_state.fresh.discard(new.id)
+        if step.release or step.to is Phase.WAITING:
+            self.context.signals.freed.add(new.offer.platform)
+        if step.to:
+            metrics.moves.labels(step.to).inc()
+            if step.to in OVER and new.end:
+                metrics.ends.labels(new.end.kind).inc()
+            point("final.after" if step.to in OVER else f"{step.to.lower()}.after")
+
+    async def _renew(self, now: datetime) -> None:
+        lease = self.context.settings.claim
+        if self.tasks and abs(now - self.renewed) > lease / 3:
+            self.renewed = now
+            tokens = {token for _, token in self.tasks.values()}
+            await self.context.store.write(lambda tx: [tx.sessions.renew_claim(token, now + lease) for token in tokens])
+
+    async def _heed(self, now: datetime) -> None:
+        """Stop bringing data for what someone has cancelled meanwhile: its next step sees to the rest."""
+        for id, (task, token) in list(self.tasks.items()):
+            session = await self.context.store.read(lambda tx, i=id: tx.sessions.get(i))  # type: ignore[misc]
+            is_staging = (
+                id in self.context.loop_state.fresh
+            )  # once it is being submitted, it has to be found and stopped there
+            if session and session.cancel_by and session.phase is Phase.PREPARING and is_staging:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                await self._hand_back(id, token)
+
+    async def _take_over(self) -> None:
+        """What a process that died on this host had claimed is free at once."""
+        for said in await self.context.store.read(lambda tx: tx.sessions.owners()):
+            if not Owner.named(said).lives():
+                await self.context.store.write(lambda tx, s=said: tx.sessions.release_all(s))  # type: ignore[misc]
+
+    async def _rest(self) -> None:
+        """Until there is something to do: a nudge, news, or a time that has come."""
+        now = self.context.now()
+        wait = IDLE if self.due is None else min(IDLE, max(0.01, (self.due - now).total_seconds()))
+        for platform in set(self.hearing.running.values()):
+            wait = min(wait, self.hearing.listens_in(platform, now))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
+                await self.context.signals.nudged.wait()
+
+
+def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool, site: str) -> Session | None:
+    """One write: the session as the step left it, what was booked, and what happened; None if the claim was lost."""
+    changes = {**step.changes, "due": step.due}
+    if step.to:
+        new = tx.sessions.move(old.id, step.to, when=(old.phase,), now=now, token=token, **changes)
+    else:
+        new = tx.sessions.change(old.id, when=(old.phase,), now=now, token=token, **changes)
+    if new is None:
+        return None
+    if not more:
+        tx.sessions.release_claim(old.id, token)
+    if new.phase not in OVER and was_changed_meanwhile(old, new, step):
+        tx.sessions.change(old.id, now=now, due=now)
+    if step.to in (Phase.RUNNING, Phase.AVAILABLE):
+        record_start(tx, new, site)
+    if step.release and old.offer.terms.kind == "booked":
+        tx.books.release(old.offer.platform, old.id)
+    if step.to in OVER:
+        settle(tx, new, now)
+    if step.to in OVER or step.to is Phase.RELEASING:
+        end_turn(tx, new, now)
+    if step.event:
+        tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
+    return new
+
+
+def was_changed_meanwhile(old: Session, new: Session, step: Step) -> bool:
+    """Whether someone cancelled, extended or moved it while the step, which did not see that, was under way."""
+    moved = "until" not in step.changes and (new.start, new.until) != (old.start, old.until)
+    return moved or new.cancel_by != old.cancel_by

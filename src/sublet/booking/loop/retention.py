@@ -1,0 +1,61 @@
+"""Retention: sessions, events and audit entries that are older than the operator keeps them are removed bit by bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+from sublet.booking.loop.context import LoopContext
+from sublet.kernel.log import log
+from sublet.store.retention import Retention
+from sublet.store.tx import Tx
+
+T = TypeVar("T")
+BATCH = 200  # rows of one write: others wait for no longer
+MOST_BATCHES = 50  # of each noun in one go
+
+
+async def forget_old(context: LoopContext) -> dict[str, int]:
+    """Remove what is too old, up to a bound; how many of each noun. Nothing that runs or has files, and no usage."""
+    keep, now = context.settings.retention, context.now()
+
+    def ago(length: timedelta | None) -> timedelta | None:
+        return None if length is None else max(length, context.settings.keep)  # files are looked up by their sessions
+
+    counts = {"sessions": 0, "events": 0, "audit": 0}
+    if (length := ago(keep.sessions)) is not None:
+        before = now - length
+        counts["sessions"] = await _in_batches(
+            context,
+            lambda old: old.find_sessions(before, BATCH),
+            lambda old, ids: old.forget_sessions(ids, before),
+        )
+    if keep.events is not None:
+        since = now - keep.events
+        counts["events"] = await _in_batches(
+            context, lambda old: old.find_events(since, BATCH), Retention.forget_events
+        )
+    if keep.audit is not None:
+        first = now - keep.audit
+        counts["audit"] = await _in_batches(context, lambda old: old.find_audit(first, BATCH), Retention.forget_audit)
+    if any(counts.values()):
+        log.info("retention.applied", **counts)
+    return counts
+
+
+async def _in_batches(
+    context: LoopContext, find: Callable[[Retention], Sequence[T]], forget: Callable[[Retention, Sequence[T]], int]
+) -> int:
+    total = 0
+    for _ in range(MOST_BATCHES):
+        ids = await context.store.read(lambda tx: find(tx.retention))
+
+        def work(tx: Tx, ids: Sequence[T] = ids) -> int:
+            return forget(tx.retention, ids)
+
+        gone = await context.store.write(work) if ids else 0
+        total += gone
+        if len(ids) < BATCH or not gone:
+            break
+    return total

@@ -1,0 +1,50 @@
+"""Where one step of a session leads, and the ends that come before anything ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.session import End, EndKind, Phase, Session
+from sublet.platforms.port import Platform
+
+GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
+FAR_GRACE = timedelta(hours=3)  # the same where the system ends jobs by its own clock, which ours may differ from
+RETRY = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where a step leads: to a phase (or none: it stays), and when to look again."""
+
+    to: Phase | None = None
+    due: datetime | None = None
+    event: str = ""
+    detail: str = ""
+    release: bool = False  # give the booking back
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+def failed(context: LoopContext, kind: EndKind, why: str) -> Step:
+    """Failed before it ran."""
+    now = context.now()
+    changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
+    return Step(Phase.FAILED, now + context.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
+
+
+def deadline_of(session: Session) -> datetime | None:
+    """Until when a queue that others share must have started it: the end of the window that was asked for, if any."""
+    offer = session.offer
+    return offer.latest_start if offer.terms.kind == "predicted" and offer.latest_start > offer.start else None
+
+
+def has_outlived(session: Session, platform: Platform, now: datetime) -> bool:
+    """Whether a job is still there although its time is over, so that it must be stopped.
+
+    A cluster ends its jobs at their time limit itself. The clock of this machine may be wrong, so a job elsewhere is
+    stopped from here only when it is far beyond its time.
+    """
+    grace = GRACE if platform.is_here or platform.plays else FAR_GRACE
+    return session.until is not None and now >= session.until + grace

@@ -1,0 +1,367 @@
+"""One step of a session, by its phase: what is done, and where it leads. A table, not branches."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sublet.booking.dependencies import describe_wait, end_in_vain, end_with_failed, jobs_before, must_wait
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
+from sublet.booking.loop.fair_share import no_turn
+from sublet.booking.loop.held_back import held_back
+from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed, has_outlived
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.session import PAUSED, STOPPED, Connector, End, EndKind, Phase, Session, paused
+from sublet.data.layout import laid_out
+from sublet.data.staging import carry, find_kept_files, mounts_of, stage
+from sublet.kernel.clock import is_clock_set
+from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
+from sublet.kernel.faults import point
+from sublet.kernel.shortage import find_shortage
+from sublet.kinds.port import Setting, Way
+from sublet.platforms.port import Platform
+
+P = Phase
+
+
+async def accepted(context: LoopContext, session: Session) -> Step:
+    """Recorded: now it waits until it must be prepared."""
+    if step := await _end_waiting(context, session):
+        return step
+    at = context.now() if session.offer.after else _prepare_at(session)
+    return Step(P.WAITING, at, "session.waiting", changes={"condition": ""})
+
+
+async def waiting(context: LoopContext, session: Session) -> Step:
+    """For the time to prepare it."""
+    if step := await _end_waiting(context, session) or await must_wait(context, session, context.platforms.of(session)):
+        return step
+    if context.now() >= (at := _prepare_at(session)) and (step := await held_back(context, session)):
+        return step
+    if context.now() < at:
+        context.signals.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
+        return Step(due=at, changes={"condition": await describe_wait(context, session)})
+    context.loop_state.fresh.add(session.id)
+    return Step(P.PREPARING, context.now(), "session.preparing", changes={"condition": ""})
+
+
+async def preparing(context: LoopContext, session: Session) -> Step:
+    """Bring its data; at its start, submit it once; then it is queued, runs, or listens."""
+    platform = context.platforms.of(session)
+    if session.job:
+        return await _judge_queued(context, session, platform)
+    if step := await _end_unwanted(context, session, platform):
+        return step
+    if step := await _find_earlier_submit(context, session, platform) or await held_back(context, session):
+        return step
+    offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset))
+    if offerset is None:
+        raise NotFound(noun="offer set", name=session.offerset)
+    try:
+        place = await platform.place(session.id)
+    except DiskFull as error:
+        return failed(context, EndKind.DISK_FULL, error.message)
+    if place and (step := await _stage_session(context, offerset.request, platform, place, session)):
+        return step
+    point("stage.after")
+    now = context.now()
+    deadline = deadline_of(session) or session.until
+    if deadline and now >= deadline:
+        return failed(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
+    if session.offer.terms.kind == "booked" and session.start and now < session.start:
+        return Step(due=session.start, changes={"condition": "ready; waits for its start"})
+    if (
+        step := await must_wait(context, session, platform)
+        or await held_back(context, session)
+        or await no_turn(context, session)
+    ):
+        return step
+    return await _submitted(context, session, platform, offerset.request, place)
+
+
+async def _find_earlier_submit(context: LoopContext, session: Session, platform: Platform) -> Step | None:
+    """An earlier try may have been cut off as it submitted."""
+    found = None if session.id in context.loop_state.fresh else await platform.find(session.id)
+    if not found:
+        context.loop_state.fresh.add(session.id)
+        return None
+    return Step(due=context.now(), event="session.submitted", detail="found again", changes={"job": found})
+
+
+async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:
+    """The end of what is cancelled, revoked, or waits in vain for another session."""
+    found = await _find_before_cancel(context, session, platform)
+    return found or await _end_waiting(context, session) or await end_in_vain(context, session)
+
+
+async def _find_before_cancel(context: LoopContext, session: Session, platform: Platform) -> Step | None:
+    """Look for what an earlier try may have submitted before it is told as cancelled; what wasn't never will be."""
+    if not session.cancel_by or session.id in context.loop_state.fresh:
+        return None
+    with suppress(PlatformUnreachable, LoginNeeded):  # nobody can be asked; what is left there is swept later
+        if step := await _find_earlier_submit(context, session, platform):
+            return step
+        await platform.cancel([session.id], session.cancel_by)  # another process may be about to start it
+    return None
+
+
+async def _stage_session(
+    context: LoopContext, request: Request, platform: Platform, place: Path, session: Session
+) -> Step | None:
+    """Bring what it needs; a step only if that can't be done."""
+    if why := await context.code.find_objection(session, request):
+        return failed(context, EndKind.NOT_APPROVED, why)
+    try:
+        guest = platform.hosts(session.person)
+        await stage(context, request, platform, session.offer.way, place, session.id, guest=guest)
+    except (DataNotThere, PlatformRefused) as error:
+        if find_shortage(error):
+            raise  # it is not the session's fault, and is tried again
+        kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
+        return failed(context, kind, error.message)
+    except OSError as error:
+        if find_shortage(error):
+            raise
+        kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
+        return failed(context, kind, str(error))
+    return None
+
+
+async def _submitted(
+    context: LoopContext, session: Session, platform: Platform, request: Request, place: Path | None
+) -> Step:
+    """Hand it to the platform, once: its id is the key."""
+    if why := await context.code.find_objection(
+        session, request
+    ):  # it may have been revoked while its data was brought
+        return failed(context, EndKind.NOT_APPROVED, why)
+    now = context.now()
+    try:
+        way = await _way(context, session, request.executable)
+        job = await _job(context, session, way, request, place)
+        context.loop_state.fresh.discard(session.id)
+        if place:
+            await carry(context, platform, session.id)
+        if is_clock_set():  # the times in it are not those of the clock that it would run by
+            return Step(due=now)
+        point("submit.before")
+        id = await platform.submit(job, session.id)
+    except PlatformRefused as error:
+        if find_shortage(error):
+            raise
+        kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
+        return failed(context, kind, error.message)
+    point("submit.after")
+    started = now if session.offer.terms.kind == "booked" else None
+    changes = {"job": id, "condition": "", "started": started}
+    return Step(due=context.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
+
+
+async def _job(context: LoopContext, session: Session, way: Way, request: Request, place: Path | None) -> Job:
+    platform = context.platforms.of(session)
+    directory = await platform.session_directory(session.id)
+    setting = Setting(
+        work=f"{directory.rstrip('/')}/work" if place else "/",
+        directory=directory,
+        shape=session.offer.shape,
+        nodes=session.offer.nodes,
+        duration=session.offer.duration,
+        mounts=mounts_of(request, place),
+        tools=(await context.platforms.survey(session.offer.platform)).tools,
+        parts=session.offer.parts,
+        secret=context.secrets.of(session.id) if way.interactive or way.asks else "",
+        base_url=f"/connect/{session.id}/",
+        callback=await context.callbacks.callback(session.offer.platform) if way.asks else None,
+        session=session.id,
+        person=session.person,
+        platform=session.offer.platform,
+        network=platform.choose_network_policy(context.settings.mode == "gateway" or platform.hosts(session.person)),
+        has_files=bool(laid_out(request)),
+    )
+    return Job(
+        program=way.program(setting),
+        shape=session.offer.shape,
+        nodes=session.offer.nodes,
+        until=session.until or context.now() + session.offer.duration,
+        warn=_warning(context, session),
+        mounts=setting.mounts,
+        kept=find_kept_files(place) if place else {},
+        person=session.person,
+        name=session.name,
+        queue=session.offer.queue,
+        qos=session.offer.qos,
+        project=session.offer.project,
+        count=session.offer.count,
+        begin=session.offer.begin,
+        after=await jobs_before(context, session, platform),
+        parts=session.offer.parts,
+    )
+
+
+async def _judge_queued(context: LoopContext, session: Session, platform: Platform) -> Step:
+    """Submitted: it runs at once, or waits in the platform's queue, or is not yet listening."""
+    state = await ask_state(platform, session)
+    refused = await end_with_failed(context, session, platform, state) if session.offer.after else None
+    if step := note_found(context, session, state) or refused:
+        return step
+    if state.state is State.ENDED:
+        return record_end(context, session, state)
+    if session.cancel_by:
+        return await cancel_job(context, session, platform, state)
+    if state.state is State.UNKNOWN:
+        return await give_up_lost(context, session, platform, state)
+    deadline = deadline_of(session)
+    if deadline and state.state is State.QUEUED and context.now() > deadline + GRACE:
+        await platform.cancel([session.job], "sublet, because its window had passed")
+        return failed(context, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
+    if state.state is State.QUEUED:
+        words = state.condition or f"in the queue of {session.offer.platform}"
+        if (others := await describe_wait(context, session)) and not words.startswith(PAUSED):
+            words = f"{others}; {words}"
+        return Step(due=context.now() + RETRY, changes={"condition": words})
+    if session.offer.interactive and state.connector is None:
+        return Step(
+            due=context.now() + timedelta(milliseconds=300),
+            changes={"condition": state.condition or "starting to listen"},
+        )
+    now = context.now()
+    connectors = _connectors(session, state)
+    phase = P.AVAILABLE if connectors else P.RUNNING
+    started = state.started or now
+    changes = {"condition": state.condition, "started": started, "connectors": connectors}
+    if session.until is None:  # others' queues start it when they do: its time runs from then
+        session = replace(session, until=state.until or started + session.offer.duration)
+        changes["until"] = session.until
+    return Step(phase, _look_again(context, session), f"session.{phase.lower()}", changes=changes)
+
+
+async def running(context: LoopContext, session: Session) -> Step:
+    """Look at it; stop it if someone asked, or if its time is over and it is still there."""
+    platform = context.platforms.of(session)
+    state = await ask_state(platform, session)
+    point("ended.before")
+    if step := note_found(context, session, state):
+        return step
+    if state.state is State.ENDED:
+        return record_end(context, session, state)
+    now = context.now()
+    if session.cancel_by:
+        return await cancel_job(context, session, platform, state)
+    if state.state is State.UNKNOWN:
+        return await give_up_lost(context, session, platform, state)
+    if state.until:  # its parts begin when they do, and each has the whole time
+        session = replace(session, until=state.until)
+    if has_outlived(session, platform, now):
+        await platform.cancel([session.job], "sublet, because its time was over")
+        return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
+    if session.until and session.offer.terms.kind == "booked":
+        await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
+    warned = bool(session.until and now >= session.until - _warning(context, session))
+    soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
+    words = soon if warned else state.condition or await context.code.describe_code(session)
+    if warned and state.condition.startswith(PAUSED):
+        words = f"{paused(STOPPED)}; {words}"
+    event = "session.warned" if warned and session.condition != words else ""
+    connectors = _connectors(session, state) or session.connectors
+    changes: dict[str, object] = {"condition": words, "connectors": connectors}
+    if state.until:  # else it stays as it is by then: someone may be extending it
+        changes["until"] = session.until
+    return Step(None, _look_again(context, session), event, words, changes=changes)
+
+
+async def releasing(context: LoopContext, session: Session) -> Step:
+    """Give back what it held; its files stay for their keep time."""
+    point("final.before")
+    end = session.end or End(EndKind.UNKNOWN)
+    finished = tuple(replace(connector, status="FINISHED") for connector in session.connectors)
+    now = context.now()
+    changes = {"condition": "", "ended": session.ended or now, "connectors": finished}
+    detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
+    due = now if _leaves_nothing(context, session) else now + context.settings.keep
+    return Step(end.phase, due, f"session.{end.phase.lower()}", detail, True, changes)
+
+
+async def over(context: LoopContext, session: Session) -> Step:
+    """Its keep time has passed: remove its files."""
+    platform = context.platforms.by_name.get(session.offer.platform)
+    until = (session.ended or session.modified) + context.settings.keep
+    if platform and _leaves_nothing(context, session) and context.now() < until:
+        await platform.come_home(session.id)
+        return Step(due=until, event="session.fetched", changes={"condition": ""})
+    if platform:
+        await platform.clean(session.id)
+    return Step(event="session.cleaned")
+
+
+STEPS: dict[Phase, Callable[[LoopContext, Session], Awaitable[Step]]] = {
+    P.ACCEPTED: accepted,
+    P.WAITING: waiting,
+    P.PREPARING: preparing,
+    P.AVAILABLE: running,
+    P.RUNNING: running,
+    P.RELEASING: releasing,
+    P.COMPLETED: over,
+    P.FAILED: over,
+    P.CANCELLED: over,
+}
+
+
+def _leaves_nothing(context: LoopContext, session: Session) -> bool:
+    kind = context.kinds.by_name.get(session.kind)
+    return kind is not None and kind.leaves_nothing
+
+
+async def _way(context: LoopContext, session: Session, executable: Executable | None) -> Way:
+    survey = await context.platforms.survey(session.offer.platform)
+    for way in context.kinds.ways(executable, survey.tools) if executable else ():
+        if way.name == session.offer.way:
+            return way
+    raise PlatformRefused(platform=session.offer.platform, why=f"it no longer has {session.offer.way}")
+
+
+def _prepare_at(session: Session) -> datetime:
+    """Shared queues and other brokers are asked at once; what we own is prepared in time for its start."""
+    if session.start is None or session.offer.terms.kind != "booked":
+        return session.created
+    return session.start - session.offer.prepare
+
+
+def _warning(context: LoopContext, session: Session) -> timedelta:
+    """How long before the end it is warned: a short session not for most of its time."""
+    return min(context.settings.warn, session.offer.duration / 4)
+
+
+def _look_again(context: LoopContext, session: Session) -> datetime:
+    """News bring most ends; the clock brings the warning and the end of the time."""
+    until = session.until or context.now() + session.offer.duration
+    warn = until - _warning(context, session)
+    return warn if context.now() < warn else max(until + GRACE, context.now() + RETRY)
+
+
+def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
+    """How it is reached, as it is stored: without its secret, and without our own address, which may change."""
+    if state.connector is None:
+        return ()
+    return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)
+
+
+async def _end_waiting(context: LoopContext, session: Session) -> Step | None:
+    """The end of what waits and may not be run, or is not wanted any more."""
+    if revoked := await context.code.describe_code(session):
+        return failed(context, EndKind.NOT_APPROVED, revoked)
+    return _stopped(context, session) if session.cancel_by else None
+
+
+def _stopped(context: LoopContext, session: Session) -> Step:
+    """Cancelled before it was submitted."""
+    now = context.now()
+    end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
+    changes = {"end": end, "ended": now, "condition": ""}
+    words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
+    return Step(P.CANCELLED, now + context.settings.keep, "session.cancelled", words, True, changes)

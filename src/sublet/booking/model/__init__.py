@@ -1,0 +1,1 @@
+"""Booking decided: requests, offers, calendars and sessions as frozen values and pure functions."""

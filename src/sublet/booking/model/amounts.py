@@ -1,0 +1,202 @@
+"""Cores, memory and durations: what people and schedulers write, read and printed."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterable
+from datetime import timedelta
+
+from sublet.booking.model.request import GIB, Range
+from sublet.kernel.errors import BadAmount
+
+KIB, MIB, TIB, PIB, EIB = 1 << 10, 1 << 20, 1 << 40, 1 << 50, 1 << 60
+MOST_COUNT = 10_000_000
+MOST_MEMORY = EIB
+MOST_TIME = timedelta(days=400)
+LARGEST = sys.float_info.max
+
+# A bare letter is Slurm's and binary; with an i it is binary by the standard; with a B alone it is decimal.
+_UNITS = {"b": 1}
+for _power, _letter in enumerate("kmgtp", start=1):
+    _UNITS |= {_letter: 1024**_power, f"{_letter}ib": 1024**_power, f"{_letter}b": 1000**_power}
+
+_MEMORY = re.compile(r"([0-9]{1,20})(?:\.([0-9]{1,12}))?\s*([A-Za-z]{0,3})")
+_PRINTED = (("PiB", PIB), ("TiB", TIB), ("GiB", GIB), ("MiB", MIB), ("KiB", KIB))
+
+_SECONDS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}
+_NUMBER = r"([0-9]{1,12}(?:\.[0-9]{1,9})?)"
+_ISO = re.compile(
+    rf"P(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=[0-9])(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?", re.IGNORECASE
+)
+_WORDS = re.compile(
+    rf"{_NUMBER}\s*(w|weeks?|d|days?|h|hrs?|hours?|m|mins?|minutes?|s|secs?|seconds?)(?![a-z])\s*", re.IGNORECASE
+)
+_SLURM = re.compile(r"(?:([0-9]{1,6})-([0-9]{1,2})(?::([0-9]{2}))?(?::([0-9]{2}))?|([0-9]{1,5}):([0-9]{2}):([0-9]{2}))")
+_NO_LENGTH = re.compile(r"P[^T]*[0-9](?:Y|M)", re.IGNORECASE)
+
+_A_TIME = "a length of time"
+_A_MEMORY = "an amount of memory"
+
+
+def shown(value: object) -> str:
+    """A value as an error quotes it: short, and on one line."""
+    if isinstance(value, int) and value.bit_length() > 1000:
+        return "so large a number"  # Python itself refuses to print the largest
+    text = value if isinstance(value, str) and value.isprintable() and value else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def finite(text: str) -> float:
+    """The number in a text; beyond the largest that there is, that one. ValueError if it is none."""
+    number = float(text)
+    if text.strip().lstrip("+-")[:1].isalpha():  # inf and nan
+        raise ValueError(text)
+    return max(-LARGEST, min(number, LARGEST))
+
+
+def parse_memory(text: str) -> int:
+    """The bytes in `64GiB`, `512M` or `1.5TB`."""
+    found = _MEMORY.fullmatch(text.strip())
+    unit = _UNITS.get(found[3].lower()) if found else None
+    if found is None or unit is None:
+        bare = found is not None and not found[3] and int(found[1]) > 0
+        example = f"{text.strip()}GiB" if bare else "64GiB, 512MiB or 1.5TiB"
+        raise BadAmount(text=shown(text), what=_A_MEMORY, example=example)
+    fraction = found[2] or ""
+    size: int = -(-int(found[1] + fraction) * unit // 10 ** len(fraction))
+    if size > MOST_MEMORY:
+        raise BadAmount(text=shown(text), what=f"{_A_MEMORY} that any machine has", example="an amount up to 1024PiB")
+    return size
+
+
+def gib(number: float) -> int:
+    """The bytes in a number of GiB, as the IVOA documents count them."""
+    if isinstance(number, bool) or not 0 <= number <= MOST_MEMORY // GIB:
+        raise BadAmount(text=shown(number), what="a number of GiB", example="a number from 0 to 1073741824")
+    return math.ceil(number * GIB)
+
+
+def memory_text(size: int) -> str:
+    """`64GiB`, `1.5TiB`, `1000B`: exact, and read back by `parse_memory`."""
+    for name, unit in _PRINTED:
+        if size >= unit and size * 100 % unit == 0:
+            whole, hundredths = divmod(size * 100 // unit, 100)
+            return f"{whole}.{hundredths:02}".rstrip("0").rstrip(".") + name
+    return f"{size}B"
+
+
+def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
+    """The time in `1h30m`, `PT1H30M`, `P8D`, or Slurm's `1-02:00:00`."""
+    words = text.strip()
+    seconds = _iso_seconds(words) if words[:1] in ("P", "p") else _plain_seconds(words)
+    if seconds is None:
+        raise BadAmount(text=shown(text), what=_what(words), example=_example(words))
+    if seconds > at_most.total_seconds():
+        limit = duration_text(at_most)
+        raise BadAmount(text=shown(text), what=f"{_A_TIME} up to {limit}", example=f"{limit} or less")
+    return timedelta(seconds=seconds)
+
+
+def _iso_seconds(text: str) -> float | None:
+    found = _ISO.fullmatch(text)
+    return _total(zip("wdhms", found.groups(), strict=True)) if found and len(text) > 1 else None
+
+
+def _plain_seconds(text: str) -> float | None:
+    if found := _SLURM.fullmatch(text):
+        days, *clock = (int(part or 0) for part in found.groups())
+        hours, minutes, seconds = clock[:3] if found[1] else clock[3:]
+        tidy = minutes < 60 and seconds < 60 and (not found[1] or hours < 24)
+        return days * 86_400 + hours * 3600 + minutes * 60 + seconds if tidy else None
+    parts, at = [], 0
+    while found := _WORDS.match(text, at):
+        parts.append((found[2][0].lower(), found[1]))
+        at = found.end()
+    units = [unit for unit, _ in parts]
+    in_order = units == sorted(set(units), key="wdhms".index)
+    return _total(parts) if parts and at == len(text) and in_order else None
+
+
+def _total(parts: Iterable[tuple[str, str | None]]) -> float | None:
+    given = [_SECONDS[unit] * (float(number) if "." in number else int(number)) for unit, number in parts if number]
+    return sum(given) if given else None
+
+
+def _what(text: str) -> str:
+    if text.startswith("-"):
+        return f"{_A_TIME} that can be booked: it is negative"
+    if _NO_LENGTH.match(text):
+        return f"{_A_TIME} that is always the same: months and years differ"
+    return _A_TIME
+
+
+def _example(text: str) -> str:
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        return f"{text}s for seconds, {text}m for minutes, {text}h for hours"
+    if re.fullmatch(r"[0-9]+:[0-9]+", text):
+        return f"{text}:00 for hours and minutes, or 1h30m"
+    if found := re.fullmatch(r"P([0-9]+)([HS])", text, re.IGNORECASE):
+        return f"PT{found[1]}{found[2].upper()} or {found[1]}{found[2].lower()}"
+    if _NO_LENGTH.match(text):
+        return "days: P30D"
+    return "90m, 1h30m, PT1H30M or 1-02:00:00"
+
+
+def duration_text(length: timedelta) -> str:
+    """`1h30m`, `8d`, `0s`: exact, and read back by `parse_duration`."""
+    days, seconds = length.days, length.seconds
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    parts = [f"{n}{unit}" for n, unit in ((days, "d"), (hours, "h"), (minutes, "m")) if n]
+    if seconds or length.microseconds or not parts:
+        parts.append(f"{_with_fraction(seconds, length.microseconds)}s")
+    return "".join(parts)
+
+
+def duration_iso(length: timedelta) -> str:
+    """`PT1H30M`, `P8D`, `PT0S`: the same in ISO 8601."""
+    days, seconds = length.days, length.seconds
+    hours, seconds = divmod(seconds, 3600)
+    minutes, seconds = divmod(seconds, 60)
+    clock = [f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M")) if n]
+    if seconds or length.microseconds or not (days or clock):
+        clock.append(f"{_with_fraction(seconds, length.microseconds)}S")
+    return "P" + (f"{days}D" if days else "") + (f"T{''.join(clock)}" if clock else "")
+
+
+def _with_fraction(seconds: int, microseconds: int) -> str:
+    return f"{seconds}.{microseconds:06}".rstrip("0") if microseconds else str(seconds)
+
+
+def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
+    """A whole number of things, from a number or its text."""
+    digits = value.strip() if isinstance(value, str) else ""  # int() itself strips less than strip()
+    count = int(digits) if re.fullmatch(r"[0-9]{1,12}", digits) else value
+    if isinstance(count, float) and count.is_integer():
+        count = int(count)
+    if not isinstance(count, int) or isinstance(count, bool) or not least <= count <= MOST_COUNT:
+        raise BadAmount(text=shown(value), what=what, example=f"a whole number from {least} to {MOST_COUNT}")
+    return count
+
+
+def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
+    """`4`, or from `2-8`."""
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9]{1,12})\s*-\s*([0-9]{1,12})\s*", value)):
+        return _ordered(parse_count(found[1], what, least), parse_count(found[2], what, least), value)
+    count = parse_count(value, what, least)
+    return Range(count, count)
+
+
+def parse_memories(text: str) -> Range:
+    """`4GiB`, or from `4GiB-8GiB`."""
+    low, dash, high = text.partition("-")
+    size = parse_memory(low)
+    return _ordered(size, parse_memory(high), text) if dash else Range(size, size)
+
+
+def _ordered(low: int, high: int, text: str) -> Range:
+    if low > high:
+        raise BadAmount(text=shown(text), what="a range", example="the smaller first")
+    return Range(low, high)

@@ -1,0 +1,55 @@
+"""What platforms answered, looked at before it is shown: whether it can be true, and how old what it rests on is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.request import Request
+
+A_WHILE = timedelta(minutes=1)  # a survey that is younger is as good as now
+NO_ANSWER = frozenset({"urn:platform-timed-out", "urn:platform-unreachable", "urn:platform-broken"})
+SURVEYED = frozenset({"urn:resource-limit", "urn:not-supported"})  # reasons that rest on what a survey saw
+
+
+def find_fault(answer: object, platform: str, ways: Sequence[str], request: Request) -> str:
+    """Why an answer can't be true; empty if it can."""
+    if not isinstance(answer, Answer):
+        return f"it answered with {type(answer).__name__}"
+    for offer in answer.offers:
+        if fault := _fault_in(offer, platform, ways, request):
+            return f"its offer {fault}"
+    if not all(isinstance(reason, Reason) for reason in answer.reasons):
+        return "its reasons can't be read"
+    return ""
+
+
+def _fault_in(offer: object, platform: str, ways: Sequence[str], request: Request) -> str:
+    if not isinstance(offer, Offer):
+        return f"is of the type {type(offer).__name__}"
+    if offer.platform != platform:
+        return f"is for the platform {offer.platform}"
+    if offer.way not in ways:
+        return f"names a way that was not asked for: {offer.way}"
+    if offer.terms.kind == "booked":
+        return "says that it is booked, and nobody keeps its calendar here"
+    if offer.start.tzinfo is None or offer.latest_start.tzinfo is None or offer.latest_start < offer.start:
+        return "has a start that can't be read"
+    wanted, shape = request.compute, offer.shape
+    if shape.cores < wanted.cores.min or shape.memory < wanted.memory.min or shape.gpus < wanted.gpus.min:
+        return "has less than was asked for"
+    return ""
+
+
+def date_reasons(reasons: Iterable[Reason], as_of: datetime, now: datetime) -> tuple[Reason, ...]:
+    """The reasons, each with the time of the survey that it rests on, if that is a while ago."""
+    if now - as_of < A_WHILE:
+        return tuple(reasons)
+    return tuple(replace(one, as_of=as_of) if one.kind in SURVEYED else one for one in reasons)
+
+
+def unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:
+    """The platforms that gave no answer."""
+    return tuple(dict.fromkeys(reason.platform for reason in reasons if reason.kind in NO_ANSWER))

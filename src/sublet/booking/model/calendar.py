@@ -1,0 +1,318 @@
+"""Capacity over time: exact nodes with cores, memory and GPUs, storage pools, and pledges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from sublet.booking.model.holds import most
+from sublet.booking.model.index import Index
+from sublet.booking.model.ladder import bits
+from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.pledge import bounds, drawn, is_pledge, sizes_in
+from sublet.booking.model.request import Window
+from sublet.booking.model.search import Search
+from sublet.booking.model.timeline import BEGINNING, BITS, MOST, Timeline, micros, moment, pack, span_of, unpack
+from sublet.kernel.errors import NoRoom, NotBookable, NotFound
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+Pairs = list[tuple[int, int]]  # a node's place in the index, and a packed amount
+Need = tuple[Timeline, int, int, int]  # so much of a pool, from so long before a start, for so long
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A start, and the exact nodes that are free from then on."""
+
+    start: datetime
+    nodes: tuple[str, ...]
+
+
+class Calendar:
+    """What is booked of some nodes and pools, and where there is room.
+
+    Cores that are taken of a pool of pledges count in each bound that holds for those; of several such takes under one
+    key the most counts, because they are held for offers of which one is taken.
+    For one thread at a time: even asking tidies up inside.
+    """
+
+    def __init__(self, nodes: Iterable[Node], pools: Mapping[str, int] = NOTHING, *, grain: int = 512) -> None:
+        """Everything is free; a smaller grain makes a finer index, which finds faster and books slower."""
+        self.nodes = tuple(nodes)
+        self.pools: Mapping[str, int] = MappingProxyType(dict(pools))
+        order = sorted(self.nodes, key=lambda node: (node.gpus, node.cores, node.memory))
+        self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order], grain)
+        self._pools = {name: (Timeline(pack(size)),) for name, size in self.pools.items() if not is_pledge(name)}
+        self._pledges: dict[str, tuple[Timeline, ...]] = {}
+        self._bounds = {some: Timeline(pack(size)) for some, size in bounds(sizes_in(self.pools)).items()}
+        self._takes: dict[str, tuple[Take, ...]] = {}
+
+    def take(self, key: str, takes: Iterable[Take]) -> None:
+        """Book them all under a key, or nothing: NotBookable if any is over capacity at any instant."""
+        wanted = tuple(takes)
+        if not self._book(wanted):
+            raise NotBookable()
+        self._remember(key, wanted)
+
+    def put(self, key: str, takes: Iterable[Take]) -> None:
+        """Record what is true already, unchecked; takes of unknown nodes and pools are only remembered."""
+        known = tuple(takes)
+        self._add(known)
+        self._remember(key, known)
+
+    def release(self, key: str) -> tuple[Take, ...]:
+        """Free all that is booked under a key and say what that was."""
+        takes = self._takes.pop(key, ())
+        self._add(takes, -1)
+        return takes
+
+    def takes(self, key: str) -> tuple[Take, ...]:
+        """All that is booked under a key."""
+        return self._takes.get(key, ())
+
+    @contextmanager
+    def set_aside(self, keys: Iterable[str]) -> Iterator[None]:
+        """Search as if nothing were booked under these keys; afterwards all is as it was."""
+        released = [(key, self.release(key)) for key in keys]
+        try:
+            yield
+        finally:
+            for key, takes in released:
+                if takes:
+                    self.put(key, takes)
+
+    def fits(self, takes: Iterable[Take]) -> bool:
+        """Whether all of them could be booked together."""
+        wanted = tuple(takes)
+        if len({(take.where, take.pool) for take in wanted}) == len(wanted):
+            return not any(map(_absurd, wanted)) and all(map(self._fits, wanted))
+        if not self._book(wanted):
+            return False
+        self._add(wanted, -1)
+        return True
+
+    def _fits(self, take: Take) -> bool:
+        lines = self._lines(take)
+        start, end, amount = micros(take.start), micros(take.end), _amount(take)
+        return lines is not None and all(line.fits(start, end, amount) for line in lines)
+
+    def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
+        """Let a booking end at `until` and say what is booked now; NoRoom leaves all as it was.
+
+        The key's node takes that end last end at `until`; its pool takes that end then or later move by as much.
+        """
+        takes = self._takes.get(key)
+        if takes is None:
+            raise NotFound(noun="booking", name=key)
+        ends = [take.end for take in takes if not take.pool] or [take.end for take in takes]
+        if not ends:
+            return ()
+        old = max(ends)
+        by = until - old
+        moved = [take for take in takes if take.end >= old]
+        if by > timedelta(0):
+            more = [replace(take, start=max(take.start, take.end), end=take.end + by) for take in moved]
+            if not self._book([take for take in more if self._lines(take)]):
+                raise NoRoom(until=until, free_until=self._free_until(more, by, old))
+        else:
+            self._add([replace(take, start=max(take.start, take.end + by)) for take in moved], -1)
+        after = tuple(replace(take, end=max(take.start, take.end + by)) if take.end >= old else take for take in takes)
+        self._takes[key] = after
+        return after
+
+    def _free_until(self, more: Iterable[Take], by: timedelta, old: datetime) -> datetime:
+        """How far the takes that go on from a booking's end could go, all by the same time."""
+        together: dict[tuple[Timeline, int], int] = {}
+        for take in more:
+            for line in self._lines(take) or ():
+                spot = (line, micros(take.start))
+                together[spot] = together.get(spot, 0) + _amount(take)
+        span = least = span_of(by)
+        for (line, start), amount in together.items():
+            blocked = line.blocked(start, start + span, amount)
+            if blocked is not None:
+                least = min(least, blocked - start)
+        return old + timedelta(microseconds=least)
+
+    def earliest(
+        self,
+        shape: Shape,
+        nodes: int,
+        duration: timedelta,
+        windows: Sequence[Window],
+        *,
+        storage: Mapping[str, int] = NOTHING,
+        lead: timedelta = timedelta(0),
+        tail: timedelta = timedelta(0),
+        pledge: str = "",
+    ) -> Slot | None:
+        """The earliest start inside the windows at which so many nodes each have the shape free for the whole time.
+
+        Each storage pool must have the bytes from `lead` before the start until `tail` after the end; the pledges of
+        the pool `pledge` must have the cores of all nodes for the time itself. Where more nodes would do than are
+        wanted, those are chosen that have the fewest GPUs and then the fewest cores to spare around the start, and of
+        equals the smallest, so that whole nodes are left for whoever needs them. The same calls always give the same
+        answers.
+        """
+        span, ahead = max(span_of(duration), 1), span_of(lead)
+        extent = ahead + span + span_of(tail)
+        search = Search(self._index, pack(shape.cores, shape.memory, shape.gpus), max(nodes, 0), span)
+        sizes = {name: pack(size) for name, size in storage.items() if size > 0}
+        if not search.possible or not sizes.keys() <= self._pools.keys():
+            return None
+        needs: list[Need] = [(line, size, ahead, extent) for name, size in sizes.items() for line in self._pools[name]]
+        if pledge:
+            cores = pack(shape.cores * nodes)
+            needs += [(line, cores, 0, span) for line in self._held_to(pledge)]
+        end = BEGINNING
+        for window in windows if len(windows) == 1 else sorted(windows, key=lambda window: window.start):
+            start = micros(window.start)
+            start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
+            while start < end:
+                start = _first(needs, start, end) if needs else start
+                found = search.find(start, end)
+                if found is None:
+                    break
+                if found[0] == start or not needs:
+                    return Slot(moment(found[0]), tuple(self._names[place] for place in bits(found[1])))
+                start = found[0]
+        return None
+
+    def free(self, start: datetime, end: datetime) -> dict[str, Shape]:
+        """Per node, the least that is free at any moment of [start, end)."""
+        begin, until = micros(start), micros(end)
+        found = {}
+        for node in self.nodes:
+            cores, memory, gpus = unpack(self._index.lines[self._places[node.name]].peak(begin, until))
+            found[node.name] = Shape(max(node.cores - cores, 0), max(node.memory - memory, 0), max(node.gpus - gpus, 0))
+        return found
+
+    def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
+        """Per node and pool, the steps of what is taken inside [start, end); where nothing is, there is no step."""
+        begin, until = micros(start), micros(end)
+        found: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *self.pools)}
+        for name, line in zip(self._names, self._index.lines, strict=True):
+            for first, last, used in line.steps(begin, until):
+                if used:
+                    found[name].append(Take(name, moment(first), moment(last), *unpack(used)))
+        for name, (line, *_) in (self._pools | self._pledges).items():
+            for first, last, used in line.steps(begin, until):
+                if used:
+                    found.setdefault(name, []).append(Take(name, moment(first), moment(last), size=used, pool=True))
+        return found
+
+    def room(self, pledge: str, start: datetime, end: datetime) -> int:
+        """The most cores that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
+        begin, until = micros(start), micros(end)
+        held = self._held_to(pledge) if pledge else ()
+        return min((max(line.capacity - line.peak(begin, until), 0) for line in held), default=MOST)
+
+    def storage_room(self, pool: str, start: datetime, end: datetime) -> int:
+        """The most bytes that a booking in a pool could have through all of [start, end)."""
+        lines = self._pools.get(pool, ())
+        begin, until = micros(start), micros(end)
+        return min((max(line.capacity - line.peak(begin, until), 0) for line in lines), default=0)
+
+    def _lines(self, take: Take) -> tuple[Timeline, ...] | None:
+        """Those in which it is booked; None if it is of nothing that is known."""
+        if take.pool:
+            return self._pool(take.where)
+        place = self._places.get(take.where)
+        return None if place is None else (self._index.lines[place],)
+
+    def _pool(self, name: str) -> tuple[Timeline, ...] | None:
+        """The lines of a pool: of pledges one that only counts, then every bound that holds for them."""
+        known = self._pools.get(name) or self._pledges.get(name)
+        if known is None and is_pledge(name):
+            own = drawn(name, sizes_in(self.pools))
+            held = (line for some, line in self._bounds.items() if own <= some)
+            known = self._pledges[name] = (Timeline(MOST), *held)
+        return known
+
+    def _held_to(self, pledge: str) -> tuple[Timeline, ...]:
+        return (self._pool(pledge) or ())[1:]
+
+    def _book(self, takes: Sequence[Take]) -> bool:
+        """Add them if all have room, counted against each other; else leave all as it was."""
+        if any(map(_absurd, takes)):
+            return False
+        if any(self._pool(take.where) is None if take.pool else take.where not in self._places for take in takes):
+            return False
+        if self._add(takes):
+            return True
+        self._add(takes, -1)
+        return False
+
+    def _add(self, takes: Sequence[Take], sign: int = 1) -> bool:
+        """Add what is of known nodes and pools, or take it away; say whether there is room for it all."""
+        nodes, pools = self._read(takes)
+        room = True
+        for line, start, end, amount in pools:
+            room &= line.fits(start, end, amount)
+            line.add(start, end, sign * amount)
+        for (start, end), pairs in nodes.items():
+            signed = pairs if sign > 0 else [(place, -amount) for place, amount in pairs]
+            room &= self._index.add(start, end, signed)
+        return room
+
+    def _read(self, takes: Sequence[Take]) -> tuple[dict[tuple[int, int], Pairs], list[tuple[Timeline, int, int, int]]]:
+        """The takes in integers: of nodes, those of the same time together; of pools, each with its line."""
+        nodes: dict[tuple[int, int], Pairs] = {}
+        pools: list[tuple[Timeline, int, int, int]] = []
+        pledged: list[Take] = []
+        last: Take | None = None
+        for take in takes:
+            if last is None or take.start is not last.start or take.end is not last.end:
+                start, end, last = micros(take.start), micros(take.end), take
+                pairs = nodes.setdefault((start, end), [])
+            if take.pool:
+                if is_pledge(take.where):
+                    pledged.append(take)
+                else:
+                    pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
+            elif take.where in self._places:
+                pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
+        if pledged:
+            pools += self._drawn(pledged)
+        return nodes, pools
+
+    def _drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
+        """What takes of pledges come to in each line, of several at a moment the most."""
+        lines: dict[Timeline, list[Take]] = {}
+        for take in takes:
+            for line in self._pool(take.where) or ():
+                lines.setdefault(line, []).append(take)
+        return [
+            (line, micros(step.start), micros(step.end), pack(step.size))
+            for line, some in lines.items()
+            for step in most(some)
+        ]
+
+    def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
+        self._takes[key] = self._takes.get(key, ()) + takes
+
+
+def _first(needs: Sequence[Need], start: int, end: int) -> int:
+    """The first moment from `start` on at which every pool has room; `end` if there is none before that."""
+    settled = 0
+    while settled < len(needs) and start < end:
+        for line, size, ahead, extent in needs:
+            first = line.first(start - ahead, extent, size, end - ahead)
+            moved = end if first is None else first + ahead
+            settled = settled + 1 if moved == start else 1
+            start = moved
+    return start
+
+
+def _amount(take: Take) -> int:
+    return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus)
+
+
+def _absurd(take: Take) -> bool:
+    """Whether it is of less than nothing, or of more than can be counted."""
+    return (take.cores | take.memory | take.gpus | take.size) >> BITS != 0

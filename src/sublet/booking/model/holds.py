@@ -1,0 +1,67 @@
+"""What offers take of a calendar: one of them for itself, and a whole set while it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from sublet.booking.model.offer import Offer, Remote, Take
+from sublet.booking.model.pledge import pool_of
+
+
+def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
+    """What is booked for an offer that starts then: nodes and pledges for its time, storage from preparing on."""
+    return _takes(offer, start or offer.start, offer.duration)
+
+
+def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
+    """What is held for offers of which one at most is taken: at each moment, the most that any of them needs there."""
+    where: dict[tuple[str, bool], list[Take]] = {}
+    for offer in offers:
+        for take in _takes(offer, offer.start, offer.duration + (offer.latest_start - offer.start)):
+            where.setdefault((take.where, take.pool), []).append(take)
+    return tuple(step for takes in where.values() for step in most(takes))
+
+
+def expiry_of(offer: Offer, now: datetime, hold: timedelta) -> datetime:
+    """How long an offer stands: for the hold, but never past the moment at which it would have to be prepared."""
+    if isinstance(offer.terms, Remote):
+        return min(now + hold, offer.terms.expires)
+    return min(now + hold, offer.latest_start - offer.prepare) if offer.terms.kind == "booked" else now + hold
+
+
+def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]:
+    end = start + length
+    shape = offer.shape
+    takes = [Take(node, start, end, shape.cores, shape.memory, shape.gpus) for node in offer.nodes]
+    size = sum(offer.storage.values())
+    if size:
+        takes.append(Take(offer.pool, start - offer.prepare, end + offer.release, size=size, pool=True))
+    if offer.pledge:
+        takes.append(Take(pool_of(offer.pledge), start, end, size=shape.cores * len(offer.nodes), pool=True))
+    return tuple(takes)
+
+
+def most(takes: Sequence[Take]) -> list[Take]:
+    """Steps that don't overlap, each the componentwise maximum of the takes that cover it."""
+    if len(takes) == 1:
+        return list(takes)
+    first = takes[0]
+    times = sorted({time for take in takes for time in (take.start, take.end)})
+    steps: list[Take] = []
+    for start, end in pairwise(times):
+        cores = memory = gpus = size = 0
+        for take in takes:
+            if take.start <= start and take.end >= end:
+                cores, memory = max(cores, take.cores), max(memory, take.memory)
+                gpus, size = max(gpus, take.gpus), max(size, take.size)
+        if not (cores or memory or gpus or size):
+            continue
+        last = steps[-1] if steps else None
+        same = last and last.end == start and (last.cores, last.memory, last.gpus, last.size)
+        if last and same == (cores, memory, gpus, size):
+            start = last.start
+            steps.pop()
+        steps.append(Take(first.where, start, end, cores, memory, gpus, size, first.pool))
+    return steps

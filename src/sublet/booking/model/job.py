@@ -1,0 +1,81 @@
+"""What a platform is given to run, and what it says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.session import Connector, End
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A directory of the session, where the executable is to see it."""
+
+    source: str  # below the session's directory: "data/cube"
+    target: str  # as in the request
+    read_only: bool = True
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a kind's way makes of an executable: words, files and environment; nothing is a shell line."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)  # written below the working directory first
+    tools: tuple[str, ...] = ()  # what it calls that a system may have in a module
+    connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
+    join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
+    outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost
+
+
+@dataclass(frozen=True)
+class Job:
+    """One program with its resources and its time; or one program, run once for each part of the work.
+
+    Of several parts each is told which it is by the environment (see `core.parts`), has the shape and the time to
+    itself, and may start and end when the others don't.
+    """
+
+    program: Program
+    shape: Shape
+    nodes: tuple[str, ...]
+    until: datetime  # the end of the booked time
+    warn: timedelta  # how long before the end it is warned
+    mounts: tuple[Mount, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)  # a path below the session's directory → the kept file there
+    person: str = ""
+    name: str = ""
+    queue: str = ""  # of a shared platform: the queue to wait in; empty: whichever fits
+    qos: str = ""  # of a shared platform: empty: as its settings say
+    project: str = ""  # of a shared platform: who pays; empty: as its settings say
+    count: int = 1  # how many nodes, where the platform chooses which
+    begin: datetime | None = None  # of a shared queue: not before this
+    parts: int = 1
+    after: tuple[str, ...] = ()  # jobs of the same platform that must end well first, where it can wait for them
+
+
+class State(StrEnum):
+    """Where a job is, as a platform says it."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    ENDED = "ended"
+    UNKNOWN = "unknown"  # the platform has no record of it
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What a platform says of a job."""
+
+    state: State
+    end: End | None = None  # when it has ended
+    started: datetime | None = None
+    ended: datetime | None = None
+    connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
+    condition: str = ""  # in the platform's words
+    until: datetime | None = None  # of several parts: when the time of the last is over, as far as it is known

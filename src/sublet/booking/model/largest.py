@@ -1,0 +1,53 @@
+"""The most of what is asked for that some nodes, or some pledges, have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sublet.booking.model.limits import has
+from sublet.booking.model.offer import Node, Shape
+from sublet.booking.model.request import GIB, Compute, Request
+
+
+def least_of(compute: Compute) -> Shape:
+    """What each node must have."""
+    return Shape(compute.cores.min, compute.memory.min, compute.gpus.min)
+
+
+def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
+    """The largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
+    able = sorted(
+        (
+            (min(n.cores, compute.cores.max), min(n.memory, compute.memory.max), min(n.gpus, compute.gpus.max))
+            for n in nodes
+            if has(n, compute)
+        ),
+        reverse=True,
+    )[: compute.nodes.max]
+    if len(able) < compute.nodes.min:
+        return least_of(compute), compute.nodes.min
+    cores, memory, gpus = (min(amounts) for amounts in zip(*able, strict=True))
+    return Shape(cores, whole_memory(memory, compute), gpus), len(able)
+
+
+def whole_memory(memory: int, compute: Compute) -> int:
+    """Memory in whole GiB, as documents count it, but never less than the least; all of it, if that is the maximum."""
+    return memory if memory == compute.memory.max else max(memory // GIB * GIB, compute.memory.min)
+
+
+def most_within(shape: Shape, nodes: int, cores: int, compute: Compute) -> tuple[Shape, int]:
+    """The same, or as much of it as has so many cores at the most over all nodes; never less than the least."""
+    count = max(min(nodes, cores // max(compute.cores.min, 1)), compute.nodes.min)
+    return replace(shape, cores=max(min(shape.cores, cores // max(count, 1)), compute.cores.min)), count
+
+
+def most_storage(request: Request, least: Mapping[str, int], room: int) -> dict[str, int]:
+    """The most that each storage may have, the first ones first, where there is so much room for all of them."""
+    most = dict(least)
+    left = max(room - sum(least.values()), 0)
+    for storage in request.storage:
+        more = min(max(storage.size.max - least[storage.name], 0), left)
+        most[storage.name] += more
+        left -= more
+    return most

@@ -1,0 +1,223 @@
+"""What no start time can change: is this request within what a platform has at all?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from sublet.booking.model.amounts import duration_iso, duration_text, memory_text
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason, Shape
+from sublet.booking.model.prices import MONETARY, Bill
+from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request
+
+LIMIT = "urn:resource-limit"
+UNKNOWN = "urn:unknown-kind"
+NOT_SUPPORTED = "urn:not-supported"
+COST = "urn:cost-limit"
+FREE = (Quote(MONETARY, 0, 0),)
+
+_KNOWN_COMPUTE = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
+
+
+def check_limits(
+    request: Request,
+    calendar: Calendar,
+    *,
+    platform: str,
+    pool: str,
+    metrics: Sequence[Quote],
+    longest: timedelta | None,
+) -> list[Reason]:
+    """Every reason why a platform could never do it, each with the nearest thing that it could."""
+    reasons = _kinds(request, platform)
+    if longest is not None and request.duration > longest:
+        asked, most = duration_text(request.duration), duration_text(longest)
+        message = f"{platform} allows sessions of up to {most}; {asked} was asked for."
+        reasons.append(
+            Reason(LIMIT, "schedule.requested.duration", message, asked, most, duration_iso(longest), platform)
+        )
+    reasons += _nodes(request.compute, calendar.nodes, platform)
+    reasons += _storage(request, calendar, pool, platform)
+    return reasons + check_metrics(request, metrics, platform)
+
+
+def check_metrics(request: Request, metrics: Sequence[Quote], platform: str) -> list[Reason]:
+    """What performs less than the asker needs, or isn't known to perform so."""
+    found: list[Reason] = []
+    for index, limit in enumerate(request.metrics):
+        found += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
+    return found
+
+
+def storage_of(request: Request) -> dict[str, int]:
+    """The bytes to book for each storage, and for each data of known size that names none."""
+    sizes = {data.name: data.size or 0 for data in request.data}
+    booked = {
+        storage.name: max(storage.size.min, sum(sizes[name] for name in storage.data)) for storage in request.storage
+    }
+    booked |= {data.name: data.size for data in request.data if data.size and not data.storage}
+    return booked
+
+
+def _kinds(request: Request, platform: str) -> list[Reason]:
+    named = [] if request.compute.kind in _KNOWN_COMPUTE else [("compute", request.compute.kind, _KNOWN_COMPUTE[0])]
+    named += [
+        (f"compute.volumes[{i}]", volume.kind, "simple-volume-mount")
+        for i, volume in enumerate(request.compute.volumes)
+        if volume.kind != "simple-volume-mount"
+    ]
+    named += [
+        (f"storage[{i}]", storage.kind, "simple-storage-resource")
+        for i, storage in enumerate(request.storage)
+        if storage.kind != "simple-storage-resource"
+    ]
+    return [
+        Reason(UNKNOWN, f"{path}.kind", f"{platform} knows no {kind}; it has {known}.", kind, known, known, platform)
+        for path, kind, known in named
+    ]
+
+
+def has(node: Node, compute: Compute) -> bool:
+    """Whether a node, with nothing on it, has the least that is asked of one."""
+    return node.cores >= compute.cores.min and node.memory >= compute.memory.min and node.gpus >= compute.gpus.min
+
+
+def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reason]:
+    enough = 0
+    for node in nodes:
+        enough += has(node, compute)
+        if enough >= compute.nodes.min:
+            return []
+    if not nodes:
+        return [Reason(LIMIT, "compute", f"{platform} has no nodes now.", limit="0", platform=platform)]
+    most = Shape(max(n.cores for n in nodes), max(n.memory for n in nodes), max(n.gpus for n in nodes))
+    found = []
+    for name, wanted, limit in (
+        ("cores", compute.cores.min, most.cores),
+        ("memory", compute.memory.min, most.memory),
+        ("gpus", compute.gpus.min, most.gpus),
+    ):
+        if wanted > limit:
+            found.append(_too_much(name, wanted, limit, platform))
+    if found or (enough == 0 and compute.nodes.min <= len(nodes)):
+        return found or [_together(compute, nodes, platform)]
+    count = enough or len(nodes)
+    have = f"{count} such node{'s' if count > 1 else ''}"
+    message = f"{platform} has {have}; {compute.nodes.min} were asked for."
+    return [Reason(LIMIT, "compute.nodes.min", message, str(compute.nodes.min), str(count), str(count), platform)]
+
+
+def check_pledged(compute: Compute, cores: int, where: str) -> list[Reason]:
+    """What is more than the pledges that are drawn on have, over all nodes."""
+    wanted, least = compute.cores.min * compute.nodes.min, compute.nodes.min
+    if wanted <= cores:
+        return []
+    most = str(cores // max(least, 1))
+    message = f"{where} has {cores} cores in all; {wanted} were asked for."
+    return [Reason(LIMIT, "compute.cores.min", message, str(wanted), str(cores), most)]
+
+
+def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
+    asked, most = (memory_text(wanted), memory_text(limit)) if name == "memory" else (str(wanted), str(limit))
+    thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each"}[name]
+    verb = "was" if name == "memory" or wanted == 1 else "were"
+    message = f"{platform} has nodes of up to {most} {thing}; {asked} {verb} asked for."
+    if not limit:
+        message = f"{platform} has no {thing.split()[0]}; {asked} {verb} asked for."
+    return Reason(LIMIT, f"compute.{name}.min", message, asked, most, most, platform)
+
+
+def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
+    """Each amount exists, but on different nodes."""
+    able = [node for node in nodes if node.cores >= compute.cores.min and node.gpus >= compute.gpus.min]
+    if not able:
+        best = max((node for node in nodes if node.gpus >= compute.gpus.min), key=lambda node: node.cores)
+        message = (
+            f"{platform} has no node with both {compute.cores.min} cores and {compute.gpus.min} GPUs;"
+            f" one with so many GPUs has {best.cores} cores."
+        )
+        wanted, limit = str(compute.cores.min), str(best.cores)
+        return Reason(LIMIT, "compute.cores.min", message, wanted, limit, limit, platform)
+    wanted, limit = memory_text(compute.memory.min), memory_text(max(node.memory for node in able))
+    message = f"{platform} has at most {limit} of memory on a node with such cores and GPUs; {wanted} was asked for."
+    return Reason(LIMIT, "compute.memory.min", message, wanted, limit, limit, platform)
+
+
+def _storage(request: Request, calendar: Calendar, pool: str, platform: str) -> list[Reason]:
+    if not (request.storage or request.data):
+        return []
+    booked = storage_of(request)
+    total = sum(booked.values())
+    field = "storage" if request.storage else "data"
+    if total and pool not in calendar.pools:
+        message = f"{platform} has no storage that can be booked."
+        return [Reason(NOT_SUPPORTED, field, message, memory_text(total), "0B", platform=platform)]
+    found = []
+    for index, storage in enumerate(request.storage):
+        size, most = booked[storage.name], storage.size.max
+        if size > most:
+            message = (
+                f"The data for {storage.name} has {memory_text(size)}, and its storage {memory_text(most)} at most."
+            )
+            where = f"storage[{index}].size.max"
+            found.append(
+                Reason(LIMIT, where, message, memory_text(most), memory_text(size), memory_text(size), platform)
+            )
+    if total > calendar.pools.get(pool, 0):
+        asked, most_text = memory_text(total), memory_text(calendar.pools[pool])
+        message = f"{platform} has {most_text} of storage; {asked} was asked for."
+        where = "storage[0].size.min" if len(request.storage) == 1 else field
+        found.append(Reason(LIMIT, where, message, asked, most_text, most_text, platform))
+    return found
+
+
+def _metric(limit: Limit, path: str, metrics: Sequence[Quote], platform: str) -> list[Reason]:
+    if limit.min is None:
+        return []
+    quote = next((quote for quote in metrics if quote.type == limit.type), None)
+    if quote is None:
+        known = ", ".join(quote.type for quote in metrics) or "none"
+        message = f"{platform} doesn't say how it performs by {limit.type}; it states {known}."
+        return [Reason(NOT_SUPPORTED, f"{path}.type", message, limit.type, known, platform=platform)]
+    if quote.min >= limit.min:
+        return []
+    asked, most = f"{limit.min:g}", f"{quote.min:g}"
+    message = f"{platform} promises {most} by {limit.type}; {asked} was asked for."
+    return [Reason(LIMIT, f"{path}.min", message, asked, most, most, platform)]
+
+
+def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
+    """What costs more than the asker's limits allow, in all or for a component, or can't be compared with them."""
+    found = []
+    for index, limit in enumerate(request.costs):
+        if limit.max is None:
+            continue
+        path = limit.path or f"costs[{index}]"
+        quotes = bill.of(limit.part, request)
+        quote = next((quote for quote in quotes if quote.type == limit.type), None)
+        if quote is None:
+            known = ", ".join(quote.type for quote in quotes)
+            message = f"{platform} quotes no {limit.type}; it quotes {known}."
+            found.append(Reason(NOT_SUPPORTED, f"{path}.type", message, limit.type, known, platform=platform))
+        elif quote.max > limit.max:
+            asked, price = f"{limit.max:g}", f"{quote.max:g}"
+            what = limit.part or "this"
+            message = f"{platform} asks at least {price} for {what} ({quote.description}); the limit is {asked}."
+            found.append(Reason(COST, f"{path}.max", message, asked, price, price, platform))
+    return found
+
+
+def drop_unaffordable(answer: Answer, request: Request, platform: str) -> Answer:
+    """What a platform with its own calendar answered, without what passes the asker's limits on costs.
+
+    An offer without a price costs no money; of energy and carbon it says nothing.
+    """
+    offers: list[Offer] = []
+    reasons = list(answer.reasons)
+    for offer in answer.offers:
+        quotes = offer.costs or FREE
+        over = check_costs(request, Bill(quotes, offer.compute_costs or quotes, offer.storage_costs), platform)
+        reasons += over
+        offers += [] if over else [offer]
+    return Answer(tuple(offers), tuple(dict.fromkeys(reasons)))

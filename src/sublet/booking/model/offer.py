@@ -1,0 +1,171 @@
+"""One answer to a request: these resources, this time, this price, on stated terms; or why not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal
+
+from sublet.booking.model.ranking import Rated
+
+IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What is taken of one node."""
+
+    cores: int
+    memory: int  # in bytes
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One machine and all it has."""
+
+    name: str
+    cores: int
+    memory: int  # in bytes
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """A part of one node, or of one pool, of storage or of pledged cores, for a half-open time."""
+
+    where: str  # a node's name, or a pool's name
+    start: datetime
+    end: datetime
+    cores: int = 0
+    memory: int = 0
+    gpus: int = 0
+    size: int = 0  # bytes, or cores, of a pool; a take is of a pool exactly when `pool` is true
+    pool: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """Capacity that we own, held for the asker until the offer expires."""
+
+    kind: Literal["booked"] = "booked"
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A queue that others share; nothing is held and the start is an interval."""
+
+    p10: datetime
+    p50: datetime
+    p90: datetime
+    samples: int = 0  # under 20 is no track record
+    as_of: datetime | None = None  # how old the survey behind it is
+    planned: datetime | None = None  # what the scheduler itself said, before its record was looked at
+    kind: Literal["predicted"] = "predicted"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Another broker's offer, with its address."""
+
+    url: str
+    expires: datetime
+    kind: Literal["remote"] = "remote"
+
+
+Terms = Booked | Predicted | Remote
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What something costs, or how well it performs: the IVOA cost and metric items."""
+
+    type: str
+    min: float
+    max: float
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Run it there, then, like this."""
+
+    platform: str
+    way: str  # the kind's way of running it: "sh", "podman", "papermill"
+    start: datetime  # the earliest start
+    latest_start: datetime  # later where the offer says "now" and is held for minutes, or a shared queue has a window
+    duration: timedelta
+    nodes: tuple[str, ...]  # exact nodes; empty where the platform chooses
+    shape: Shape
+    prepare: timedelta = timedelta(0)  # before the start: bringing data and images
+    release: timedelta = timedelta(seconds=10)  # after the end: results and cleaning
+    storage: Mapping[str, int] = field(default_factory=dict)  # storage resource name → bytes booked
+    pool: str = ""  # the storage pool that they are booked in
+    costs: tuple[Quote, ...] = ()  # of all of it
+    metrics: tuple[Quote, ...] = ()
+    compute_costs: tuple[Quote, ...] = ()  # of which this is for the compute resource
+    storage_costs: Mapping[str, tuple[Quote, ...]] = field(default_factory=dict)  # and this for each storage
+    terms: Terms = field(default_factory=Booked)
+    interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
+    why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
+    queue: str = ""  # of a shared platform: the queue it would wait in
+    qos: str = ""  # of a shared platform: as the request named it
+    project: str = ""  # of a shared platform: as the request named it
+    count: int = 1  # how many nodes, where the platform chooses which
+    begin: datetime | None = None  # of a shared queue: not before this
+    parts: int = 1  # of how many jobs with this shape and duration it is made
+    after: tuple[str, ...] = ()  # sessions that must have completed first
+    is_here: bool = False  # on the machine of the service itself
+    needs_login: bool = False  # a person had to sign in there first, when it was offered
+    pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
+
+    @property
+    def end(self) -> datetime:
+        """When it ends, if it begins at its earliest."""
+        return self.start + self.duration
+
+
+def rated(offer: Offer) -> Rated:
+    """What of an offer is compared with others."""
+    terms = offer.terms
+    return Rated(
+        platform=offer.platform,
+        start=offer.start,
+        terms=terms.kind,
+        p90=terms.p90 if isinstance(terms, Predicted) else None,
+        price=sum(cost.max for cost in offer.costs),
+        cores=offer.shape.cores,
+        memory=offer.shape.memory,
+        is_here=offer.is_here,
+        needs_login=offer.needs_login,
+        detail=f"{offer.queue} {offer.nodes} {offer.latest_start.isoformat()} {offer.why}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why not: the field, what was wanted, the limit, and the nearest thing that would be a YES."""
+
+    kind: str  # a message kind: urn:resource-limit, urn:not-supported, …
+    field: str  # "compute.cores.min"
+    message: str  # the whole sentence
+    wanted: str = ""
+    limit: str = ""
+    nearest: str = ""
+    platform: str = ""
+    _: KW_ONLY
+    as_of: datetime | None = None  # when that was seen which it rests on, if that is a while ago
+
+
+EXECUTABLE_REQUIRED = Reason(
+    "urn:executable-required", "executable", "Description of the executable is required: what is to run?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one platform, or all of them together, say to a request."""
+
+    offers: tuple[Offer, ...] = ()
+    reasons: tuple[Reason, ...] = ()

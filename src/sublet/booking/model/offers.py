@@ -1,0 +1,397 @@
+"""From a request and a calendar to offers that can be taken, or to the reasons why there is none.
+
+All offers of a set have the least that was asked for, at different times, except those that say `largest`. An offer
+that starts sooner than it could be taken slides: it may begin as late as `latest_start`, and is held for all that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.calendar import NOTHING, Calendar, Slot
+from sublet.booking.model.holds import hold_of
+from sublet.booking.model.largest import most_on, most_within
+from sublet.booking.model.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason, Shape
+from sublet.booking.model.pledge import pool_of
+from sublet.booking.model.prices import Prices
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.starts import (
+    DAY,
+    MINUTE,
+    QUARTER,
+    Opening,
+    describe_asked_times,
+    find_named_time,
+    instant,
+    parts,
+    roughly,
+    time_in_words,
+)
+from sublet.booking.model.terms import Terms
+from sublet.booking.model.windows import SECOND, last_start, list_named_windows, windows_of, zone_of
+
+START = "schedule.requested.start"
+YEAR = timedelta(days=366)
+LEAST_HOLD = timedelta(seconds=30)  # a shorter time nobody can read an offer and take it in
+SOON = 14 * DAY  # recurring windows are first looked at so far ahead
+
+
+@dataclass(frozen=True, slots=True)
+class WayFacts:
+    """What offers need to know of a way to run something: its name, and how long it takes to get ready."""
+
+    name: str
+    prepare: timedelta = timedelta(0)
+
+
+def find_offers(
+    request: Request,
+    calendar: Calendar,
+    *,
+    platform: str,
+    ways: Sequence[WayFacts],
+    pool: str,
+    prices: Prices,
+    metrics: tuple[Quote, ...],
+    now: datetime,
+    hold: timedelta,
+    release: timedelta,
+    prepare: timedelta,
+    horizon: timedelta = YEAR,
+    longest: timedelta | None = None,
+    at_most: int = 6,
+    pledge: Mapping[str, int] = NOTHING,
+) -> Answer:
+    """The useful offers of one platform, at most so many, the earliest first; or every reason against it.
+
+    Where the platform has pledges, they draw on those that are named.
+    """
+    reasons = check_limits(request, calendar, platform=platform, pool=pool, metrics=metrics, longest=longest)
+    if request.executable is None:
+        reasons.append(EXECUTABLE_REQUIRED)
+    elif not ways:
+        message = f"{platform} can't run {request.executable.kind} sessions."
+        reasons.append(Reason("urn:not-supported", "executable.kind", message, request.executable.kind))
+    storage = storage_of(request) if request.storage or request.data else {}
+    terms = Terms(
+        request, calendar, platform, pool, storage, prices, metrics, now, hold, release, horizon, at_most, pledge
+    )
+    reasons += check_pledged(request.compute, terms.pledged, terms.where)
+    reasons += check_costs(request, terms.bill(terms.least, request.compute.nodes.min), platform)
+    if reasons:
+        return Answer(reasons=tuple(replace(reason, platform=platform) for reason in reasons))
+    first: Answer | None = None
+    for way in ways:
+        if first is None or way.prepare < ways[0].prepare:  # another way helps only if it gets ready sooner
+            answer = _Search(terms, way.name, _whole(prepare + way.prepare)).answer()
+            if answer.offers:
+                return answer
+            first = first or answer
+    return first or Answer()
+
+
+def _whole(length: timedelta) -> timedelta:
+    """The same in whole seconds, not less."""
+    return -(-length // SECOND) * SECOND
+
+
+def _whole_second(time: datetime) -> datetime:
+    return time.replace(microsecond=0) + SECOND if time.microsecond else time
+
+
+class _Found(NamedTuple):
+    """A shape on exact nodes that are free from a start on, even if it begins later, up to the latest start."""
+
+    shape: Shape
+    nodes: tuple[str, ...]
+    start: datetime
+    latest: datetime
+    storage: Mapping[str, int] | None = None  # more than the least
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search through a calendar, for one way of running the executable."""
+
+    terms: Terms
+    way: str
+    prepare: timedelta
+    soonest: datetime = field(init=False)  # nothing can be ready before
+    settled: datetime = field(init=False)  # what starts from here on needn't slide
+    _storage: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ready = _whole_second(self.terms.now) + self.prepare
+        first = self.terms.request.not_before
+        self.soonest = max(ready, _whole_second(first)) if first else ready
+        self.settled = ready + _whole(self.terms.hold)
+        total = sum(self.terms.storage.values())
+        self._storage = {self.terms.pool: total} if total else {}
+
+    def answer(self) -> Answer:
+        """Offers inside the asked windows, or the reason why there are none."""
+        request, at_most = self.terms.request, self.terms.at_most
+        least, nodes = self.terms.least, request.compute.nodes.min
+        for span in (SOON, self.terms.horizon) if request.recurring else (self.terms.horizon,):
+            openings = self._openings(min(span, self.terms.horizon))
+            earliest = self._first(least, nodes, openings)
+            if earliest:
+                break
+        else:
+            return Answer(reasons=(self._no_time(least, nodes),))
+        larger = self._larger(earliest, openings)
+        larger = [(self._with_storage(each), why) for each, why in larger] or self._roomier(earliest)
+        found = [(earliest, "earliest"), *larger[: at_most - 1]]
+        found += self._in_each_window(earliest)
+        if request.windows or request.recurring:
+            found += self._spread(openings, [each for each, _ in found], at_most - len(found))
+        cheapest = self._cheapest([each for each, _ in found])
+        offers = [self._offer(each, f"{why}, cheapest" if each is cheapest else why) for each, why in found]
+        return Answer(tuple(sorted(offers, key=lambda offer: offer.start)))
+
+    def _openings(self, span: timedelta) -> list[Opening]:
+        """The asked windows as far as they can still be met, in order."""
+        terms = self.terms
+        until = terms.now + terms.horizon
+        if not (terms.request.windows or terms.request.recurring):
+            return [Opening(self.soonest, until, until)]
+        return self._open(windows_of(terms.request, terms.now, span))
+
+    def _open(self, windows: Iterable[Window]) -> list[Opening]:
+        terms = self.terms
+        until = terms.now + terms.horizon
+        found = []
+        for window in windows:
+            start, last = max(window.start, self.soonest), last_start(window)
+            if start <= last and last - self.prepare > terms.now and start < until:
+                found.append(Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
+        return found
+
+    def _first(self, shape: Shape, nodes: int, openings: Sequence[Opening]) -> _Found | None:
+        """The earliest start of so many nodes of a shape."""
+        later: list[Window] = []
+        for opening in openings:
+            if opening.start < self.settled:
+                soon = self._sliding(shape, nodes, opening)
+                if soon:
+                    return soon
+            start = max(opening.start, self.settled)
+            if start < opening.end or start == opening.start:
+                later.append(Window(start, opening.end))
+        slot = self._slot(shape, nodes, self.terms.request.duration, later) if later else None
+        return _Found(shape, slot.nodes, slot.start, slot.start) if slot else None
+
+    def _sliding(self, shape: Shape, nodes: int, opening: Opening) -> _Found | None:
+        """A start that comes before it is sure to have been taken, and that therefore may slide."""
+        duration = self.terms.request.duration
+        window = Window(opening.start, min(opening.end, self.settled))
+        latest = min(self.settled, opening.last)
+        slot = self._slot(shape, nodes, duration + (latest - opening.start), [window])
+        if slot:
+            return _Found(shape, slot.nodes, slot.start, max(latest, slot.start))
+        slide = min(LEAST_HOLD, self.terms.hold, latest - opening.start)
+        slot = self._slot(shape, nodes, duration + slide, [window])
+        if not slot:
+            return None
+        return self._as_late_as_possible(_Found(shape, slot.nodes, slot.start, slot.start + slide), latest)
+
+    def _as_late_as_possible(self, found: _Found, most: datetime) -> _Found:
+        """The same nodes, with the latest start that the next booking on them leaves."""
+        low, high = 0, (most - found.latest) // SECOND
+        while low < high:
+            middle = (low + high + 1) // 2
+            offer = self._offer(found._replace(latest=found.latest + middle * SECOND), "")
+            if self.terms.calendar.fits(hold_of([offer])):
+                low = middle
+            else:
+                high = middle - 1
+        return found._replace(latest=min(most, found.latest + low * SECOND))
+
+    def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
+        """The earliest start in the windows; on the whole second after it, if that is free too."""
+        slot = self._earliest(shape, nodes, length, windows)
+        if slot is None or not slot.start.microsecond:
+            return slot
+        second = _whole_second(slot.start)
+        inside = any(window.start <= second < window.end for window in windows)
+        return (self._earliest(shape, nodes, length, [Window(second, second)]) if inside else None) or slot
+
+    def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
+        return self.terms.calendar.earliest(
+            shape,
+            nodes,
+            length,
+            windows,
+            storage=self._storage,
+            lead=self.prepare,
+            tail=self.terms.release,
+            pledge=pool_of(self.terms.pledge),
+        )
+
+    def _offer(self, found: _Found, why: str) -> Offer:
+        terms = self.terms
+        storage = dict(terms.storage if found.storage is None else found.storage)
+        bill = terms.bill(found.shape, len(found.nodes), storage)
+        return Offer(
+            platform=terms.platform,
+            way=self.way,
+            start=found.start,
+            latest_start=found.latest,
+            duration=terms.request.duration,
+            nodes=found.nodes,
+            shape=found.shape,
+            prepare=self.prepare,
+            release=terms.release,
+            storage=storage,
+            pool=terms.pool if storage else "",
+            costs=bill.total,
+            compute_costs=bill.compute,
+            storage_costs=bill.storage,
+            metrics=terms.metrics,
+            why=why,
+            pledge=dict(terms.pledge),
+        )
+
+    def _with_storage(self, found: _Found) -> _Found:
+        """The same with as much storage as is welcome and as there is room for."""
+        terms = self.terms
+        if not any(storage.size.max > storage.size.min for storage in terms.request.storage):
+            return found
+        end = found.latest + terms.request.duration + terms.release
+        room = terms.calendar.storage_room(terms.pool, found.start - self.prepare, end)
+        grown = found._replace(storage=terms.grow_storage(found.shape, len(found.nodes), room))
+        return grown if terms.calendar.fits(hold_of([self._offer(grown, "")])) else found
+
+    def _roomier(self, earliest: _Found) -> list[tuple[_Found, str]]:
+        """The earliest with the most storage, where that is all that can be more."""
+        grown = self._with_storage(earliest)
+        return [(grown, "largest")] if grown.storage and grown.storage != self.terms.storage else []
+
+    def _in_each_window(self, earliest: _Found) -> list[tuple[_Found, str]]:
+        """One start in each of the windows that were named, where the earliest is in another."""
+        request, terms = self.terms.request, self.terms
+        if len(request.windows) < 2:
+            return []
+        found: list[tuple[_Found, str]] = []
+        starts = [earliest.start]
+        for opening in self._open(list_named_windows(request, terms.now, terms.horizon)):
+            if any(opening.start <= start <= opening.last for start in starts):
+                continue
+            if other := self._at_a_named_time(opening, len(earliest.nodes)):
+                found.append((other, self._in_words(other.start)))
+                starts.append(other.start)
+        return found
+
+    def _in_words(self, start: datetime) -> str:
+        recurring = self.terms.request.recurring
+        zone = zone_of(recurring[0].zone if recurring else "UTC")
+        return f"{time_in_words(start.astimezone(zone))}, {zone.key}"
+
+    def _spread(self, openings: Sequence[Opening], known: Sequence[_Found], room: int) -> list[tuple[_Found, str]]:
+        """Other sensible start times: some in each of the next windows, whole steps apart."""
+        found: list[tuple[_Found, str]] = []
+        earliest, starts = known[0], {each.start for each in known}
+        if room <= 0:
+            return found
+        usable = [opening for opening in openings if opening.last > earliest.start]
+        each = -(-(room + 1) // max(1, min(len(usable), (room + 1) // 2)))
+        tries = 3 * room
+        for part in (part for opening in usable for part in parts(opening, each)):
+            if len(found) >= room or tries <= 0:
+                break
+            if part.last < earliest.start or any(part.start <= start < part.end for start in starts):
+                continue
+            tries -= 1
+            other = self._at_a_named_time(part, len(earliest.nodes))
+            if other and other.start not in starts:
+                found.append((other, self._in_words(other.start)))
+                starts.add(other.start)
+        return found
+
+    def _at_a_named_time(self, part: Opening, nodes: int) -> _Found | None:
+        """The first start in a part, or the quarter of an hour after it, where that is free too."""
+        first = self._first(self.terms.least, nodes, [part])
+        if first is None or first.start == part.start:
+            return first
+        quarter = find_named_time(first.start, QUARTER)
+        if first.start == quarter - QUARTER or quarter >= part.end:
+            return first
+        return self._first(self.terms.least, nodes, [Opening(quarter, quarter, part.last)]) or first
+
+    def _larger(self, earliest: _Found, openings: Sequence[Opening]) -> list[tuple[_Found, str]]:
+        """The most that can be had up to the maxima: at the earliest start, and whenever that is more, at any."""
+        compute = self.terms.request.compute
+        ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus)
+        if all(bounds.max == bounds.min for bounds in ranges):
+            return []
+        duration = self.terms.request.duration
+        length = duration + (earliest.latest - earliest.start)
+        then = [Window(earliest.start, earliest.start)]
+        least = (earliest.shape, len(earliest.nodes))
+        most = Shape(compute.cores.max, compute.memory.max, compute.gpus.max)
+        asked = self.terms.affordable(most, compute.nodes.max)
+        if asked == least:
+            return []
+        if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at
+            return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest), "largest")]
+        whole = self._most(self.terms.calendar.nodes, self.terms.pledged)
+        until = earliest.latest + duration
+        free = self.terms.calendar.free(earliest.start, until)
+        room = self.terms.calendar.room(pool_of(self.terms.pledge), earliest.start, until)
+        there = self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()], room)
+        found = []
+        if there != least and (slot := self._slot(*there, length, then)):
+            why = "largest" if there == whole else "largest at that time"
+            found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest), why))
+        if whole not in (there, least):
+            other = self._first(*whole, openings)
+            if other:
+                found.append((other, "largest"))
+        return found
+
+    def _most(self, nodes: Sequence[Node], cores: int) -> tuple[Shape, int]:
+        """The largest that these nodes and so many cores of pledges allow, and the asker's limits on costs."""
+        compute = self.terms.request.compute
+        return self.terms.affordable(*most_within(*most_on(nodes, compute), cores, compute))
+
+    def _cheapest(self, found: Sequence[_Found]) -> _Found | None:
+        """The first that costs least, where prices differ."""
+        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage) for each in found]
+        prices = [bill.total[0].max for bill in bills]
+        return found[prices.index(min(prices))] if min(prices) < max(prices) else None
+
+    def _no_time(self, shape: Shape, nodes: int) -> Reason:
+        """Why there is no start in the time asked for, and when the next would be."""
+        terms, request = self.terms, self.terms.request
+        kind, why, limit = self._why_not()
+        # A minute from now at the least, so that whoever reads it can still ask for it.
+        window = Window(self.soonest + MINUTE, terms.now + terms.horizon)
+        slot = self._slot(shape, nodes, request.duration, [window])
+        nearest = instant(slot.start) if slot else ""
+        if slot:
+            why += f"; the next free time is {nearest} (in {roughly(slot.start - terms.now)})"
+        return Reason(kind, START, f"{why}.", describe_asked_times(request), limit, nearest, terms.platform)
+
+    def _why_not(self) -> tuple[str, str, str]:
+        """The kind of reason, the sentence without its end, and the limit if there is one."""
+        terms, request = self.terms, self.terms.request
+        length, ahead = duration_text(request.duration), duration_text(terms.horizon)
+        if not (request.windows or request.recurring):
+            return LIMIT, f"{terms.where} has nothing free for {length} within {ahead}", ahead
+        if not windows_of(request, terms.now, terms.horizon):
+            if any(window.start >= terms.now + terms.horizon for window in request.windows):
+                return LIMIT, f"{terms.platform} takes bookings that start within {ahead}", ahead
+            return "urn:invalid-value", f"The time asked for is over: it is {instant(terms.now)}", instant(terms.now)
+        if not self._openings(terms.horizon):
+            first = request.not_before
+            if first and self.soonest == _whole_second(first):
+                return LIMIT, f"What it waits for is planned to end at {instant(first)}: too late", instant(first)
+            ready = duration_text(self.prepare)
+            why = f"{terms.platform} can be ready at {instant(self.soonest)}, after {ready} of preparing: too late"
+            return LIMIT, why, instant(self.soonest)
+        return LIMIT, f"{terms.where} has nothing free for {length} that starts in the time asked for", ""

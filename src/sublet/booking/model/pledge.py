@@ -1,0 +1,125 @@
+"""Pledges: parts of a platform's capacity, each with its own rule of who may use it; what is not pledged is *open*.
+
+A pledge is a number of cores, not certain nodes. Whoever may draw on several has whatever is left of any of them: what
+is booked at a moment fits exactly if no set of pledges is drawn on for more than its size by those who may draw on
+nothing outside of it (Hall's theorem). So each set is one bound in the calendar, and nothing is ever moved about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+from sublet.booking.model.offer import Answer, Offer, Reason
+
+OPEN = "open"  # what is not pledged: for whoever may use the platform
+MOST = 4  # pledges of one platform
+ALL_PLEDGED = Reason("urn:resource-limit", "compute", "Every core of this platform is pledged to others.")
+MARK = "pledge:"  # begins the names of their pools in a calendar
+
+
+def ordered(names: Iterable[str]) -> tuple[str, ...]:
+    """Names as people read them: by the alphabet, what is open last."""
+    return tuple(sorted(set(names), key=lambda name: (name == OPEN, name)))
+
+
+def pledge_text(names: Iterable[str]) -> str:
+    """`srcnet`, or `srcnet + open`."""
+    return " + ".join(ordered(names))
+
+
+def pool_of(names: Iterable[str]) -> str:
+    """The pool from which a booking takes its cores that may draw on any of these; empty if there are none."""
+    known = ordered(names)
+    return f"{MARK}{'+'.join(known)}" if known else ""
+
+
+def is_pledge(pool: str) -> bool:
+    """Whether a pool is of pledges, and not of storage."""
+    return pool.startswith(MARK)
+
+
+def pools_of(pledges: Mapping[str, int], cores: int) -> dict[str, int]:
+    """The pools of a platform's pledges, and of what is open of so many cores; none where nothing is pledged."""
+    if not pledges:
+        return {}
+    return {pool_of([name]): size for name, size in {**pledges, OPEN: open_of(pledges, cores)}.items()}
+
+
+def open_of(pledges: Mapping[str, int], cores: int) -> int:
+    """How many of so many cores nobody has a pledge of."""
+    return max(cores - sum(pledges.values()), 0)
+
+
+def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
+    """The pledges among a calendar's pools, and how many cores each has; what is open too."""
+    return {pool.removeprefix(MARK): size for pool, size in pools.items() if is_pledge(pool)}
+
+
+def drawn(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
+    """What a booking in a pool may draw on; a pledge that is no more has become open."""
+    return frozenset(name if name in sizes else OPEN for name in pool.removeprefix(MARK).split("+"))
+
+
+def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
+    """Each set of pledges, and how much those may book together who draw on nothing else; all of them is the nodes."""
+    return {
+        frozenset(some): sum(sizes[name] for name in some)
+        for count in range(1, len(sizes))
+        for some in combinations(sizes, count)
+    }
+
+
+def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
+    """In which parts a session counts in each of the pledges that it draws on: by their sizes."""
+    total = sum(pledge.values())
+    return {name: Fraction(pledge[name], total) if total else Fraction(1, len(pledge)) for name in ordered(pledge)}
+
+
+def find_drawn(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
+    """What is drawn of each pledge, where so much is booked in the pools; what several share, by their sizes."""
+    found = dict.fromkeys(sizes, Fraction(0))
+    for pool, cores in booked.items():
+        for name, share in shares({name: sizes.get(name, 0) for name in drawn(pool, sizes)}).items():
+            found[name] = found.get(name, Fraction(0)) + cores * share
+    return {name: round(cores) for name, cores in found.items()}
+
+
+Look = Callable[[Mapping[str, int]], Answer]  # the offers that draw on these pledges, the earliest first
+
+
+def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at_most: int, look: Look) -> Answer:
+    """Offers to someone who may draw on these pledges and needs so many cores at the least.
+
+    They are under one pledge, what is open before others: that in which it can start first. Across all of them is what
+    none of them could ever hold, and one more offer if it starts earlier.
+    """
+    whole = {name: sizes[name] for name in ordered(names) if sizes.get(name, 0) > 0}
+    open_first = sorted(whole, key=lambda name: (name != OPEN, name))
+    alone = [{name: sizes[name]} for name in open_first if sizes[name] >= least]
+    if not whole:
+        return Answer(reasons=(ALL_PLEDGED,))
+    if len(whole) <= 1 or not alone:
+        return look(whole)
+    across = look(whole)
+    soonest = across.offers[0].start if across.offers else None
+    best: Answer | None = None
+    for one in alone:
+        answer = look(one)
+        if answer.offers and (best is None or answer.offers[0].start < best.offers[0].start):
+            best = answer
+            if soonest is not None and best.offers[0].start <= soonest:
+                return best
+    if best is None or soonest is None:
+        return best or across
+    return Answer(tuple(_with_earlier(best.offers, across.offers[0], at_most)))
+
+
+def _with_earlier(offers: Sequence[Offer], earlier: Offer, at_most: int) -> list[Offer]:
+    """One more that starts earlier because it draws on several; each says which it is."""
+    across = replace(earlier, why=earlier.why.replace("earliest", f"earliest, across {pledge_text(earlier.pledge)}"))
+    alone = f"earliest of {pledge_text(offers[0].pledge)} alone"
+    first = replace(offers[0], why=offers[0].why.replace("earliest", alone))
+    return [across, first, *offers[1:]][: max(at_most, 1)]

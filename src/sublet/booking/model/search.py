@@ -1,0 +1,223 @@
+"""The earliest time at which enough nodes have room: from chunk to chunk of the index, then exactly."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from functools import partial, reduce
+from itertools import accumulate
+from operator import and_
+
+from sublet.booking.model.index import Index, Rows, Spot
+from sublet.booking.model.ladder import bits
+from sublet.booking.model.timeline import BEGINNING, END
+
+NOTHING = Rows([], [], 0, 0, range(0), range(0))
+MANY = 16  # nodes; when fewer are wanted there are hardly ever too few throughout a block
+AHEAD = 16  # how many times the length of the chunk at hand a node is looked at in advance
+
+
+class Search:
+    """So many nodes that each have a need free for a span.
+
+    The index tells nodes that surely have room from those that may have it; only the latter are looked at one by one.
+    """
+
+    def __init__(self, index: Index, need: int, count: int, span: int) -> None:
+        """Ask an index for a packed need."""
+        self._index, self._need, self._count, self._span = index, need, count, span
+        known = index.rows_for(need) if count <= len(index.lines) else None
+        self.possible = known is not None
+        self._may, self._sure, self._rank, self._able, self._gpus, self._cores = known or NOTHING
+        self._known: dict[int, int] = {}  # node → it has no room before then
+        self._vague: set[int] = set()  # nodes that may have none then either
+        self._out = 0  # nodes that are known to have no room yet
+        self._soonest = END  # when the first of those may have
+
+    def find(self, start: int, end: int) -> tuple[int, int] | None:
+        """The earliest time in [start, end) and the nodes, as a mask; no call may start earlier than one before."""
+        index, count = self._index, self._count
+        low = start
+        if start < end:
+            sure = self._surely(start)
+            if sure.bit_count() >= count:
+                return start, self._best(sure, start)
+        while low < end:
+            block, chunk = index.chunk(low)
+            high = min(index.end(block, chunk), end)
+            if self._soonest < high:
+                self._recall(high)
+            stop = index.chunk(low + self._span)
+            core, obstacle = self._throughout((block, chunk + 1), stop)
+            if obstacle is not None:
+                low = min(self._past_full_blocks(*obstacle), self._soonest)
+                continue
+            if core.bit_count() < count:  # too many are known to have no room yet
+                low = self._soonest
+                continue
+            may = core & self._at_times(block, chunk)
+            if stop != (block, chunk):
+                may &= self._at_times(*index.chunk(low + self._span - 1))
+            if may.bit_count() >= count:
+                found = self._within(low, high, may, self._surely(low))
+                if found is not None:
+                    return found
+            low = high
+        return None
+
+    def _surely(self, time: int) -> int:
+        """The nodes that the index alone knows to have room from a time on."""
+        last, upto = self._index.chunk(time + self._span - 1)
+        return self._over(self._sure, self._index.chunk(time), (last, upto + 1))
+
+    def _at_times(self, block: int, chunk: int) -> int:
+        """The nodes that may stand on the rows at some moment of a chunk."""
+        home = self._index.blocks[block]
+        return reduce(and_, (home.row(at)[chunk] for at in self._may), self._index.all) | home.inside[chunk]
+
+    def _recall(self, time: int) -> None:
+        """Keep out only those nodes that have no room before a time."""
+        self._out, self._soonest = 0, END
+        for node, first in self._known.items():
+            if first >= time:
+                self._out |= 1 << node
+                self._soonest = min(self._soonest, first)
+
+    def _over(self, rows: list[int], first: Spot, stop: Spot) -> int:
+        """The nodes that stand on all the rows in every chunk from the first until before the last."""
+        found = self._index.all
+        if first >= stop:
+            return found
+        (block, chunk), (last, upto) = first, stop
+        blocks = self._index.blocks
+        for at in rows:
+            if block == last:
+                found = reduce(and_, blocks[block].row(at)[chunk:upto], found)
+                continue
+            found = reduce(and_, blocks[block].row(at)[chunk:], found)
+            for between in range(block + 1, last):
+                found &= blocks[between].whole(at)
+            found = reduce(and_, blocks[last].row(at)[:upto], found)
+        return found
+
+    def _throughout(self, first: Spot, stop: Spot) -> tuple[int, Spot | None]:
+        """The nodes that may have room from a chunk until before another; or the last chunk to begin after.
+
+        From that chunk on there are too few nodes, so that no start before it will do.
+        """
+        found = self._able & ~self._out
+        if first >= stop or found.bit_count() < self._count:
+            return found, None
+        block, upto = stop
+        while block >= first[0]:
+            home = self._index.blocks[block]
+            chunk = first[1] if block == first[0] else 0
+            there = found
+            for at in self._may:
+                if chunk == 0 and upto == len(home.starts):
+                    there &= home.whole(at)
+                else:
+                    there = reduce(and_, home.row(at)[chunk:upto], there)
+            if there.bit_count() < self._count:
+                rows = [reversed(home.row(at)[chunk:upto]) for at in self._may]
+                masks = list(accumulate(reduce(partial(map, and_), rows), and_, initial=found))
+                back = bisect_left(masks, True, key=lambda mask: mask.bit_count() < self._count)
+                return found, (block, upto - back)
+            found = there
+            block -= 1
+            upto = len(self._index.blocks[block].starts)
+        return found, None
+
+    def _past_full_blocks(self, block: int, chunk: int) -> int:
+        """The start of a chunk, or of the next block in which there may be enough nodes at any one time."""
+        blocks = self._index.blocks
+        while self._count >= MANY and any(blocks[block].peak(at) < self._count for at in self._may):
+            block, chunk = block + 1, 0
+            if block == len(blocks):
+                return END
+        return blocks[block].starts[chunk]
+
+    def _within(self, low: int, high: int, may: int, sure: int) -> tuple[int, int] | None:
+        """The earliest time in [low, high), all in one chunk, at which enough of the nodes have room."""
+        missing = self._count - sure.bit_count()
+        if missing <= 0:
+            return low, self._best(sure, low)
+        firsts: list[tuple[int, int]] = []
+        spare = (may & ~sure).bit_count() - missing
+        for node in bits(may & ~sure):
+            first = self._first(node, low, high)
+            if first >= high:
+                spare -= 1
+                if spare < 0:
+                    return None
+            elif first == low:
+                sure |= 1 << node
+                missing -= 1
+                if not missing:
+                    return low, sure
+            else:
+                firsts.append((first, node))
+        firsts += [(low, node) for node in bits(sure)]
+        while len(firsts) >= self._count:
+            firsts.sort()
+            low = firsts[self._count - 1][0]
+            again = [(first if first >= low else self._first(node, low, high), node) for first, node in firsts]
+            firsts = [(first, node) for first, node in again if first < high]
+            ready = [node for first, node in firsts if first == low]
+            if len(ready) >= self._count:
+                return low, sum(1 << node for node in ready[: self._count])
+        return None
+
+    def _first(self, node: int, low: int, high: int) -> int:
+        """A time before which a node has no room, exact below `high`; what takes long to find is remembered."""
+        line = self._index.lines[node]
+        if not line.reaches(low, high, self._rank):
+            return high
+        first = self._known.get(node, BEGINNING)
+        if first < low or (first < high and node in self._vague):
+            limit = high + self._span + AHEAD * (high - low)
+            found = line.first(max(low, first), self._span, self._need, limit)
+            if found is None:
+                first = limit
+                self._vague.add(node)
+            else:
+                first = found
+                self._vague.discard(node)
+            self._known[node] = first
+            if first >= high:
+                self._out |= 1 << node
+                self._soonest = min(self._soonest, first)
+        return first
+
+    def _best(self, nodes: int, time: int) -> int:
+        """As many as are wanted: those with the least to spare around a time, GPUs before cores; then the smallest."""
+        chosen, missing = 0, self._count - nodes.bit_count()
+        if not missing:
+            return nodes
+        missing = self._count
+        for tier in self._tiers(nodes, time):
+            if tier.bit_count() >= missing:
+                for node in bits(tier):
+                    if not missing:
+                        break
+                    chosen |= 1 << node
+                    missing -= 1
+                break
+            chosen |= tier
+            missing -= tier.bit_count()
+        return chosen
+
+    def _tiers(self, nodes: int, time: int) -> Iterator[int]:
+        """The nodes in groups, those with the least to spare first."""
+        at, chunk = self._index.chunk(time)
+        block = self._index.blocks[at]
+        for gpus in (*self._gpus, None):
+            group = nodes if gpus is None else nodes & ~block.row(gpus)[chunk]
+            if not group:
+                continue
+            nodes &= ~group
+            for cores in (*self._cores, None):
+                tier = group if cores is None else group & ~block.row(cores)[chunk]
+                if tier:
+                    group ^= tier
+                    yield tier

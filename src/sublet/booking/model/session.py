@@ -1,0 +1,220 @@
+"""A session's phases, its ends, and the table of the moves between phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.request import Request
+
+
+class Phase(StrEnum):
+    """Where a session is, in IVOA's words."""
+
+    OFFERED = "OFFERED"  # held for the asker, until it expires
+    ACCEPTED = "ACCEPTED"  # the asker took it; recorded, nothing done yet
+    REJECTED = "REJECTED"  # the asker declined it, took a sibling, or needed its room for a later request
+    EXPIRED = "EXPIRED"  # nobody answered in time
+    WAITING = "WAITING"  # for its time to come
+    PREPARING = "PREPARING"  # data and images are being brought
+    AVAILABLE = "AVAILABLE"  # interactive: someone can connect
+    RUNNING = "RUNNING"  # the executable runs
+    RELEASING = "RELEASING"  # it has ended; results are collected, nodes given back
+    COMPLETED = "COMPLETED"  # it ended as it should
+    FAILED = "FAILED"  # it did not; `end` says why
+    CANCELLED = "CANCELLED"  # someone stopped it; `end` says who
+
+
+P = Phase
+OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
+ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
+
+MOVES: dict[Phase, frozenset[Phase]] = {
+    P.OFFERED: frozenset({P.ACCEPTED, P.REJECTED, P.EXPIRED, P.CANCELLED}),
+    P.ACCEPTED: frozenset({P.WAITING, P.CANCELLED, P.FAILED}),
+    P.WAITING: frozenset({P.PREPARING, P.CANCELLED, P.FAILED}),
+    P.PREPARING: frozenset({P.AVAILABLE, P.RUNNING, P.RELEASING, P.CANCELLED, P.FAILED}),
+    P.AVAILABLE: frozenset({P.RUNNING, P.RELEASING}),
+    P.RUNNING: frozenset({P.RELEASING}),
+    P.RELEASING: frozenset({P.COMPLETED, P.FAILED, P.CANCELLED}),
+    P.REJECTED: frozenset(),
+    P.EXPIRED: frozenset(),
+    P.COMPLETED: frozenset(),
+    P.FAILED: frozenset(),
+    P.CANCELLED: frozenset(),
+}
+
+# What a client may ask for by `POST /sessions/{uuid}`. Work that runs is cancelled through RELEASING.
+CLIENT_MOVES: dict[Phase, tuple[Phase, ...]] = {
+    P.OFFERED: (P.ACCEPTED, P.REJECTED, P.CANCELLED),
+    P.ACCEPTED: (P.CANCELLED,),
+    P.WAITING: (P.CANCELLED,),
+    P.PREPARING: (P.CANCELLED,),
+    P.AVAILABLE: (P.CANCELLED,),
+    P.RUNNING: (P.CANCELLED,),
+}
+
+
+class EndKind(StrEnum):
+    """Why a session ended, each its own reason."""
+
+    EXITED = "exited"  # with a code
+    SIGNALLED = "signalled"  # by a signal that Sublet didn't send
+    TIMEOUT = "timeout"  # the booked time was over
+    OUT_OF_MEMORY = "out-of-memory"
+    CANCELLED = "cancelled"  # `by` says by whom
+    STAGING_FAILED = "staging-failed"
+    NOT_STARTED = "not-started"  # the executable couldn't be started
+    NODE_LOST = "node-lost"  # the machine went away, or was restarted
+    PREEMPTED = "preempted"
+    WINDOW_PASSED = "window-passed"  # it could not start in time
+    DISK_FULL = "disk-full"
+    DEPENDENCY_FAILED = "dependency-failed"  # a session that it waited for did not complete
+    NOT_APPROVED = "not-approved"  # the code that it was to run is not approved any more, or is not what was approved
+    GAVE_WAY = "gave-way"  # an offer: a later request of the same person needed its room; `detail` is that offer set
+    UNKNOWN = "unknown"  # there is no record of how it ended
+
+
+PAUSED = "paused"  # so begins the condition of what someone paused
+HELD = "held in the queue"
+STOPPED = "stopped on its node; its time runs on"
+RELEASED = "released in the queue"
+CONTINUED = "continued on its node"
+
+
+def paused(how: str) -> str:
+    """The condition of a session that was paused in this way."""
+    return f"{PAUSED}: {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What it used."""
+
+    wall: float = 0.0  # seconds
+    cpu: float = 0.0  # seconds, user and system
+    peak_memory: int = 0  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How it ended."""
+
+    kind: EndKind
+    code: int | None = None  # the exit code
+    signal: int | None = None
+    by: str = ""  # who cancelled it
+    detail: str = ""  # in words
+    usage: Usage | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """The phase that this end leads to."""
+        if self.kind is EndKind.CANCELLED:
+            return Phase.CANCELLED
+        if self.kind is EndKind.GAVE_WAY:
+            return Phase.REJECTED
+        return Phase.COMPLETED if self.kind is EndKind.EXITED and self.code == 0 else Phase.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """A way in to a running session."""
+
+    kind: str  # uri:jupyter-lab, uri:shell, uri:http
+    status: str  # PREPARING, AVAILABLE, FINISHED
+    protocol: str
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An offer, and what has become of it."""
+
+    id: str  # a UUID; also the key under which it is submitted
+    offerset: str
+    person: str
+    name: str
+    kind: str  # the executable's short kind
+    phase: Phase
+    offer: Offer
+    created: datetime
+    modified: datetime
+    expires: datetime  # of the offer
+    condition: str = ""  # in words, beside the phase
+    start: datetime | None = None  # when it is to start: fixed at accept
+    until: datetime | None = None  # when its booked time ends: fixed at accept, moved by extend
+    started: datetime | None = None  # when it did start
+    ended: datetime | None = None
+    job: str = ""  # under which its platform is asked for it, once submitted
+    cancel_by: str = ""  # who asked to cancel it, while that is being done
+    end: End | None = None
+    connectors: tuple[Connector, ...] = ()
+    app: str = ""  # the version of an app that it runs, if it runs one
+    cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
+    lost: datetime | None = None  # since when its platform has had no record of it
+    own_id: str = ""  # what the platform itself calls its job, such as Slurm's number
+
+    @property
+    def paused(self) -> bool:
+        """Whether someone paused it, as far as its platform has told."""
+        return self.condition.startswith(PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A session that another one waits for, and what has become of it."""
+
+    id: str
+    phase: Phase | None = None  # once it is over
+    words: str = ""  # how it ended, where that wasn't well
+
+    @property
+    def open(self) -> bool:
+        """Whether it may still complete."""
+        return self.phase is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it will never complete."""
+        return self.phase not in (None, Phase.COMPLETED)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a session: a fact in the past tense."""
+
+    id: int
+    time: datetime
+    session: str
+    person: str
+    kind: str  # "session.accepted"
+    detail: str = ""
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferSet:
+    """The answer to one request: YES with offers, each of them a session, or NO with reasons."""
+
+    id: str  # a UUID; also the key of what is held for it
+    person: str
+    created: datetime
+    expires: datetime
+    result: Literal["YES", "NO"]
+    request: Request
+    document: str  # as it was received
+    content_type: str
+    reasons: tuple[Reason, ...] = ()
+    key: str | None = None  # the asker's own: the same key is the same set
+    offers: tuple[Session, ...] = ()  # as they are now; earliest first
+    firm: bool = False  # they don't give way to a later request of the same person
+
+    def stands(self, now: datetime) -> bool:
+        """Whether an offer was taken, or one can still be."""
+        return any(
+            offer.start is not None or (offer.phase is Phase.OFFERED and offer.expires > now) for offer in self.offers
+        )

@@ -1,0 +1,203 @@
+"""Times as people say them: `tonight`, `next tuesday 9am`, `in 2 hours`, `after friday 17:00`.
+
+Each is a window by the clock of `now`: whoever calls gives `now` in the time zone of the person who said it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import NamedTuple
+
+from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.request import Window
+from sublet.kernel.errors import BadAmount
+
+SLACK = timedelta(minutes=5)  # how much later than a single instant it may begin; nobody can take an offer any faster
+OPEN_END = timedelta(days=30)  # how far `after` reaches
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+DAWN = time(6)
+# Parts of a day: from when, and until when; what ends before it begins ends on the day after.
+PARTS = {
+    "morning": (time(6), time(12)),
+    "afternoon": (time(12), time(18)),
+    "evening": (time(18), time(0)),
+    "night": (time(18), DAWN),
+}
+NAMED_HOURS = {"noon": time(12), "midday": time(12)}
+FILLERS = frozenset({"at", "on", "the"})
+AFTER = frozenset({"after", "from", "since"})
+BEFORE = frozenset({"before", "by", "until"})
+_CLOCK = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(am|pm)?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_OF_TEN = {"a": "1", "an": "1", "one": "1", "half": "0.5"}
+
+
+class Hours(NamedTuple):
+    """A time of day, or two: from when until when."""
+
+    begins: time
+    ends: time | None
+
+
+def parse_spoken(words: Sequence[str], now: datetime) -> Window | None:
+    """The window that these words name, by the clock of `now`; None for words of another kind."""
+    said = [word.lower().rstrip(",") for word in words if word.lower().rstrip(",") not in FILLERS]
+    match said:
+        case []:
+            return None
+        case ["not", "before", *rest]:
+            return _after(rest, now)
+        case [first, *rest] if first in AFTER:
+            return _after(rest, now)
+        case [first, *rest] if first in BEFORE:
+            window = parse_spoken(rest, now)
+            return window and Window(min(now, window.start).astimezone(UTC), window.start)
+        case ["in", *length] if length:
+            return _in(length, now)
+    return _day_and_hours(said, now)
+
+
+def _after(words: list[str], now: datetime) -> Window | None:
+    window = parse_spoken(words, now)
+    return window and Window(window.start, window.start + OPEN_END)
+
+
+def _in(words: list[str], now: datetime) -> Window:
+    plain = [word for word in words if words[0] != "half" or word not in ("a", "an")]
+    start = now.astimezone(UTC) + parse_duration("".join([_OF_TEN.get(plain[0], plain[0]), *plain[1:]]))
+    return Window(start, start + SLACK)
+
+
+def _day_and_hours(words: list[str], now: datetime) -> Window | None:
+    """A day, a time of day, or both, in either order."""
+    for count in range(min(len(words), 2), -1, -1):
+        for day_words, rest in ((words[:count], words[count:]), (words[len(words) - count :], words[: -count or None])):
+            day, hours = _read_day(day_words, now), _read_hours(rest)
+            if (day or not day_words) and (hours or not rest):
+                return _window(day, hours, now)
+    return None
+
+
+@dataclass(frozen=True)
+class Days:
+    """A day or several: the first, how many, whether a week later is meant if it is over, and which part of it."""
+
+    first: date
+    count: int = 1
+    repeats: bool = False
+    part: str = ""
+
+
+def _read_day(words: list[str], now: datetime) -> Days | None:
+    today = now.date()
+    match words:
+        case ["today"]:
+            return Days(today)
+        case ["tonight"]:
+            night = today if now.time() >= DAWN else today - DAY  # it is still dark
+            return Days(night, part="night")
+        case ["tomorrow"]:
+            return Days(today + DAY)
+        case ["this", part] if part in PARTS:
+            return Days(today, part=part)
+        case [text] if _DATE.fullmatch(text):
+            return Days(_a_date(text))
+    return _read_weekday(words, today)
+
+
+def _read_weekday(words: list[str], today: date) -> Days | None:
+    """`next` is always after today."""
+    match words:
+        case ["next", "week"]:
+            return Days(today + timedelta(days=7 - today.weekday()), 7)
+        case ["weekend"] | ["this", "weekend"]:
+            return Days(today + timedelta(days=5 - today.weekday()), 2)
+        case ["next", "weekend"]:
+            return Days(_next(5, today), 2)
+        case ["next", name] if (number := weekday(name)) is not None:
+            return Days(_next(number, today))
+        case [name] | ["this", name] if (number := weekday(name)) is not None:
+            return Days(today + timedelta(days=(number - today.weekday()) % 7), repeats=True)
+    return None
+
+
+def _next(number: int, today: date) -> date:
+    return today + timedelta(days=(number - today.weekday() - 1) % 7 + 1)
+
+
+def weekday(name: str) -> int | None:
+    """Which day of the week it is, from 0: its name, or three letters and more of it."""
+    fits = [number for number, whole in enumerate(WEEKDAYS) if len(name) >= 3 and whole.startswith(name)]
+    return fits[0] if fits else None
+
+
+def _a_date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadAmount(text=text, what="a day of the calendar", example="one like 2026-12-01") from None
+
+
+def _read_hours(words: list[str]) -> Hours | None:
+    """`9am`, `9 am`, `14:00`, `noon`, `morning`, `9am-5pm`, `from 9 to 17:30`."""
+    if not words:
+        return None
+    text = "".join(words).removeprefix("from").removeprefix("between").replace("–", "-")
+    if text in PARTS:
+        return Hours(*PARTS[text])
+    first, dash, last = text.replace("until", "-").replace("to", "-").replace("and", "-").partition("-")
+    begins, ends = parse_clock(first, alone=not dash), parse_clock(last) if dash else None
+    if begins is None or (dash and ends is None):
+        return None
+    return Hours(begins, ends)
+
+
+def parse_clock(text: str, *, alone: bool = False) -> time | None:
+    """A time of day; a number that stands alone is none."""
+    if text in NAMED_HOURS:
+        return NAMED_HOURS[text]
+    found = _CLOCK.fullmatch(text)
+    if found is None or (alone and not (found[2] or found[3])):
+        return None
+    hour, minute = int(found[1]), int(found[2] or 0)
+    if found[3]:
+        hour = hour % 12 + (12 if found[3] == "pm" else 0) if 1 <= hour <= 12 else 99
+    if (hour, minute) == (24, 0):
+        hour = 0
+    if hour > 23 or minute > 59:
+        raise BadAmount(text=text, what="a time of day", example="09:00, 14:30 or 9am")
+    return time(hour, minute)
+
+
+def _window(day: Days | None, hours: Hours | None, now: datetime) -> Window:
+    """The first such window that isn't over; one that has begun begins now."""
+    wanted = day or Days(now.date(), repeats=True)
+    step = WEEK if day else DAY
+    if wanted.part and hours and hours.ends is None and wanted.part == "night" and hours.begins < DAWN:
+        wanted = replace(wanted, first=wanted.first + DAY)  # `tonight 2am` is after midnight
+    window = _on(wanted, hours, now.tzinfo or UTC)
+    if wanted.repeats and window.end <= now:
+        window = _on(replace(wanted, first=wanted.first + step), hours, now.tzinfo or UTC)
+    start = now.astimezone(UTC) if window.start < now < window.end else window.start
+    return Window(start, window.end)
+
+
+def _on(day: Days, hours: Hours | None, zone: tzinfo) -> Window:
+    if hours is None and day.part:
+        hours = Hours(*PARTS[day.part])
+    if hours is None:
+        return Window(_instant(day.first, time(0), zone), _instant(day.first + day.count * DAY, time(0), zone))
+    begins = _instant(day.first, hours.begins, zone)
+    if hours.ends is None:
+        return Window(begins, begins + SLACK)
+    last = day.first if hours.ends > hours.begins else day.first + DAY
+    return Window(begins, max(begins, _instant(last, hours.ends, zone)))
+
+
+def _instant(day: date, clock: time, zone: tzinfo) -> datetime:
+    """What that clock shows then: a time that is skipped is as much later, one that comes twice is its first."""
+    return datetime.combine(day, clock, zone).astimezone(UTC)

@@ -1,0 +1,74 @@
+"""Start times that people would name, inside a window: whole hours, quarters of an hour, the same time next day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.request import Request
+
+MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
+SPREAD = 7 * DAY  # start times are spread over so much of a long window
+STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A window, or a part of one, and the last moment at which an offer that starts in it may begin."""
+
+    start: datetime
+    end: datetime
+    last: datetime
+
+
+def parts(opening: Opening, at_most: int) -> Iterator[Opening]:
+    """An opening cut into at most so many parts, each of which begins at a time that people would name."""
+    length = min(opening.end - opening.start, SPREAD)
+    if length < 2 * QUARTER:
+        yield opening
+        return
+    least = HOUR if length >= 2 * HOUR else QUARTER
+    step = next((step for step in STEPS if step >= least and -(-length // step) <= at_most), STEPS[-1])
+    start, end = opening.start, opening.start + length
+    while start < end:
+        stop = find_named_time(start, step)
+        yield Opening(start, min(stop, opening.end), opening.last)
+        start = stop
+
+
+def find_named_time(time: datetime, step: timedelta) -> datetime:
+    """The time that is one step after the last quarter of an hour."""
+    midnight = time.replace(hour=0, minute=0, second=0, microsecond=0)
+    return time + step - (time - midnight) % QUARTER
+
+
+def time_in_words(time: datetime) -> str:
+    """`09:00 on Monday 16 November`, whatever language the machine speaks."""
+    day = f"{DAYS[time.weekday()]} {time.day} {MONTHS[time.month - 1]}"
+    return f"{time.hour:02}:{time.minute:02} on {day}"
+
+
+def describe_asked_times(request: Request) -> str:
+    """The time asked for, in short."""
+    times = [f"{instant(window.start)}/{instant(window.end)}" for window in request.windows]
+    times += [f"{r.begins}-{r.ends} {r.zone}" for r in request.recurring]
+    return ", ".join(times[:3]) or "as soon as possible"
+
+
+def instant(time: datetime) -> str:
+    """To the second, in UTC."""
+    return time.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def roughly(length: timedelta) -> str:
+    """So long in words, without seconds that nobody asked for."""
+    unit = MINUTE if length < DAY else HOUR
+    return duration_text(max(round(length / unit), 1) * unit)

@@ -1,0 +1,111 @@
+"""How a job of several parts is doing, out of how each of them is: one state, and one end with every part's reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.parts import INCOMPLETE, ranges
+from sublet.booking.model.session import PAUSED, End, EndKind, Usage
+
+WORST = (  # what a whole is called by when its parts ended in several ways, the first that there is
+    EndKind.CANCELLED,
+    EndKind.NODE_LOST,
+    EndKind.PREEMPTED,
+    EndKind.OUT_OF_MEMORY,
+    EndKind.DISK_FULL,
+    EndKind.TIMEOUT,
+    EndKind.SIGNALLED,
+    EndKind.NOT_STARTED,
+    EndKind.STAGING_FAILED,
+    EndKind.WINDOW_PASSED,
+    EndKind.UNKNOWN,
+    EndKind.EXITED,
+)
+JOINING = "all parts have ended; their results are being put together"
+TOLD = 5  # parts that are named with their reason
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What was said by the program that put the parts' results together."""
+
+    code: int | None = None  # None: there is no such program
+    words: str = ""
+
+
+def together(parts: Sequence[JobState], joined: Joined | None = None) -> JobState:
+    """One state for all; they have ended when each has, and their results are together."""
+    started = min((part.started for part in parts if part.started), default=None)
+    until = max((part.until for part in parts if part.until), default=None)
+    left = [part for part in parts if part.state is not State.ENDED]
+    if not left and joined:
+        ended = max((part.ended for part in parts if part.ended), default=None)
+        wall = (ended - started).total_seconds() if started and ended else 0.0
+        end = end_of([part.end or End(EndKind.UNKNOWN) for part in parts], joined, wall)
+        return JobState(State.ENDED, end, started, ended)
+    if not left:
+        return JobState(State.RUNNING, started=started, condition=JOINING)
+    return JobState(_state(parts), started=started, condition=_condition(parts), until=until)
+
+
+def _state(parts: Sequence[JobState]) -> State:
+    found = {part.state for part in parts}
+    if found == {State.QUEUED}:
+        return State.QUEUED
+    return State.UNKNOWN if State.UNKNOWN in found and not found & {State.RUNNING, State.QUEUED} else State.RUNNING
+
+
+def _condition(parts: Sequence[JobState]) -> str:
+    """How many do what; and in words what holds up the first that is held up."""
+    held = [part.condition for part in parts if part.state is not State.ENDED]
+    if all(condition.startswith(PAUSED) for condition in held):
+        return held[0]
+    counted = Counter(part.state for part in parts)
+    words = {State.RUNNING: "run", State.QUEUED: "wait", State.UNKNOWN: "are unknown", State.ENDED: "have ended"}
+    told = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])
+    for state in (State.UNKNOWN, State.QUEUED, State.RUNNING):
+        first = next((part.condition for part in parts if part.state is state and part.condition), "")
+        if first:
+            return f"of {len(parts)} parts {told}: {first}"
+    return f"of {len(parts)} parts {told}"
+
+
+def end_of(ends: Sequence[End], joined: Joined, wall: float = 0.0) -> End:
+    """The end of the whole: if no part of the work is missing, that of the work; else the worst, with its reason."""
+    usage = _usage((end.usage for end in ends if end.usage), wall)
+    odd = {number: end for number, end in enumerate(ends) if end.kind is not EndKind.EXITED}
+    if joined.code is not None and joined.code != INCOMPLETE:
+        return End(EndKind.EXITED, code=joined.code, detail=_reasons(odd, len(ends)), usage=usage)
+    worst = min(ends, key=lambda end: (WORST.index(end.kind), -(end.code or 0)))
+    detail = "; ".join(words for words in (_reasons(odd, len(ends)), joined.words) if words)
+    code = worst.code
+    if worst.kind is EndKind.EXITED and joined.code == INCOMPLETE and not code:
+        code = 1
+    return replace(worst, code=code, detail=detail, usage=usage)
+
+
+def _reasons(odd: dict[int, End], parts: int) -> str:
+    """Which parts did not end by themselves, and why, like reasons together."""
+    by_reason: dict[str, list[int]] = {}
+    for number, end in odd.items():
+        by_reason.setdefault(_reason(end), []).append(number)
+    told = [f"part {ranges(numbers)} of {parts}: {reason}" for reason, numbers in by_reason.items()]
+    return "; ".join(told[:TOLD] + [f"and {len(told) - TOLD} more reasons"] * (len(told) > TOLD))
+
+
+def _reason(end: End) -> str:
+    words = end.kind.value if end.signal is None else f"{end.kind.value} {end.signal}"
+    by = f" by {end.by}" if end.by else ""
+    return f"{words}{by}" + (f" ({end.detail})" if end.detail else "")
+
+
+def _usage(used: Iterable[Usage], wall: float) -> Usage | None:
+    """What they used together: processor time adds up, memory was each one's own."""
+    found = list(used)
+    if not found:
+        return None
+    cpu = sum(one.cpu for one in found)
+    return Usage(round(wall, 3), round(cpu, 3), max(one.peak_memory for one in found))

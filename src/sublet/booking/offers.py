@@ -1,0 +1,59 @@
+"""The offers that a person has and has not accepted: look at them, give them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from sublet.booking.asking import Asking
+from sublet.booking.holds import give_back, list_held_platforms
+from sublet.booking.model.session import OfferSet
+from sublet.booking.signals import Signals
+from sublet.kernel.clock import Clock
+from sublet.kernel.log import log
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+
+@dataclass
+class Offers:
+    """Offers that are open."""
+
+    store: Store
+    now: Clock
+    signals: Signals
+    asking: Asking
+
+    async def open_offers(self, person: Person) -> list[OfferSet]:
+        """A person's offer sets of which something can still be accepted, each with only that; the newest first."""
+        now = self.now()
+
+        def work(tx: Tx) -> list[OfferSet]:
+            found = [(tx.offersets.get(hold.offerset), hold) for hold in tx.holds.of(person.name) if hold.expires > now]
+            return [replace(one, offers=tuple(tx.holds.offers(hold.offerset))) for one, hold in found if one]
+
+        return await self.store.read(work)
+
+    async def reject_set(self, id: str, person: Person) -> int:
+        """Reject all open offers of a set, and say how many those were."""
+        await self.asking.offerset(id, person)  # it is there, and theirs
+        return await self._reject(person, lambda tx: [id])
+
+    async def reject_all(self, person: Person) -> int:
+        """Reject all of a person's open offers, and say how many those were."""
+        return await self._reject(person, lambda tx: [hold.offerset for hold in tx.holds.of(person.name)])
+
+    async def _reject(self, person: Person, choose: Callable[[Tx], Sequence[str]]) -> int:
+        now = self.now()
+
+        def work(tx: Tx) -> int:
+            rejected = [offer for id in choose(tx) for offer in give_back(tx, id, now, by=person.name)]
+            self.signals.freed |= list_held_platforms(rejected)
+            return len(rejected)
+
+        count = await self.store.write(work)
+        if count:
+            log.info("offers.rejected", person=person.name, offers=count)
+            await self.signals.announce()
+        return count

@@ -1,0 +1,1 @@
+"""Pages: ask, offers, sessions, logs, files and platforms."""

@@ -1,0 +1,139 @@
+"""The ask page: a form, or the short form in YAML."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import yaml
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import service_of
+from sublet.booking.documents.local_starts import pin_starts
+from sublet.booking.model.giving_way import Precedence
+from sublet.booking.pages.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
+from sublet.booking.pages.nearest import heed_reasons
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import SubletError
+from sublet.people.model.person import Person
+from sublet.web.drawing import clock_of, page
+from sublet.web.entry import Visitor
+from sublet.web.local_times import show_in_zone
+from sublet.web.reading import read_form, visitor
+
+INSTEAD = "instead_of"  # the field of the offer set that the form was filled in from
+EXAMPLE = """\
+name: first look
+run: python3 -c "print('hello from', __import__('os').uname().nodename)"
+cores: 2
+memory: 4GiB
+time: 30m
+start: within 2h
+"""
+
+
+async def look(request: Request) -> Response:
+    """An empty form; or filled in as an earlier request was, with one platform's reasons heeded."""
+    who = await visitor(request)
+    earlier = request.query_params.get("from", "")
+    if earlier:
+        return await _again(request, who, earlier, request.query_params.get("heed"))
+    if request.query_params.get("form") == "yaml":
+        return await _yaml(request, who, EXAMPLE)
+    return await _form(request, who, dict(EMPTY))
+
+
+async def send(request: Request) -> Response:
+    """Ask; what can't be understood comes back as it was typed, with what is wrong beside it."""
+    who, form = await read_form(request)
+    if "document" in form:
+        return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"), form.get(INSTEAD, ""))
+    values = typed(form)
+    if form.get("go") == "yaml":
+        return await _yaml(request, who, _written(short_of(values)), instead_of=form.get(INSTEAD, ""))
+    clock = clock_of(request)
+    local = clock.now.astimezone(clock.zone)
+    wrong = check(values, local)
+    if not wrong:
+        try:
+            body = json.dumps(pin_starts(short_of(values), local)).encode()
+            return await _ask(request, who.person, body, "application/json", form.get(INSTEAD, ""))
+        except SubletError as error:
+            name, said = wrong_of(error)
+            wrong = {name: said}
+    return await _form(request, who, values, wrong, 400, form.get(INSTEAD, ""))
+
+
+async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str) -> Response:
+    try:
+        return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml", instead_of)
+    except SubletError as error:
+        return await _yaml(request, who, text, Wrong(error.message, error.advice), 400, instead_of)
+
+
+async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
+    service = service_of(request)
+    asked = await service.asking.read(body, kind, person)
+    found = await service.asking.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
+    return RedirectResponse(f"/web/offersets/{found.id}", 303)
+
+
+async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
+    earlier = await service_of(request).asking.offerset(id, who.person)
+    executable = earlier.request.executable
+    if executable and "pinned" in executable.fields and service_of(request).mode == "gateway":
+        return RedirectResponse(f"/web/apps/{executable.fields['app']}?from={earlier.id}", 303)
+    values = values_of(earlier.request)
+    if values is not None:
+        values = heed_reasons(values, (r for r in earlier.reasons if r.platform == heed))[0]
+        values["start"] = show_in_zone(values["start"], clock_of(request).zone)
+        return await _form(request, who, values, instead_of=earlier.id)
+    document = parse_document(earlier.document.encode(), earlier.content_type)
+    return await _yaml(request, who, _written(document), instead_of=earlier.id)
+
+
+async def _form(
+    request: Request,
+    who: Visitor,
+    values: Values,
+    wrong: dict[str, Wrong] | None = None,
+    status: int = 200,
+    instead_of: str = "",
+) -> Response:
+    shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
+    return page(
+        request,
+        "ask.html",
+        who,
+        status,
+        platforms=await service_of(request).usable_platforms.usable(who.person),
+        **shown,
+    )
+
+
+async def _yaml(
+    request: Request, who: Visitor, text: str, wrong: Wrong | None = None, status: int = 200, instead_of: str = ""
+) -> Response:
+    said = {"document": wrong} if wrong else {}
+    shown = {"values": EMPTY, "wrong": said, "document": text, INSTEAD: instead_of}
+    return page(request, "ask.html", who, status, platforms=[], **shown)
+
+
+def _written(document: Any) -> str:
+    """A document as a person would write it: texts of several lines as blocks."""
+    text: str = yaml.dump(document, Dumper=_Blocks, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+class _Blocks(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, "|" if "\n" in text else None)
+
+
+_Blocks.add_representer(str, _text)

@@ -1,0 +1,107 @@
+"""The files that a session left, however many: by folder, searched, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sublet.api.people import service_of
+from sublet.booking.output import ResultFile, Results
+from sublet.web.drawing import page
+from sublet.web.reading import visitor
+
+PAGE = 100
+LONGEST_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, or a folder with what is in it."""
+
+    name: str
+    path: str
+    size: int
+    modified: datetime | None  # of a folder: of the newest file in it
+    count: int | None = None  # files in a folder; None: it is a file
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, maybe an empty one."""
+        return self.count is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of a folder, or of what a search found."""
+
+    folder: str
+    words: str
+    entries: Sequence[Entry]
+    number: int  # of this page, from 0
+    pages: int
+    total: int  # entries in all
+    files: int  # files of the session in all
+    size: int
+
+    @property
+    def trail(self) -> list[tuple[str, str]]:
+        """The folders above, and this one: name and path."""
+        parts = self.folder.split("/") if self.folder else []
+        return [(name, "/".join(parts[: index + 1])) for index, name in enumerate(parts)]
+
+
+def list_files(left: Results, folder: str = "", words: str = "", number: int = 0, most: int = PAGE) -> Listing:
+    """A page of what is in a folder; or of all files and empty folders whose path contains some words."""
+    folder, files = folder.strip("/"), left.files
+    found = list(_matching(left, words)) if words else _inside(left, folder)
+    pages = max(1, -(-len(found) // most))
+    number = min(max(number, 0), pages - 1)
+    entries = found[number * most : (number + 1) * most]
+    return Listing(folder, words, entries, number, pages, len(found), len(files), sum(file.size for file in files))
+
+
+def _matching(left: Results, words: str) -> Iterable[Entry]:
+    for file in left.files:
+        if words.casefold() in file.path.casefold():
+            yield Entry(file.path, file.path, file.size, file.modified)
+    for folder in left.folders:
+        if words.casefold() in folder.casefold():
+            yield _folder(folder, folder, ())
+
+
+def _inside(left: Results, folder: str) -> list[Entry]:
+    """Folders first, each with its files counted; then the files."""
+    prefix = f"{folder}/" if folder else ""
+    below = (path[len(prefix) :] for path in left.folders if path.startswith(prefix))
+    folders: dict[str, list[ResultFile]] = {path.partition("/")[0]: [] for path in below}
+    here: list[Entry] = []
+    for file in left.files:
+        if not file.path.startswith(prefix):
+            continue
+        name, slash, _ = file.path[len(prefix) :].partition("/")
+        if slash:
+            folders.setdefault(name, []).append(file)
+        else:
+            here.append(Entry(name, file.path, file.size, file.modified))
+    above = [_folder(name, f"{prefix}{name}", inside) for name, inside in sorted(folders.items())]
+    return [*above, *sorted(here, key=lambda entry: entry.name)]
+
+
+def _folder(name: str, path: str, files: Sequence[ResultFile]) -> Entry:
+    newest = max((file.modified for file in files), default=None)
+    return Entry(f"{name}/", path, sum(file.size for file in files), newest, len(files))
+
+
+async def look(request: Request) -> Response:
+    """The files of a session, by folder or as a search found them."""
+    who, service, asked = await visitor(request), service_of(request), request.query_params
+    session = await service.sessions.get(request.path_params["id"], who.person)
+    left = await service.output.results(session.id, who.person)
+    words, number = asked.get("find", "").strip()[:LONGEST_WORDS], asked.get("page", "")
+    at = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else 0
+    listing = list_files(left, asked.get("in", ""), words, at)
+    return page(request, "files.html", who, session=session, listing=listing)

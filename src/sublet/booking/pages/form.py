@@ -1,0 +1,236 @@
+"""The form of the ask page: from what was typed to a request in the short form, and back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sublet.booking.model.amounts import duration_text, memory_text, parse_counts, parse_duration, parse_memories
+from sublet.booking.model.request import Data, Executable, Range, Recurring, Request, Window
+from sublet.booking.model.windows import DAYS, parse_start
+from sublet.kernel.errors import BadAmount, BadRequest, SubletError
+from sublet.kernel.texts import directory_name, last_name
+from sublet.web.words import machine
+
+Values = dict[str, str]
+
+EMPTY: Values = {
+    "what": "command",
+    "script": "",
+    "image": "",
+    "image_run": "",
+    "notebook": "",
+    "requirements": "",
+    "interface": "lab",
+    "name": "",
+    "cores": "1",
+    "memory": "1GiB",
+    "gpus": "",
+    "nodes": "",
+    "time": "1h",
+    "start": "",
+    "data": "",
+    "platform": "",
+}
+WHAT = {"command": "script", "image": "image", "notebook": "notebook", "interactive": "interface"}
+NEEDED = {
+    "script": ("Say what is to run.", "Write a command as you would in a terminal, or a whole script."),
+    "image": ("Name the image.", "Write it as docker.io/library/python:3.12."),
+    "notebook": ("Say where the notebook is.", "Write an https: or file: address that ends in .ipynb."),
+}
+# How each amount is read; the reader's complaint is shown beside the field.
+READERS: dict[str, Callable[[str], object]] = {
+    "cores": lambda text: parse_counts(text, "a number of cores"),
+    "nodes": lambda text: parse_counts(text, "a number of nodes"),
+    "gpus": lambda text: parse_counts(text, "a number of GPUs", 0),
+    "memory": parse_memories,
+    "time": parse_duration,
+}
+# The first part of a field's path in a request that means something → the form's field.
+FIELDS = {
+    "run": "script",
+    "argv": "script",
+    "script": "script",
+    "image": "image",
+    "command": "image_run",
+    "location": "notebook",
+    "notebook": "notebook",
+    "requirements": "requirements",
+    "interface": "interface",
+    "interactive": "interface",
+    "name": "name",
+    "cores": "cores",
+    "memory": "memory",
+    "gpus": "gpus",
+    "nodes": "nodes",
+    "time": "time",
+    "duration": "time",
+    "start": "start",
+    "starts": "start",
+    "data": "data",
+    "platform": "platform",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """What is wrong with a field, and what to do about it."""
+
+    message: str
+    hint: str
+
+
+def typed(form: Mapping[str, str]) -> Values:
+    """The form's fields as they were typed, and nothing else."""
+    return {name: form.get(name, otherwise).replace("\r\n", "\n") for name, otherwise in EMPTY.items()}
+
+
+def check(values: Values, now: datetime) -> dict[str, Wrong]:
+    """What is wrong, field by field."""
+    wrong: dict[str, Wrong] = {}
+    needed = WHAT.get(values["what"], "script")
+    if not values[needed].strip():
+        wrong[needed] = Wrong(*NEEDED[needed])
+    readers = READERS | {"start": lambda text: parse_start(text, now)}
+    for name, read in readers.items():
+        text = values[name].strip()
+        if text and (said := _complaint(read, text)):
+            wrong[name] = said
+    return wrong
+
+
+def _complaint(read: Callable[[str], object], text: str) -> Wrong | None:
+    try:
+        read(text)
+    except BadAmount as error:
+        return Wrong(error.message, error.advice)
+    return None
+
+
+def short_of(values: Values) -> dict[str, Any]:
+    """The request in the short form; what was left empty is left out."""
+    what = values["what"]
+    short: dict[str, Any] = {}
+    if values["name"].strip():
+        short["name"] = values["name"].strip()
+    if what == "image":
+        short["image"] = values["image"].strip()
+        if values["image_run"].strip():
+            short["run"] = values["image_run"].strip()
+    elif what == "notebook":
+        short["notebook"] = values["notebook"].strip()
+    elif what == "interactive":
+        short["interactive"] = values["interface"].strip()
+    else:
+        short["script"] = values["script"]
+    if what in ("notebook", "interactive") and values["requirements"].split():
+        short["requirements"] = lines_of(values["requirements"])
+    for name in ("cores", "memory", "gpus", "nodes", "time", "start", "platform"):
+        if text := values[name].strip():
+            short[name] = int(text) if text.isdecimal() and len(text) < 10 and name != "platform" else text
+    if data := [_data(line) for line in lines_of(values["data"])]:
+        short["data"] = data
+    return short
+
+
+def lines_of(text: str) -> list[str]:
+    """What was typed in lines, without those that are empty."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _data(line: str) -> str | dict[str, str]:
+    """`name = location`, or a location alone."""
+    name, equals, location = line.partition(" = ")
+    return {"name": name.strip(), "location": location.strip()} if equals else line
+
+
+def wrong_of(error: SubletError) -> tuple[str, Wrong]:
+    """The form's field that an error is about (empty if it is about none of them), and what it says."""
+    wrong = Wrong(error.message, error.advice)
+    path = error.values.get("field") if isinstance(error, BadRequest) else None
+    return (field_of(path) if isinstance(path, str) else "", wrong)
+
+
+def field_of(path: str) -> str:
+    """The form's field for a field of a request: `compute.cores.min` is `cores`."""
+    parts = [part.partition("[")[0] for part in path.split(".")]
+    return next((FIELDS[part] for part in parts if part in FIELDS), "")
+
+
+def values_of(request: Request) -> Values | None:
+    """What to type to ask for this again; None if the form can't say it all."""
+    executable = request.executable
+    starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
+    if executable is None or request.storage or request.costs or request.metrics or request.after or len(starts) > 1:
+        return None
+    said = _executable(executable)
+    paths = {volume.resource: volume.path for volume in request.compute.volumes}
+    data = [_line(item, paths.get(item.name, "")) for item in request.data]
+    if said is None or None in data:
+        return None
+    compute = request.compute
+    return (
+        EMPTY
+        | said
+        | {
+            "name": executable.name,
+            "cores": _counts(compute.cores),
+            "memory": _memories(compute.memory),
+            "gpus": _counts(compute.gpus) if compute.gpus.max else "",
+            "nodes": _counts(compute.nodes) if compute.nodes.max > 1 else "",
+            "time": duration_text(request.duration),
+            "start": _start(starts[0]) if starts else "",
+            "data": "\n".join(line for line in data if line),
+            "platform": request.platform,
+        }
+    )
+
+
+def _executable(executable: Executable) -> Values | None:
+    fields = dict(executable.fields)
+    if executable.kind == "command" and set(fields) == {"script"}:
+        return {"what": "command", "script": str(fields["script"])}
+    if executable.kind == "command" and set(fields) == {"argv"}:
+        return {"what": "command", "script": shlex.join(fields["argv"])}
+    if executable.kind == "docker-container" and set(fields) <= {"image", "command"}:
+        image = fields.get("image") or {}
+        locations = image.get("locations") or []
+        if set(image) == {"locations"} and len(locations) == 1:
+            return {"what": "image", "image": locations[0], "image_run": shlex.join(fields.get("command", []))}
+    requirements = fields.pop("requirements", [])
+    plain = all(isinstance(line, str) for line in requirements)
+    if executable.kind == "jupyter-notebook" and set(fields) == {"location"} and plain:
+        return {"what": "notebook", "notebook": fields["location"], "requirements": "\n".join(requirements)}
+    if executable.kind == "interactive" and set(fields) <= {"interface"} and plain:
+        interface = fields.get("interface", "lab")
+        return {"what": "interactive", "interface": interface, "requirements": "\n".join(requirements)}
+    return None
+
+
+def _line(data: Data, path: str) -> str | None:
+    """What to type for data that is seen at this path; None if a line can't say that."""
+    if data.kind != "simple-data-resource" or data.storage or data.size or data.checksum or data.fields:
+        return None
+    if path == last_name(data.location):
+        return data.location
+    return f"{data.name} = {data.location}" if path.lstrip("/") in ("", f"data/{directory_name(data.name)}") else None
+
+
+def _counts(counts: Range) -> str:
+    return str(counts.min) if counts.min == counts.max else f"{counts.min}-{counts.max}"
+
+
+def _memories(sizes: Range) -> str:
+    low, high = memory_text(sizes.min), memory_text(sizes.max)
+    return low if low == high else f"{low}-{high}"
+
+
+def _start(start: Window | Recurring) -> str:
+    if isinstance(start, Window):
+        return f"{machine(start.start)}/{machine(start.end)}"
+    days = ",".join(DAYS[day] for day in start.days)
+    until = f" until {machine(start.until)}" if start.until else ""
+    return f"{days} {start.begins}-{start.ends} {start.zone}{until}"

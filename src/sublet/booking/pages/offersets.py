@@ -1,0 +1,181 @@
+"""The answer to a request: offers on a calendar with the busy times, or the reasons why not."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import service_of
+from sublet.booking.model.holds import hold_of, takes_of
+from sublet.booking.model.offer import Node, Predicted, Reason, Take
+from sublet.booking.model.session import ACTIVE, EndKind, OfferSet, Phase, Session
+from sublet.booking.pages.calendar import Mark, Picture, draw, frame, without
+from sublet.booking.pages.form import values_of
+from sublet.booking.pages.nearest import heed_reasons
+from sublet.kernel.errors import SubletError
+from sublet.people.model.person import Person
+from sublet.service import Service
+from sublet.web.drawing import clock_of, page
+from sublet.web.reading import change_of, read_form, visitor
+from sublet.web.words import Clock, resources
+
+LANES = 3  # nodes of each platform that are drawn, or as many more as the offers need
+NOT_TAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
+CAPPED = "urn:capped-by-rule"  # not a reason against it, but a change that the operator's rules made
+HELD = "urn:held"  # where there are offers, not a reason against it, but why it can't start earlier
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An offer with the number that it has on the calendar and in the list."""
+
+    number: int
+    session: Session
+    open: bool  # it can be accepted now
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """All that speaks against it on one platform; `field` is the form's field that the nearest YES would change."""
+
+    platform: str
+    reasons: tuple[Reason, ...]
+    field: str
+
+
+async def look(request: Request) -> Response:
+    """An offer set, as it is now."""
+    who = await visitor(request)
+    service = service_of(request)
+    clock = clock_of(request)
+    found = await service.asking.offerset(request.path_params["id"], who.person)
+    offers = [
+        Numbered(number, session, session.expires > clock.now and session.phase is Phase.OFFERED)
+        for number, session in enumerate(found.offers, start=1)
+    ]
+    return page(
+        request,
+        "offerset.html",
+        who,
+        offerset=found,
+        first_expiry=min((offer.session.expires for offer in offers if offer.open), default=found.expires),
+        offers=offers,
+        open=[offer for offer in offers if offer.open],
+        held=[offer for offer in offers if offer.open and offer.session.offer.terms.kind == "booked"],
+        taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
+        pictures=await _pictures(service, who.person, offers, clock),
+        reasons=_against(found),
+        notes=[reason.message for reason in found.reasons if reason.kind in _notes(found)],
+        newer=_newer(found),
+        rejected=bool(offers) and all(offer.session.phase is Phase.REJECTED for offer in offers),
+        blocked=any(reason.kind == HELD and reason.nearest for reason in found.reasons),
+    )
+
+
+async def change(request: Request) -> Response:
+    """Give back these offers; or all that are held for the visitor, and ask again for what these were to be."""
+    give_back = change_of(request, CHANGES)
+    who, _ = await read_form(request)
+    return RedirectResponse(await give_back(service_of(request), request.path_params["id"], who.person), 303)
+
+
+async def _reject(service: Service, id: str, person: Person) -> str:
+    await service.offers.reject_set(id, person)
+    return f"/web/offersets/{id}"
+
+
+async def _reject_all(service: Service, id: str, person: Person) -> str:
+    earlier = await service.asking.offerset(id, person)
+    await service.offers.reject_all(person)
+    return f"/web/ask?from={earlier.id}"
+
+
+CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[str]]] = {"reject": _reject, "reject-all": _reject_all}
+
+
+def _notes(offerset: OfferSet) -> tuple[str, ...]:
+    """The kinds of reasons that speak against nothing."""
+    return (CAPPED, HELD) if offerset.offers else (CAPPED,)
+
+
+def _newer(offerset: OfferSet) -> str:
+    """The later offer set that offers of this one gave way to, if any did."""
+    ends = (session.end for session in offerset.offers if session.end)
+    return next((end.detail for end in ends if end.kind is EndKind.GAVE_WAY), "")
+
+
+def _against(offerset: OfferSet) -> list[Against]:
+    values = values_of(offerset.request)
+    by_platform: dict[str, list[Reason]] = {}
+    for reason in offerset.reasons:
+        if reason.kind not in _notes(offerset):
+            by_platform.setdefault(reason.platform, []).append(reason)
+    return [
+        Against(platform, tuple(reasons), heed_reasons(values, reasons)[1] if values else "")
+        for platform, reasons in by_platform.items()
+    ]
+
+
+async def _pictures(
+    service: Service, person: Person, offers: Sequence[Numbered], clock: Clock
+) -> list[tuple[str, Picture]]:
+    """One calendar for each platform that offers something, all over the same time."""
+    if not offers:
+        return []
+    marks = {offer.number: _mark(offer, clock) for offer in offers}
+    start, end = frame(list(marks.values()), clock.now)
+    pictures: list[tuple[str, Picture]] = []
+    for platform in dict.fromkeys(offer.session.offer.platform for offer in offers):
+        here = [offer for offer in offers if offer.session.offer.platform == platform]
+        nodes, takes = await _taken(service, person, platform, start, end, _own(here))
+        chosen = [marks[offer.number] for offer in here]
+        pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone, most=LANES)))
+    return pictures
+
+
+async def _taken(
+    service: Service, person: Person, platform: str, start: datetime, end: datetime, own: Sequence[Take]
+) -> tuple[Sequence[Node], Sequence[Take]]:
+    """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""
+    try:
+        state = await service.usable_platforms.platform(platform, person)
+        if state.terms == "booked":
+            busy = await service.usable_platforms.busy(platform, person, start, end)
+            return busy.nodes, without([take for steps in busy.takes.values() for take in steps], own)
+    except SubletError:
+        pass  # that a platform went away, or is closed to them by now, is not a reason to hide the offers
+    return (), ()
+
+
+def _mark(offer: Numbered, clock: Clock) -> Mark:
+    session = offer.session
+    terms = session.offer.terms
+    start = session.start or (terms.p50 if terms.kind == "predicted" else session.offer.start)
+    end = session.until or start + session.offer.duration
+    title = f"Offer {offer.number}: {clock.span(start, end)}, {resources(session.offer)}"
+    mark = Mark(str(offer.number), session.offer.nodes, start, end, title, _tone(offer), target=f"offer-{offer.number}")
+    if not isinstance(terms, Predicted) or session.started:
+        return mark
+    spread = (terms.p10, max(terms.p90, terms.p10) + session.offer.duration)
+    often = f"likely to start between {clock.moment(terms.p10)} and {clock.moment(terms.p90)}"
+    return replace(mark, spread=spread, title=f"{title}; predicted, nothing is held; {often}")
+
+
+def _tone(offer: Numbered) -> str:
+    if offer.open:
+        return "predicted" if offer.session.offer.terms.kind == "predicted" else "offer"
+    return "past" if offer.session.phase in NOT_TAKEN else "mine"
+
+
+def _own(offers: Sequence[Numbered]) -> list[Take]:
+    """What the calendar has down for this very offer set."""
+    booked = [offer.session for offer in offers if offer.session.offer.terms.kind == "booked"]
+    own = list(hold_of([session.offer for session in booked if session.phase is Phase.OFFERED]))
+    for session in booked:
+        if session.phase in ACTIVE and session.start:
+            own += takes_of(session.offer, session.start)
+    return own

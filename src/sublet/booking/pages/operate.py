@@ -1,0 +1,150 @@
+"""Everyone's sessions, as operators see, filter and cancel them on a page."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import service_of
+from sublet.booking.model.session import Phase, Session
+from sublet.booking.sessions import Filters, Page
+from sublet.kernel.errors import OperatorsOnly, SubletError
+from sublet.service import Service
+from sublet.web.drawing import page
+from sublet.web.entry import Visitor
+from sublet.web.reading import read_form, visitor
+
+HERE = "/web/operate"
+SHOWN, MOST = 50, 1000  # sessions on one page, and in one question
+EVERYONE = "everyone"
+FIELDS = ("person", "platform", "app", "name", "phase", "since", "until")
+NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
+STOPPABLE = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING})
+
+
+async def look(request: Request) -> Response:
+    """Everyone's sessions, newest first; offers that were not taken are left out unless asked for."""
+    who, typed = await _operator(request), _typed(request)
+    wrong: SubletError | None = None
+    found = Page((), None)
+    try:
+        found = await _found(request, who, typed)
+    except SubletError as error:
+        wrong = error
+    given = {field: text for field, text in typed.items() if text}
+    return page(
+        request,
+        "operate.html",
+        who,
+        wrong.status if wrong else 200,
+        sessions=found.items,
+        typed=typed,
+        given=given,
+        query=urlencode(given),
+        more=urlencode({**given, "after": found.next}) if found.next else "",
+        later="after" in request.query_params,
+        phases=[one.value for one in Phase],
+        done=_number(request.query_params.get("done", "")),
+        stoppable=any(_is_stoppable(one) for one in found.items),
+        wrong=wrong,
+    )
+
+
+async def _found(request: Request, who: Visitor, typed: dict[str, str]) -> Page:
+    of, after = typed["person"] or EVERYONE, request.query_params.get("after")
+    return await service_of(request).sessions.page(who.person, of=of, limit=SHOWN, after=after, **_filters(typed))
+
+
+async def ask(request: Request) -> Response:
+    """The question before several are cancelled: which, how many, and whose."""
+    who, typed = await _operator(request), _typed(request)
+    return await _question(request, who, await _chosen(service_of(request), who, typed), typed)
+
+
+async def _question(
+    request: Request,
+    who: Visitor,
+    sessions: list[Session],
+    typed: dict[str, str],
+    wrong: SubletError | None = None,
+    reason: str = "",
+) -> Response:
+    given = {field: text for field, text in typed.items() if text}
+    return page(
+        request,
+        "operate_cancel.html",
+        who,
+        wrong.status if wrong else 200,
+        sessions=sessions,
+        people=sorted({one.person for one in sessions}),
+        back=f"{HERE}?{urlencode(given)}",
+        query=urlencode(given),
+        reason=reason,
+        wrong=wrong,
+    )
+
+
+async def cancel(request: Request) -> Response:
+    """Cancel exactly those that the question named."""
+    who, form = await read_form(request)
+    if not who.person.operator:
+        raise OperatorsOnly
+    service, ids = service_of(request), form.get("sessions", "").split()
+    try:
+        done = await service.sessions.cancel_all(ids, who.person, form.get("reason", ""))
+    except SubletError as error:
+        found = [await service.sessions.get(id, who.person) for id in ids[:MOST]]
+        return await _question(request, who, found, {}, error, form.get("reason", ""))
+    return RedirectResponse(f"{HERE}?done={len(done.cancelled)}", 303)
+
+
+async def _chosen(service: Service, who: Visitor, typed: dict[str, str]) -> list[Session]:
+    wanted = _filters(typed)
+    if not typed["phase"]:
+        wanted["phases"] = [phase for phase in STOPPABLE if phase is not Phase.OFFERED]
+    found = await service.sessions.page(who.person, of=typed["person"] or EVERYONE, limit=MOST, **wanted)
+    return [one for one in found.items if _is_stoppable(one)]
+
+
+def _is_stoppable(session: Session) -> bool:
+    return session.phase in STOPPABLE and not session.cancel_by
+
+
+def _typed(request: Request) -> dict[str, str]:
+    return {field: request.query_params.get(field, "").strip() for field in FIELDS}
+
+
+def _filters(typed: dict[str, str]) -> Filters:
+    phase = typed["phase"]
+    phases = None if phase == "active" else [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
+    return {
+        "platform": typed["platform"] or None,
+        "app": typed["app"] or None,
+        "name": typed["name"] or None,
+        "phases": phases,
+        "active": True if phase == "active" else None,
+        "since": _midnight(typed["since"]),
+        "until": _midnight(typed["until"], timedelta(days=1)),
+    }
+
+
+def _midnight(day: str, later: timedelta = timedelta()) -> datetime | None:
+    """The beginning of a day in UTC, or of the one after; None if there is no such day."""
+    try:
+        return datetime.combine(date.fromisoformat(day), time(), UTC) + later
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 6 else None
+
+
+async def _operator(request: Request) -> Visitor:
+    who = await visitor(request)
+    if not who.person.operator:
+        raise OperatorsOnly
+    return who

@@ -1,0 +1,22 @@
+"""What a session left, to be saved."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sublet.api.people import service_of
+from sublet.booking.api.results import archive_response, file_response
+from sublet.web.reading import visitor
+
+
+async def result(request: Request) -> Response:
+    """One file."""
+    who = await visitor(request)
+    return await file_response(service_of(request), who.person, request.path_params["id"], request.path_params["path"])
+
+
+async def archive(request: Request) -> Response:
+    """All its files as one .tar.gz."""
+    who = await visitor(request)
+    return await archive_response(service_of(request), who.person, request.path_params["id"])

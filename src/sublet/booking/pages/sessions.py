@@ -1,0 +1,223 @@
+"""Sessions: the list with its filters, one session with its live log, and what can be done with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.annexes.pages.lease_questions import ask_about_lease
+from sublet.api.people import service_of
+from sublet.booking.logins import needs_login
+from sublet.booking.model.session import ACTIVE, OVER, Phase, Session
+from sublet.booking.output import Results
+from sublet.booking.pages.files import Listing, list_files
+from sublet.booking.pages.logs import STREAMS, find_words, read_printed
+from sublet.booking.pages.work import Part, describe_work
+from sublet.booking.pausing import PAUSABLE
+from sublet.kernel.errors import SubletError
+from sublet.people.model.person import Person
+from sublet.service import Service
+from sublet.web.confirming import confirm_page, is_confirmed
+from sublet.web.drawing import page
+from sublet.web.reading import change_of, read_form, visitor
+from sublet.web.words import KINDS
+
+PAGE = 25
+MOST_FILES = 25  # and folders, on a session's own page
+EXTENDABLE = ACTIVE - {Phase.RELEASING}
+NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
+WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
+ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; the button leads there without showing it
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a session's way."""
+
+    name: str
+    state: Literal["done", "now", "ahead", "good", "bad", "idle"]
+
+
+async def listing(request: Request) -> Response:
+    """The visitor's sessions, newest first; offers that were not taken are left out unless asked for."""
+    who = await visitor(request)
+    asked = request.query_params
+    phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
+    phases = [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
+    found = await service_of(request).sessions.page(
+        who.person,
+        phases=None if phase == "active" else phases,
+        active=True if phase == "active" else None,
+        kind=kind or None,
+        name=name or None,
+        limit=PAGE,
+        after=asked.get("after") or None,
+    )
+    filters = {"phase": phase, "kind": kind, "name": name}
+    more = urlencode({key: value for key, value in filters.items() if value} | {"after": found.next or ""})
+    return page(
+        request,
+        "sessions.html",
+        who,
+        sessions=found.items,
+        filters=filters,
+        filtered=any(filters.values()),
+        later="after" in asked,
+        more=more if found.next else "",
+        phases=[one.value for one in Phase],
+        kinds=list(dict.fromkeys([*KINDS, kind] if kind else KINDS)),
+    )
+
+
+async def look(request: Request) -> Response:
+    """One session: where it is, what it prints, what it left."""
+    who = await visitor(request)
+    return await _session(request, who.person, request.path_params["id"])
+
+
+async def _session(
+    request: Request, person: Person, id: str, wrong: SubletError | None = None, by: str = "30m"
+) -> Response:
+    who = await visitor(request)
+    service = service_of(request)
+    session, sentences = await service.explanations.explain(id, person)
+    readable = service.authority.can_read(session.person, person)
+    streams = [await read_printed(request, session, person, stream) for stream in STREAMS] if readable else []
+    return page(
+        request,
+        "session.html",
+        who,
+        wrong.status if wrong else 200,
+        session=session,
+        sentences=[ADDRESS.sub(".", sentence) for sentence in sentences],
+        ways_in=[] if session.phase in OVER else _ways_in(service, session),
+        sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",
+        stages=stages(session),
+        streams=streams,
+        found=await find_words(request, session, person) if readable else None,
+        files=await _files(service, session, person) if readable else list_files(Results()),
+        work=await _work(service, session, person) if readable else [],
+        is_private=not readable,
+        events=await service.events.events(person, session=session.id, limit=200),
+        over=session.phase in OVER,
+        cancellable=session.phase in EXTENDABLE and not session.cancel_by,
+        extendable=session.phase in EXTENDABLE and session.offer.terms.kind == "booked",
+        pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
+        wrong=wrong,
+        by=by,
+    )
+
+
+def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
+    return person.operator and needs_login(session) and session.offer.platform in service.logins.logins()
+
+
+async def change(request: Request) -> Response:
+    """Accept, decline, cancel, pause, resume, extend or delete."""
+    act = change_of(request, CHANGES)
+    who, form = await read_form(request)
+    id = request.path_params["id"]
+    try:
+        lease = await service_of(request).annexes.leases.lease_name(id, who.person) if act is _cancel else ""
+        if lease and not is_confirmed(form):
+            question = await ask_about_lease(service_of(request), lease, who.person)
+            return confirm_page(request, who, replace(question, back=f"/web/sessions/{id}"), form)
+        to = await act(service_of(request), who.person, id, form)
+    except SubletError as error:
+        known = await service_of(request).sessions.get(id, who.person)
+        if request.path_params["change"] in ("accept", "reject"):
+            return page(request, "error.html", who, error.status, **_refused(error, known))
+        return await _session(request, who.person, known.id, error, form.get("by", ""))
+    return RedirectResponse(to, 303)
+
+
+def _refused(error: SubletError, session: Session) -> dict[str, object]:
+    again = (f"/web/ask?from={session.offerset}", "Ask again")
+    return {"message": error.message, "hint": error.advice, "code": error.status, "link": again}
+
+
+async def _accept(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.sessions.accept(id, person)).id}"
+
+
+async def _reject(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/offersets/{(await service.sessions.reject(id, person)).offerset}"
+
+
+async def _cancel(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.sessions.cancel(id, person, form.get('reason', ''))).id}"
+
+
+async def _pause(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.pausing.pause(id, person))[0].id}"
+
+
+async def _resume(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.pausing.resume(id, person))[0].id}"
+
+
+async def _extend(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    return f"/web/sessions/{(await service.sessions.extend(id, person, by=form.get('by', '').strip())).id}"
+
+
+async def _delete(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    await service.sessions.delete(id, person)
+    return "/web/sessions"
+
+
+CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[str]]] = {
+    "accept": _accept,
+    "reject": _reject,
+    "cancel": _cancel,
+    "pause": _pause,
+    "resume": _resume,
+    "extend": _extend,
+    "delete": _delete,
+}
+
+
+def stages(session: Session) -> list[Stage]:
+    """A session's way from being offered to its end, and how far it has come."""
+    if session.phase in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED):
+        state: Literal["now", "idle"] = "now" if session.phase is Phase.OFFERED else "idle"
+        return [Stage(session.phase.value, state)]
+    middle = Phase.AVAILABLE if session.kind == "interactive" else Phase.RUNNING
+    way = [middle if phase is Phase.RUNNING else phase for phase in WAY]
+    if session.phase in OVER:
+        last: Literal["good", "bad", "idle"] = ENDS.get(session.phase, "idle")
+        reached = way if session.started else way[:2] if not session.job else way[:3]
+        return [Stage(phase.value, "done") for phase in reached] + [Stage(session.phase.value, last)]
+    phase = middle if session.phase in (Phase.RUNNING, Phase.AVAILABLE) else session.phase
+    at = way.index(phase)
+    passed = [Stage(one.value, "done" if i < at else "now" if i == at else "ahead") for i, one in enumerate(way)]
+    return [*passed, Stage("END", "ahead")]
+
+
+ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Phase.FAILED: "bad"}
+
+
+def _ways_in(service: Service, session: Session) -> list[str]:
+    """Where the session can be connected to, by the same address as this page: others may know us by another name."""
+    return [
+        one.location.removeprefix(service.presenter.base_url) for one in session.connectors if one.status == "AVAILABLE"
+    ]
+
+
+async def _work(service: Service, session: Session, person: Person) -> list[Part]:
+    try:
+        return describe_work((await service.asking.offerset(session.offerset, person)).request)
+    except SubletError:
+        return []  # what was asked for is forgotten before the session is
+
+
+async def _files(service: Service, session: Session, person: Person) -> Listing:
+    try:
+        return list_files(await service.output.results(session.id, person), most=MOST_FILES)
+    except SubletError:
+        return list_files(Results())  # the platform can't be reached now; the rest of the page is still true

@@ -1,0 +1,135 @@
+"""What a session runs, as its page shows it: the program, its data, and what was asked for; values of secrets never."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.request import Data, Executable, Range, Request
+from sublet.web.words import counted, memory_about
+
+LONGEST = 20_000  # characters of a program that a page shows
+OWN_KINDS = ("pilot",)  # the service's own programs, which carry what lets nodes in
+HIDDEN = ("environment", "pinned")  # told otherwise, or the service's own
+SECRET = re.compile(r"(?i)(token|secret|password|passwd|signature|credential|api_?key|^sig$|^key$)")
+LABELS = {
+    "argv": "Command",
+    "script": "Script",
+    "command": "Command",
+    "entrypoint": "Entry point",
+    "image": "Image",
+    "location": "Location",
+    "app": "App",
+    "parameters": "Parameters",
+    "requirements": "Requirements",
+    "interface": "Interface",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a session runs or was given."""
+
+    label: str
+    text: str
+    is_code: bool = True  # shown as it is, with a button that copies it
+    is_cut: bool = False
+
+
+def describe_work(request: Request) -> list[Part]:
+    """The program, its environment's names, its data, and the amounts that were asked for."""
+    executable = request.executable
+    parts = [*_program(executable)] if executable and executable.kind not in OWN_KINDS else []
+    parts += [_of_data(one) for one in request.data]
+    return [*parts, Part("Asked for", _amounts(request), is_code=False)]
+
+
+def _program(executable: Executable) -> Iterator[Part]:
+    fields = executable.fields
+    for name, value in fields.items():
+        if name in HIDDEN or value in (None, "", [], {}):
+            continue
+        text = _text(name, value)
+        yield Part(LABELS.get(name, name.capitalize()), text[:LONGEST], is_cut=len(text) > LONGEST)
+    pinned = fields.get("pinned")
+    if isinstance(pinned, Mapping):
+        yield from _version(pinned)
+    if environment := fields.get("environment"):
+        names = ", ".join(sorted(environment)) if isinstance(environment, Mapping) else ""
+        yield Part("Environment", f"{names} (values are not shown)", is_code=False)
+
+
+def _version(pinned: Mapping[str, Any]) -> Iterator[Part]:
+    """Where the code of an app is from."""
+    where = [str(pinned[name]) for name in ("repository", "commit") if pinned.get(name)]
+    if where:
+        yield Part("Code", " @ ".join(where))
+    if pinned.get("image"):
+        yield Part("Image", str(pinned["image"]))
+
+
+def _text(name: str, value: Any) -> str:
+    if name in ("argv", "command") and isinstance(value, list):
+        return shlex.join(str(word) for word in value)
+    if name == "image" and isinstance(value, Mapping):
+        return "\n".join(hide_credentials(str(one)) for one in value.get("locations") or [value])
+    if name == "location":
+        return hide_credentials(str(value))
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return "\n".join(value)
+    return json.dumps(_without_secrets(value), indent=2, ensure_ascii=False, default=str)
+
+
+def _without_secrets(value: Any) -> Any:
+    """A value of several parts, without those whose names say that they are secret."""
+    if isinstance(value, Mapping):
+        return {name: "…" if SECRET.search(str(name)) else _without_secrets(one) for name, one in value.items()}
+    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+
+
+def _of_data(data: Data) -> Part:
+    size = f" ({memory_about(data.size)})" if data.size else ""
+    return Part(f"Data: {data.name}", f"{hide_credentials(data.location) or data.kind}{size}")
+
+
+def hide_credentials(address: str) -> str:
+    """An address without the password, or the signed query, that may be in it."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return address
+    host = f"…@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
+    secret = any(SECRET.search(one.partition("=")[0].rpartition("-")[2]) for one in parts.query.split("&"))
+    if host == parts.netloc and not secret:
+        return address
+    return urlunsplit((parts.scheme, host, parts.path, "…" if secret else parts.query, parts.fragment))
+
+
+def _amounts(request: Request) -> str:
+    compute = request.compute
+    words = [_range(compute.nodes, "node")] if compute.nodes.max > 1 else []
+    words += [_range(compute.cores, "core"), _memory(compute.memory)]
+    if compute.gpus.max:
+        words.append(_range(compute.gpus, "GPU"))
+    words.append(f"for {duration_text(request.duration)}")
+    words += [f"on {request.platform}"] if request.platform else []
+    for name in ("queue", "qos", "project"):
+        words += [f"{name} {value}"] if (value := getattr(request, name)) else []
+    return ", ".join(words)
+
+
+def _range(amount: Range, noun: str) -> str:
+    return counted(amount.min, noun) if amount.min == amount.max else f"{amount.min}–{counted(amount.max, noun)}"
+
+
+def _memory(amount: Range) -> str:
+    low, high = memory_about(amount.min), memory_about(amount.max)
+    return low if low == high else f"{low}–{high}"

@@ -1,0 +1,73 @@
+"""Letting a session stand still for a while, and go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.booking.model.refused_moves import refuse_move
+from sublet.booking.model.session import Phase, Session, paused
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.presenter import Presenter
+from sublet.booking.session_endings import write_down
+from sublet.booking.sessions import Sessions
+from sublet.booking.signals import Signals
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.log import log
+from sublet.people.model.person import Person
+from sublet.platforms.port import INSTEAD
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+PAUSABLE = (Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING)
+BY_DAEMONS = frozenset({"docker"})  # ways whose processes are not the job's own
+
+
+@dataclass
+class Pausing:
+    """Pause and resume, where the platform can."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    sessions: Sessions
+
+    async def pause(self, name: str, person: Person) -> tuple[Session, str]:
+        """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
+        session = await self._pausable(name, person, "paused")
+        how = await self.platforms.of(session).pause(session.job)
+        return await self._tell(session, person, paused(how), "session.paused", how), how
+
+    async def resume(self, name: str, person: Person) -> tuple[Session, str]:
+        """Let it go on, and say how."""
+        session = await self._pausable(name, person, "resumed")
+        how = await self.platforms.of(session).resume(session.job)
+        return await self._tell(session, person, "", "session.resumed", how), how
+
+    async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
+        """The session, if its platform has it in hand."""
+        session = await self.sessions.get_to_change(name, person)
+        if session.phase not in PAUSABLE or not session.job or session.cancel_by:
+            raise refuse_move(session.phase, wanted, session.id, is_being_cancelled=bool(session.cancel_by))
+        if session.offer.way in BY_DAEMONS:
+            why = f"the processes are {session.offer.way}'s own, and can't be stopped from here"
+            raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
+        return session
+
+    async def _tell(self, session: Session, person: Person, condition: str, event: str, how: str) -> Session:
+        """Record it; the loop looks again at once, and then says what the platform says."""
+        now = self.now()
+
+        def write(tx: Tx) -> Session | None:
+            tx.events.add(now, session.id, session.person, event, how, session.phase)
+            write_down(tx, now, person, event.removeprefix("session."), session)
+            return tx.sessions.change(session.id, when=PAUSABLE, now=now, condition=condition, due=now)
+
+        changed = await self.store.write(write)
+        log.info(event, session=session.id, platform=session.offer.platform, detail=how)
+        await self.signals.announce()
+        return (
+            self.presenter.with_connectors(changed, person) if changed else await self.sessions.get(session.id, person)
+        )

@@ -1,0 +1,61 @@
+"""What calendars have for an asker, beside what is held already or in place of the asker's own older offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sublet.booking.holds import Blame, find_blame
+from sublet.booking.model.giving_way import Look, Precedence, first_start, improves, is_unbeatable, starts_at_once
+from sublet.booking.model.offer import Answer
+from sublet.booking.model.request import Request
+from sublet.store.tx import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An answer, and the offer sets that give way where they leave no room for it."""
+
+    answer: Answer
+    older: Sequence[str] = ()
+
+
+def plan_answers(
+    tx: Tx, looks: Mapping[str, Look], person: str, precedence: Precedence, request: Request, now: datetime
+) -> Mapping[str, Plan]:
+    """An answer for each platform; older offers give way only where no platform could start as soon beside them."""
+    beside = {platform: look() for platform, look in looks.items()}
+    plans = {platform: Plan(answer) for platform, answer in beside.items()}
+    if any(is_unbeatable(answer, request, now) for answer in beside.values()):
+        return plans
+    blames = {platform: find_blame(tx, platform, person, now) for platform in looks}
+    known = [offer for answer in beside.values() for offer in answer.offers]
+    for platform, blame in blames.items():
+        if older := find_older(blame, precedence):
+            with blame.calendar.set_aside(older):
+                instead = looks[platform]()
+            if improves(instead, known):
+                plans[platform] = Plan(instead, older)
+    if any(starts_at_once(plan.answer, request, now) for plan in plans.values()):
+        return plans
+    return {
+        platform: _with_causes(plan, blames[platform], find_older(blames[platform], precedence), looks[platform])
+        for platform, plan in plans.items()
+    }
+
+
+def find_older(blame: Blame, precedence: Precedence) -> list[str]:
+    """The asker's offer sets that may give way, the newest first."""
+    return [
+        hold.offerset
+        for hold in blame.own
+        if hold.offerset == precedence.instead_of or not (hold.firm or precedence.keep_offers)
+    ]
+
+
+def _with_causes(plan: Plan, blame: Blame, older: Sequence[str], look: Look) -> Plan:
+    """The same; whose unaccepted offers keep it from starting earlier is among the reasons."""
+    answer = plan.answer
+    causes = blame.name(first_start(answer), lambda: first_start(look()), free=older)
+    return replace(plan, answer=replace(answer, reasons=(*answer.reasons, *causes)))

@@ -1,0 +1,113 @@
+"""Platforms come and go while the service runs: systems, invited sites, accounts and annexes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.ports import PlatformSource
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import SubletError
+from sublet.kernel.settings import Settings
+from sublet.platforms.port import Platform
+from sublet.platforms.registry import load_platforms
+
+OWN_LOGIN = (
+    "A person would have to sign in to it, and a gateway takes nobody's password or code. "
+    "Give it `key`, the private key of a service account."
+)
+
+
+@dataclass
+class PlatformChanges:
+    """Keeps the platforms as those who know of them want them."""
+
+    settings: Settings
+    now: Clock
+    platforms: KnownPlatforms
+    sources: Sequence[PlatformSource]
+
+    _own: dict[str, set[str]] = field(default_factory=dict)  # the noun of a source → the platforms that it named
+    _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def open_platform(self, platform: Platform, *, changed: bool = False) -> None:
+        """Open a platform and show it to others; what is known of one whose settings have changed is out of date."""
+        await platform.open(self._make_home(platform.name))
+        if changed:
+            platform.expire_survey()
+        self.platforms.by_name[platform.name] = platform
+
+    async def look_at(self, names: Iterable[str]) -> None:
+        """Look at platforms, all at once; one that can't be reached is tried again when it is asked."""
+        looks = await asyncio.gather(*(self.platforms.survey_soon(name) for name in names), return_exceptions=True)
+        for failure in looks:
+            if isinstance(failure, BaseException) and not isinstance(failure, SubletError):
+                raise failure
+
+    def _make_home(self, platform: str) -> Path:
+        home = self.settings.home / "platforms" / platform
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return home
+
+    async def refresh(self) -> None:
+        """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
+        async with self._refreshing:
+            for source in self.sources:
+                found = await source.find(self.now())
+                if found is not None and not await self._take_up(source, *found):
+                    source.look_again(changed=True)
+
+    async def _take_up(
+        self, source: PlatformSource, wanted: Mapping[str, Mapping[str, Any]], wrong: Mapping[str, str]
+    ) -> bool:
+        """Make the platforms of one source be as they are wanted; what can't be is shown as broken.
+
+        Whether all could be opened: what can't be for the moment, as on a full disk, is to be tried again.
+        """
+        noun = source.noun
+        own = self.platforms.accounts if noun == "account" else self._own.setdefault(noun, set())
+        made, bad = admit_platforms(*load_platforms(wanted), self.settings.mode)
+        gone = [name for name in own if not alike(made.get(name), self.platforms.by_name[name])]
+        for name in gone:
+            own.discard(name)
+            self.platforms.surveys.pop(name, None)
+            await self.platforms.by_name.pop(name).close()
+        taken = {
+            name: f"Another platform is called {name}." for name in made if name in self.platforms.by_name.keys() - own
+        }
+        self.platforms.broken = {
+            name: why for name, why in self.platforms.broken.items() if not name.startswith(f"{noun} ")
+        }
+        self.platforms.broken |= {f"{noun} {name}": why for name, why in ({**wrong, **bad, **taken}).items()}
+        unopened = {}
+        new = [platform for name, platform in made.items() if name not in self.platforms.by_name]
+        for platform in new:
+            name = platform.name
+            own.add(name)
+            try:
+                await source.prepare(platform, self._make_home(name), wanted[name])
+                await self.open_platform(platform, changed=name in gone)
+            except (SubletError, OSError) as error:
+                unopened[f"{noun} {name}"] = str(error)
+                own.discard(name)
+        await self.look_at(platform.name for platform in new if platform.name in self.platforms.by_name)
+        self.platforms.broken |= unopened
+        return not unopened
+
+
+def admit_platforms(
+    platforms: dict[str, Platform], broken: dict[str, str], mode: str
+) -> tuple[dict[str, Platform], dict[str, str]]:
+    """Those that this mode may use: a person's own logins are for personal mode, a gateway's accounts have keys."""
+    own = {name for name, platform in platforms.items() if mode == "gateway" and platform.asks_a_person}
+    kept = {name: platform for name, platform in platforms.items() if name not in own}
+    return kept, broken | dict.fromkeys(own, OWN_LOGIN)
+
+
+def alike(new: Platform | None, old: Platform) -> bool:
+    """Whether a platform has the same settings as before; what it does meanwhile is its own."""
+    return new is not None and type(new) is type(old) and new.model_dump() == old.model_dump()

@@ -1,0 +1,146 @@
+"""The platforms that are known here now, and what each of them has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+
+import structlog
+
+from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.pledge import pools_of
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.survey_tasks import LONGEST, SurveyTasks
+from sublet.kernel.errors import NotFound, PlatformBroken, PlatformTimedOut, PlatformUnreachable, SubletError
+from sublet.platforms.port import Platform, Survey
+from sublet.store.store import Store
+
+log = structlog.get_logger()
+
+
+@dataclass
+class KnownPlatforms:
+    """Platforms by name, with the last survey of each; those of annexes, accounts and systems come and go."""
+
+    store: Store
+    now: Callable[[], datetime]
+    answer_within: timedelta  # how long a platform has for an answer while someone waits for it
+    by_name: dict[str, Platform]
+    broken: dict[str, str] = field(default_factory=dict)  # plug-ins that could not be loaded → why
+    names_all: bool = True  # whether an error may name platforms; a gateway tells nobody of others'
+    accounts: set[str] = field(default_factory=set)  # those that are reached through a community account
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
+
+    def get(self, name: str) -> Platform:
+        """A platform that is here now; NotFound if there is none of this name."""
+        platform = self.by_name.get(name)
+        if platform is None:
+            named = f"There are: {', '.join(self.by_name)}."
+            listed = "`sublet platform list` lists those that you may use."
+            raise NotFound(noun="platform", name=name, hint=named if self.names_all else listed)
+        return platform
+
+    def of(self, session: Session) -> Platform:
+        """The platform that a session is on; whoever looks at a session is not told the names of others."""
+        platform = self.by_name.get(session.offer.platform)
+        if platform is None:
+            raise NotFound(noun="platform", name=session.offer.platform)
+        return platform
+
+    def noun_of(self, name: str) -> str:
+        """What a platform is to the access rules: a `system`, or an `account`."""
+        return "account" if name in self.accounts else "system"
+
+    def pledges_of(self, name: str) -> dict[str, int]:
+        """The pledges of a platform, and the cores of each."""
+        platform = self.by_name.get(name)
+        return {name: pledge.cores for name, pledge in platform.pledges.items()} if platform else {}
+
+    async def survey(self, name: str) -> Survey:
+        """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
+        if fresh := self.find_fresh(name):
+            return fresh
+        platform = self.get(name)
+        return await self.survey_tasks.join(platform, partial(self._survey_anew, platform))
+
+    def find_fresh(self, name: str) -> Survey | None:
+        """The last survey of a platform, while it is good."""
+        old = self.surveys.get(name)
+        return old if old and abs(self.now() - old.as_of) < old.good_for else None
+
+    async def survey_soon(self, name: str) -> Survey:
+        """The same within `answer_within`, else PlatformTimedOut; the survey itself goes on."""
+        try:
+            async with asyncio.timeout(self.answer_within.total_seconds()):
+                return await self.survey(name)
+        except TimeoutError as error:
+            raise PlatformTimedOut(platform=name, limit=duration_text(self.answer_within)) from error
+
+    def refresh_survey(self, name: str) -> None:
+        """Survey a platform again in the background: what is known of it may have changed."""
+        platform = self.by_name.get(name)
+        if platform:
+            platform.expire_survey()
+            self.survey_tasks.start(platform, partial(self._survey_anew, platform))
+
+    async def _survey_anew(self, platform: Platform) -> Survey:
+        name, old = platform.name, self.surveys.get(platform.name)
+        pledges = self.pledges_of(name)
+        new = _with_metrics(_note_shortage(await _survey_within(platform, LONGEST), pledges), platform)
+        if platform.terms == "booked" and (not old or _bookable(old) != _bookable(new)):
+            pools = {**new.pools, **pools_of(pledges, _count_cores(new))}
+            await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
+        if self.by_name.get(name) is platform:  # else its settings have changed while it was asked
+            self.surveys[name] = new
+        return new
+
+
+async def needs_login(platform: Platform) -> bool:
+    """Whether a person must sign in to it before anything can start there."""
+    return platform.login is not None and not await platform.login.check()
+
+
+async def _survey_within(platform: Platform, seconds: float) -> Survey:
+    """What a platform has; whatever goes wrong in a plug-in is an error of this platform alone."""
+    try:
+        async with asyncio.timeout(seconds):
+            survey = await platform.survey()
+    except SubletError:
+        raise
+    except TimeoutError as error:
+        raise PlatformUnreachable(platform=platform.name, why=f"no answer within {seconds:.0f} s") from error
+    except Exception as error:  # a plug-in may fail in any way
+        log.exception("platform.broken", platform=platform.name)
+        raise PlatformBroken(platform=platform.name, why=f"{type(error).__name__}: {error}") from error
+    if not isinstance(survey, Survey) or survey.as_of.tzinfo is None:
+        raise PlatformBroken(platform=platform.name, why="what it tells of itself can't be read")
+    return survey
+
+
+def _count_cores(survey: Survey) -> int:
+    return sum(node.cores for node in survey.nodes)
+
+
+def _note_shortage(survey: Survey, pledges: Mapping[str, int]) -> Survey:
+    """The same, with a note if it has fewer cores than are pledged."""
+    wanted, there = sum(pledges.values()), _count_cores(survey)
+    if wanted <= there:
+        return survey
+    note = f"{wanted} cores are pledged, and there are {there} now: nothing is open, and who comes first gets them"
+    return replace(survey, notes=(*survey.notes, note))
+
+
+def _with_metrics(survey: Survey, platform: Platform) -> Survey:
+    """The same; what a platform's settings state counts more than what it says of itself."""
+    stated = platform.stated_metrics
+    known = {quote.type for quote in stated}
+    return replace(survey, metrics=(*stated, *(quote for quote in survey.metrics if quote.type not in known)))
+
+
+def _bookable(survey: Survey) -> tuple[object, ...]:
+    """What of a survey its calendar knows."""
+    return survey.nodes, survey.pools, survey.taken

@@ -1,0 +1,52 @@
+"""A shared queue's track record: its plans are corrected by how they came true before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sublet.booking.model.estimate import RECENT, Sample, predict, size_class
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
+from sublet.booking.model.session import Session
+from sublet.platforms.port import Platform
+from sublet.store.tx import Tx
+
+
+def correct_starts(answer: Answer, samples: Sequence[Sample], now: datetime) -> Answer:
+    """The answer with each predicted start as likely as its record makes it; a window that this misses is a NO."""
+    offers: list[Offer] = []
+    reasons = [*answer.reasons]
+    for offer in answer.offers:
+        likely = _likely(offer, samples, now) if isinstance(offer.terms, Predicted) else offer
+        if likely.start > max(offer.start, offer.latest_start) and offer.latest_start > offer.start:
+            why = f"By its record {offer.platform} would start it at {likely.start:%Y-%m-%d %H:%M} UTC, too late."
+            nearest = f"{likely.start:%Y-%m-%dT%H:%M:%SZ}/PT1H"
+            reasons.append(Reason("urn:window-passed", "schedule", why, nearest=nearest, platform=offer.platform))
+        else:
+            offers.append(likely)
+    return Answer(tuple(offers), tuple(reasons))
+
+
+def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
+    terms = offer.terms
+    if not isinstance(terms, Predicted) or not offer.queue:
+        return offer
+    size = size_class(offer.count, offer.shape.cores)
+    found = predict(samples, offer.queue, size, terms.p50, now)
+    known = Predicted(found.p10, found.p50, found.p90, found.samples, terms.as_of, planned=terms.p50)
+    latest = offer.latest_start if offer.latest_start > offer.start else found.p50
+    return replace(offer, start=found.p50, latest_start=latest, terms=known)
+
+
+def recall(tx: Tx, platform: Platform, now: datetime) -> list[Sample]:
+    """What counts of a platform's record: what was where it is now."""
+    return tx.starts.since(platform.name, now - RECENT, platform.site)
+
+
+def record(tx: Tx, session: Session, site: str) -> None:
+    """Remember when a session of a shared queue started, beside when that was planned."""
+    offer, terms = session.offer, session.offer.terms
+    if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
+        sample = Sample(offer.queue, offer.count, offer.shape.cores, terms.planned, session.started, session.created)
+        tx.starts.add(session.id, offer.platform, sample, site)

@@ -1,0 +1,102 @@
+"""The person's own systems are platforms too: each file in SUBLET_HOME/systems, as soon as it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sublet.kernel.errors import SubletError
+from sublet.kernel.settings import Settings
+from sublet.platforms.port import Platform
+from sublet.systems.door import door_of
+from sublet.systems.model.system import System
+from sublet.systems.own import Systems
+
+Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, when it was changed, and its size
+
+
+def directory_of(settings: Settings) -> Path:
+    """Where a person keeps their own systems."""
+    return settings.home / "systems"
+
+
+def stamp_of(directory: Path) -> Stamp:
+    """What changes when a system is added, changed or removed; costs a look at one directory."""
+    found = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):
+                status = entry.stat()
+                found.append((entry.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(found))
+
+
+def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    """The settings of a platform for each system that can be one, and what is wrong with the others."""
+    platforms: dict[str, dict[str, Any]] = {}
+    broken: dict[str, str] = {}
+    systems = Systems(str(directory_of(settings)))
+    for name in systems.own_names():
+        try:
+            system = systems.find(name)
+        except SubletError as error:
+            broken[name] = f"{error.message} {error.advice}".strip()
+            continue
+        if system.scheduler in ("", "slurm") and system.hosts:
+            platforms[name] = platform_of(system)
+        else:
+            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; only Slurm can be used so far."
+    return platforms, broken
+
+
+@dataclass
+class OwnSystems:
+    """The platforms that a person's own systems are."""
+
+    settings: Settings
+
+    noun = "system"
+    _stamp: Stamp = ()
+
+    async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
+        """The settings of each, and what is wrong with others; None if their files are as before."""
+        stamp = stamp_of(directory_of(self.settings))
+        if stamp == self._stamp:
+            return None
+        self._stamp = stamp
+        return await asyncio.to_thread(systems_of, self.settings)
+
+    def look_again(self, *, changed: bool = False) -> None:
+        """Read the files again when asked next."""
+        if changed:
+            self._stamp = ()
+
+    async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
+        """Nothing has to be made ready."""
+
+
+def known_system(settings: Settings, name: str) -> System:
+    """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
+    systems = Systems(str(directory_of(settings)))
+    return systems.find(name) if name in systems.own_names() else System(name)
+
+
+def platform_of(system: System) -> dict[str, Any]:
+    """A system's facts as the settings of the platform that reaches it."""
+    door = door_of(system)
+    values: dict[str, Any] = {"kind": "slurm", "project": system.project, "constraint": system.constraint}
+    values |= {"queue": system.queue, "queues": {one.name: one.words for one in system.queues if one.options}}
+    values |= {
+        "key": system.key,
+        "ssh": door.pop("options"),
+        "refuses": tuple(option.lstrip("-") for option in system.refuses),
+    }
+    values["tool_modules"] = {tool.name: tool.module for tool in system.tools if tool.module}
+    kept = ("directory", "scratch", "modules", "path", "options", "pilot", "site_file", "poll", "look", "mounts")
+    return values | {name: getattr(system, name) for name in kept if getattr(system, name)} | door

@@ -1,0 +1,59 @@
+"""A session as someone sees it: with the addresses that they may connect to, and what hinders it at present."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sublet.booking.loop.state import LoopState
+from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.kernel.authority import Authority
+from sublet.kernel.settings import Settings
+from sublet.people.model.person import Person
+
+AWAY = "is not here at present, and it goes on when it is again; `sublet platform list` shows what there is"
+
+
+@dataclass
+class Presenter:
+    """Adds to a stored session what only this process knows."""
+
+    settings: Settings
+    authority: Authority
+    platforms: KnownPlatforms
+    loop: LoopState
+    secrets: SessionSecrets
+    base_url: str = ""  # how the pages are reached, once TCP listens
+
+    def page(self, path: str) -> str:
+        """The address of a page, as a link in a letter."""
+        return f"{(self.settings.url or self.base_url).rstrip('/')}/web/{path}"
+
+    def with_connectors(self, session: Session, viewer: Person | None = None) -> Session:
+        """A session as its owner or another viewer sees it: with the ways in that they may use, and our own trouble."""
+        if viewer and not self.authority.can_read(session.person, viewer):
+            session = replace(session, connectors=())
+        if session.connectors:
+            session = self._with_addresses(session)
+        if session.id in self.loop.staging and session.phase is Phase.PREPARING:
+            session = replace(session, condition=self.loop.staging[session.id])
+        if session.phase in ACTIVE and session.offer.platform not in self.platforms.by_name:
+            session = replace(session, condition=f"its platform {session.offer.platform} {AWAY}")
+        if self.loop.trouble and session.phase in ACTIVE:
+            session = replace(session, condition=f"the service can't carry it on at present: {self.loop.trouble}")
+        return session
+
+    def _with_addresses(self, session: Session) -> Session:
+        base = self.settings.sessions_url.replace("{session}", session.id) or self.base_url
+        scheme = (base.partition(":")[0] or "http").upper()
+        secret = f"?token={self.secrets.of(session.id)}"
+        connectors = tuple(
+            replace(
+                connector,
+                protocol=scheme,
+                location=f"{base}{connector.location}{secret if connector.status == 'AVAILABLE' else ''}",
+            )
+            for connector in session.connectors
+        )
+        return replace(session, connectors=connectors)

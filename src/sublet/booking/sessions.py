@@ -1,0 +1,363 @@
+"""What a person can do with a session: look, accept, reject, cancel, extend, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypedDict, Unpack
+
+from sublet.booking.asking import named
+from sublet.booking.dependencies import begin
+from sublet.booking.extending import price_longer
+from sublet.booking.holds import list_held_platforms
+from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.holds import takes_of
+from sublet.booking.model.offer import Offer
+from sublet.booking.model.refused_moves import refuse_move
+from sublet.booking.model.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
+from sublet.booking.model.starts import instant
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.ports import Admission, CodeGuard, GuestPlatforms, Names
+from sublet.booking.presenter import Presenter
+from sublet.booking.session_endings import SessionEndings, require_moved, require_session, write_down
+from sublet.booking.signals import Signals
+from sublet.booking.store.sessions import Page as Page  # also for those who show it
+from sublet.kernel import metrics
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import (
+    AppRefused,
+    BadRequest,
+    IdTooShort,
+    NotAllowed,
+    NotFound,
+    NotInvited,
+    OfferExpired,
+    OfferGaveWay,
+    OperatorsOnly,
+    OutOfScope,
+    PlatformDraining,
+    PlatformRefused,
+    SubletError,
+)
+from sublet.kernel.faults import point
+from sublet.kernel.log import log
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.texts import counted
+from sublet.people.model.person import Person
+from sublet.people.model.scopes import Scope, allows
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
+OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
+LONGEST_REASON = 500
+MOST_AT_ONCE = 1000  # sessions that one call cancels
+PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
+Also = Callable[[Tx, Session], Session]  # what is done with a session in the write that accepts it
+
+
+class Filters(TypedDict, total=False):
+    """Which sessions are looked for."""
+
+    phases: Sequence[Phase] | None
+    kind: str | None
+    platform: str | None
+    name: str | None  # a part of it
+    active: bool | None
+    app: str | None  # NAME, or NAME@NUMBER
+    annex: str | None
+    since: datetime | None  # asked for then, or later
+    until: datetime | None  # asked for before then
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What was done of a wish to cancel several sessions."""
+
+    cancelled: tuple[Session, ...]
+    over: tuple[Session, ...]  # these had ended, or were being cancelled already
+
+
+def only(_: Tx, session: Session) -> Session:
+    """Nothing else."""
+    return session
+
+
+@dataclass
+class Sessions:
+    """Sessions, as their owners see and change them."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+    presenter: Presenter
+    signals: Signals
+    mail: Mail
+    authority: Authority
+    names: Names
+    guests: GuestPlatforms
+    admissions: Sequence[Admission]
+    code: CodeGuard
+    endings: SessionEndings
+
+    async def get(self, name: str, person: Person) -> Session:
+        """The session of this id, or of an id that begins so."""
+        found = await self.store.read(lambda tx: named(tx, name, person))
+        session = self.presenter.with_connectors(self.authority.authorize(found, person, name), person)
+        if session.app and session.phase in ACTIVE and not session.condition:
+            return replace(session, condition=await self.code.describe_code(session))
+        return session
+
+    async def get_to_change(self, name: str, person: Person) -> Session:
+        """The same, to do something with it; another's session takes an operator whose token is for managing."""
+        session = await self.get(name, person)
+        if session.person != person.name and not allows(person.scope, Scope.MANAGE):
+            raise OutOfScope(scope=" ".join(person.scope), needed=Scope.MANAGE)
+        return session
+
+    async def offerset_of(self, session: Session) -> OfferSet:
+        """The offer set that a session came from, with the request behind it."""
+        found = await self.store.read(lambda tx: tx.offersets.get(session.offerset))
+        if found is None:
+            raise NotFound(noun="offer set", name=session.offerset)
+        return found
+
+    async def page(
+        self,
+        person: Person,
+        *,
+        of: str = "",
+        limit: int = 50,
+        after: str | None = None,
+        **filters: Unpack[Filters],
+    ) -> Page:
+        """Sessions, newest first, a page at a time: a person's own, or for operators another's or everyone's."""
+        owner = await self._owner(person, of)
+        page = await self.store.read(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
+        if of and not page.items and not after:
+            await self._check_known(owner, of)
+        return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
+
+    async def _owner(self, person: Person, of: str) -> str | None:
+        """Whose sessions are meant; None: everyone's."""
+        if not of or of == person.name:
+            return person.name
+        if of in EVERYONE:
+            name = None
+        else:
+            name = await self.names.find_name(of)
+        if name != person.name and not person.operator:
+            raise OperatorsOnly("Only an operator can list the sessions of others.", hint=OWN_SESSIONS)
+        return name
+
+    async def _check_known(self, owner: str | None, of: str) -> None:
+        """Tell someone without sessions from a name that was mistyped."""
+        if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
+            raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
+
+    async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
+        """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
+
+        What was accepted before, and is over, is the session as it ended. A key stays with its offer.
+        """
+        offered = await self._find_offer(name, person)
+        if person.guest and offered.offer.platform not in await self.guests.shared_with(person):
+            raise NotInvited(platform=offered.offer.platform)
+        id = offered.id
+        point("accept.before")
+        try:
+            accepted = await self.store.write(lambda tx: also(tx, self._accept(tx, id, person, key)))
+        except (NotAllowed, AppRefused) as error:
+            await self._note_refusal("accept", person, error, offer=name)
+            raise
+        point("accept.after")
+        metrics.moves.labels(accepted.phase).inc()
+        log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
+        await self.signals.announce()
+        return self.presenter.with_connectors(accepted, person)
+
+    async def _find_offer(self, name: str, person: Person) -> Session:
+        """One to accept or to decline: what is not there is no offer, whatever else it might be."""
+        try:
+            return await self.get_to_change(name, person)
+        except IdTooShort:
+            raise
+        except NotFound as error:
+            hint = "`sublet offers` lists those that you can still accept."
+            raise NotFound(noun="offer", name=name, hint=hint) from error
+
+    def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
+        now = self.now()
+        session = require_session(tx, id)
+        if key:
+            tx.keys.bind(person.name, "accept", key, id, now)
+        if session.phase in ACTIVE or (session.start is not None and session.person == person.name):
+            return session
+        _refuse_untakeable(tx, session, now)
+        for admission in self.admissions:
+            admission.admit(tx, session, now)
+        write_down(tx, now, person, "accept", session)
+        start = start_of(session.offer, now)
+        siblings = tx.sessions.reject_siblings(session, now)
+        for platform in sorted(list_held_platforms([session, *siblings])):
+            tx.books.release(platform, session.offerset)
+            self.signals.freed.add(platform)
+        if session.offer.terms.kind == "booked":
+            tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
+        begin(tx, session)
+        for other in siblings:
+            tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
+        tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
+        until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
+        when = (Phase.OFFERED,)
+        moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
+        return require_moved(moved, id)
+
+    async def reject(self, name: str, person: Person) -> Session:
+        """Decline an offer; what is held shrinks to what its siblings need."""
+        id = (await self._find_offer(name, person)).id
+        rejected = await self.store.write(lambda tx: self.endings.decline(tx, id, Phase.REJECTED, person))
+        await self.signals.announce()
+        return rejected
+
+    async def cancel(self, name: str, person: Person, reason: str = "") -> Session:
+        """Stop a session, whatever it is doing, and wait a little until it has stopped; its owner learns the reason."""
+        session = await self.get_to_change(name, person)
+        words = check_reason(reason)
+        asked = await self.store.write(lambda tx: self.endings.cancel(tx, session.id, person, words))
+        await self.signals.announce()
+        news = [] if session.cancel_by or session.phase in OVER else [asked]
+        over, _ = await asyncio.gather(self._over(session.id), self._tell_owners(news, person, words))
+        return self.presenter.with_connectors(over, person)
+
+    async def cancel_all(
+        self, names: Sequence[str], person: Person, reason: str = "", *, dry_run: bool = False
+    ) -> Cancelled:
+        """Stop several sessions in one write, and don't wait; those that have ended meanwhile are told apart."""
+        if len(names) > MOST_AT_ONCE:
+            raise BadRequest(detail=f"{MOST_AT_ONCE} sessions can be cancelled at once", hint="Send them in parts.")
+        words = check_reason(reason)
+        found = [await self.get_to_change(name, person) for name in dict.fromkeys(names)]
+        ids = [one.id for one in found if one.phase not in OVER and not one.cancel_by]
+        if not dry_run:
+            asked = await self.store.write(
+                lambda tx: [self.endings.cancel(tx, id, person, words) for id in _active(tx, ids)]
+            )
+            await self.signals.announce()
+            await self._tell_owners(asked, person, words)
+            found = [await self.get(one.id, person) for one in found]
+        over = tuple(one for one in found if one.id not in ids)
+        return Cancelled(tuple(one for one in found if one.id in ids), over)
+
+    async def _tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
+        """Write to those whose sessions an operator cancelled, one letter each."""
+        theirs = [one for one in sessions if one.person != person.name]
+        for owner in dict.fromkeys(one.person for one in theirs):
+            names = [f"{one.id[:8]} ({one.name}) on {one.offer.platform}" for one in theirs if one.person == owner]
+            text = "\n".join(["An operator cancelled these sessions of yours:", "", *names, ""])
+            text += f"\nThe reason: {reason}\n" if reason else "\nNo reason was given.\n"
+            await self.mail.send_each([owner], f"{counted(len(names), 'session')} of yours cancelled", text)
+
+    async def _over(self, id: str) -> Session:
+        """Wait until a session is over, but not for ever."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + PATIENCE.total_seconds()
+        while True:
+            session = await self.store.read(lambda tx: require_session(tx, id))
+            if session.phase in OVER or loop.time() >= deadline:
+                return session
+            await self.signals.wait(0.25)
+
+    async def extend(
+        self, name: str, person: Person, *, until: datetime | None = None, by: str | timedelta | None = None
+    ) -> Session:
+        """Move the end of a session's time, while there is room after it."""
+        session = await self.get_to_change(name, person)
+        if session.until is None or session.phase not in ACTIVE - {Phase.RELEASING}:
+            raise refuse_move(session.phase, "extended", session.id)
+        if session.offer.terms.kind != "booked":
+            raise PlatformRefused(platform=session.offer.platform, why="only time that is booked can be extended")
+        if by is not None:
+            until = session.until + (parse_duration(by) if isinstance(by, str) else by)
+        if until is None or until <= session.until:
+            raise BadRequest(detail=f"the new end must be after the present one, {instant(session.until)}")
+        end = until
+        try:
+            changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
+        except NotAllowed as error:
+            await self._note_refusal("extend", person, error, session=name)
+            raise
+        await self.signals.announce()
+        return self.presenter.with_connectors(changed, person)
+
+    async def _note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        for admission in self.admissions:
+            await admission.note_refusal(act, person, error, **about)
+
+    def _extend(self, tx: Tx, id: str, until: datetime, person: Person) -> Session:
+        now = self.now()
+        session = require_session(tx, id)
+        if session.start is None or session.phase in OVER:
+            raise refuse_move(session.phase, "extended", id)
+        offer = price_longer(tx, session, until - session.start, self.settings.prices)
+        for admission in self.admissions:
+            admission.admit_longer(tx, session, offer, now)
+        tx.books.extend(offer.platform, id, until)
+        write_down(tx, now, person, "extend", session)
+        tx.events.add(now, id, session.person, "session.extended", f"until {instant(until)}", session.phase)
+        return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
+
+    async def delete(self, name: str, person: Person) -> None:
+        """Forget a session that is over, with its files."""
+        session = await self.get_to_change(name, person)
+        if session.phase not in OVER:
+            raise refuse_move(session.phase, "deleted", session.id)
+        if platform := self.platforms.by_name.get(session.offer.platform):
+            await platform.clean(session.id)
+
+        def work(tx: Tx) -> None:
+            tx.sessions.delete(session.id)
+            write_down(tx, self.now(), person, "delete", session)
+
+        await self.store.write(work)
+
+
+def _refuse_untakeable(tx: Tx, session: Session, now: datetime) -> None:
+    """Raise why an offer can't be accepted any more, or not now; nothing if it can."""
+    if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
+        raise OfferExpired(expires=instant(session.expires))
+    if session.end and session.end.kind is EndKind.GAVE_WAY:
+        raise OfferGaveWay(offerset=session.end.detail[:8])
+    if session.phase is not Phase.OFFERED:
+        raise refuse_move(session.phase, Phase.ACCEPTED, session.id)
+    if drain := tx.drains.get(session.offer.platform, now):
+        raise PlatformDraining(why=drain.sentence)
+
+
+def start_of(offer: Offer, now: datetime) -> datetime:
+    """When an offer that is accepted now will start: as offered, or as soon after as it can still be prepared."""
+    soonest = now.replace(microsecond=0) + timedelta(seconds=1 if now.microsecond else 0) + offer.prepare
+    return min(max(offer.start, soonest), max(offer.latest_start, offer.start))
+
+
+def check_reason(text: str) -> str:
+    """A reason on one line; BadRequest if it is too long to be read in a list."""
+    words = " ".join(text.split())
+    if len(words) > LONGEST_REASON:
+        raise BadRequest(detail=f"a reason has {LONGEST_REASON} characters at most", hint="Say it in fewer words.")
+    return words
+
+
+def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
+    """Those that have not ended meanwhile."""
+    found = (tx.sessions.get(id) for id in ids)
+    return [one.id for one in found if one and one.phase not in OVER]
+
+
+def _is_known(tx: Tx, owner: str) -> bool:
+    return bool(tx.people.get(owner) or tx.tokens.list(owner) or tx.sessions.list(person=owner, limit=1).items)

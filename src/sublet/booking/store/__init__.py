@@ -1,0 +1,1 @@
+"""The SQL of offer sets, sessions, bookings, claims and events."""

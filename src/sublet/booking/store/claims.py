@@ -1,0 +1,132 @@
+"""Work that is due, shared between processes by claims: a token and a lease time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Select, func, null, or_, select, update
+
+from sublet.booking.model.holds import hold_of
+from sublet.booking.model.offer import Offer
+from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.bookings import Books
+from sublet.booking.store.rows import SESSION, S, read_session
+from sublet.booking.store.tables import sessions
+from sublet.kernel.db.sql import Sql, given
+
+FREE = S.claim_token.is_(None)
+DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))
+NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
+NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None))
+CLAIM = (
+    update(sessions)
+    .where(S.id == given("session_id"))
+    .values(claim_owner=given("owner"), claim_token=given("token"), claim_until=given("new_until"))
+)
+RELEASE = (
+    update(sessions)
+    .where(S.id == given("session_id"), S.claim_token == given("token"))
+    .values(claim_owner=null(), claim_token=null(), claim_until=null())
+)
+RENEW = update(sessions).where(S.claim_token == given("token")).values(claim_until=given("new_until"))
+OWNERS = select(S.claim_owner).where(S.claim_token.is_not(None)).distinct()
+RELEASE_ALL = (
+    update(sessions)
+    .where(S.claim_token.is_not(None), S.claim_owner == given("owner"))
+    .values(claim_owner=null(), claim_token=null(), claim_until=null())
+)
+LAPSED = (
+    SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= given("now")).order_by(S.expires).limit(given("most"))
+)
+STILL_OFFERED = SESSION.where(S.offerset == given("of_set"), S.platform == given("on"), S.phase == Phase.OFFERED.value)
+EXPIRE = (
+    update(sessions)
+    .where(S.id == given("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.EXPIRED.value, modified=given("now"), due=null())
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A session that is one process's to work on, while the token holds."""
+
+    session: Session
+    token: str
+
+
+class Claims:
+    """What is due, as one transaction sees and claims it."""
+
+    def __init__(self, sql: Sql, books: Books) -> None:
+        """Of this transaction."""
+        self._sql = sql
+        self._books = books
+
+    def due(self, now: datetime, limit: int = 100) -> Sequence[Session]:
+        """The sessions that must be looked at, whoever has claimed them, the longest overdue first."""
+        return [read_session(row) for row in self._sql.rows(DUE, {"now": micros(now), "most": limit})]
+
+    def next_due(self) -> datetime | None:
+        """When the next session must be looked at: it is due and nobody's claim on it holds."""
+        row = self._sql.row(NEXT_FREE, {})
+        times = [row[0]] if row and row[0] is not None else []
+        times += [max(due, until) for due, until in self._sql.rows(NEXT_CLAIMED, {}) if due is not None]
+        return moment(min(times)) if times else None
+
+    def claim(
+        self, now: datetime, owner: str, lease: timedelta, limit: int, platforms: Sequence[str]
+    ) -> Sequence[Claim]:
+        """Make due sessions of these platforms this owner's for the lease time, the longest overdue first."""
+        rows = self._sql.rows(_claimable(tuple(platforms)), {"now": micros(now), "most": limit})
+        token, until = uuid.uuid4().hex, micros(now + lease)
+        claim = {"owner": owner, "token": token, "new_until": until}
+        self._sql.change_many(CLAIM, [{"session_id": row[0], **claim} for row in rows])
+        return [Claim(read_session(row), token) for row in rows]
+
+    def renew_claim(self, token: str, until: datetime) -> int:
+        """Hold all that was claimed with this token for longer, and say how many sessions that is."""
+        return self._sql.change(RENEW, {"token": token, "new_until": micros(until)})
+
+    def release_claim(self, id: str, token: str) -> bool:
+        """Let others work on it; whether the claim still held."""
+        return self._sql.change(RELEASE, {"session_id": id, "token": token}) > 0
+
+    def owners(self) -> Sequence[str]:
+        """Who has claimed anything."""
+        return [owner for (owner,) in self._sql.rows(OWNERS, {})]
+
+    def release_all(self, owner: str) -> int:
+        """Let others work on all that one owner had claimed, and say how many sessions that is."""
+        return self._sql.change(RELEASE_ALL, {"owner": owner})
+
+    def expire(self, now: datetime, limit: int = 100) -> Sequence[Session]:
+        """Let offers that nobody answered in time expire, give back what was held, and say which they were."""
+        lapsed = [read_session(row) for row in self._sql.rows(LAPSED, {"now": micros(now), "most": limit})]
+        if not lapsed:
+            return []
+        self._sql.change_many(EXPIRE, [{"session_id": session.id, "now": micros(now)} for session in lapsed])
+        booked = [session for session in lapsed if session.offer.terms.kind == "booked"]
+        held = {(session.offerset, session.offer.platform) for session in booked}
+        for offerset, platform in sorted(held):
+            self._books.release(platform, offerset)
+            if left := self._offered(offerset, platform):
+                self._books.keep(platform, offerset, hold_of(left))
+        return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]
+
+    def _offered(self, offerset: str, platform: str) -> list[Offer]:
+        """What of an offer set is on offer still on a platform."""
+        values = {"of_set": offerset, "on": platform}
+        return [read_session(row).offer for row in self._sql.rows(STILL_OFFERED, values)]
+
+
+@lru_cache(maxsize=16)
+def _claimable(platforms: tuple[str, ...]) -> Select[Any]:
+    """What is due on these platforms and nobody's; they seldom change, so that it is put together once."""
+    free = or_(FREE, S.claim_until <= given("now"))
+    return SESSION.where(S.due <= given("now"), S.platform.in_(platforms), free).order_by(S.due).limit(given("most"))

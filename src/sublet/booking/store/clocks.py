@@ -1,0 +1,73 @@
+"""How each machine's clock is set, so that every process notices a step once, also after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import insert, select, update
+
+from sublet.booking.model.session import Phase
+from sublet.booking.model.timeline import micros, moment, span_of
+from sublet.booking.store.rows import S
+from sublet.booking.store.tables import WORKED_ON, clocks, sessions
+from sublet.kernel.db.sql import Sql, given
+
+C = clocks.c
+GET = select(C.offset, C.step, C.stepped).where(C.boot == given("of_boot"))
+ADD = insert(clocks)
+SET = update(clocks).where(C.boot == given("of_boot"), C.offset == given("old")).values(offset=given("new"))
+STEP = (
+    update(clocks)
+    .where(C.boot == given("of_boot"), C.offset == given("old"))
+    .values(offset=given("new"), step=given("by"), stepped=given("now"))
+)
+CLAIMS = update(sessions).where(S.claim_token.is_not(None)).values(claim_until=S.claim_until + given("by"))
+WAKE = update(sessions).where(WORKED_ON, S.due.is_not(None)).values(due=given("now"))
+LAPSE = (
+    update(sessions)
+    .where(S.phase == Phase.OFFERED.value)
+    .values(expires=S.expires + given("by"), due=S.due + given("by"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockStep:
+    """That a machine's clock was set: by how much, and when that was noticed."""
+
+    by: timedelta
+    at: datetime
+
+
+class Clocks:
+    """The clocks, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def follow(self, boot: str, offset: timedelta, now: datetime, *, least: timedelta) -> timedelta:
+        """Record how a machine's clock is set; by how much it was stepped since, if nobody has followed that yet."""
+        new = span_of(offset)
+        row = self._sql.row(GET, {"of_boot": boot})
+        if row is None:
+            self._sql.change(ADD, {"boot": boot, "offset": new, "step": 0, "stepped": None})
+            return timedelta(0)
+        by = timedelta(microseconds=new - row[0])
+        if abs(by) < least:
+            self._sql.change(SET, {"of_boot": boot, "old": row[0], "new": new})
+            return timedelta(0)
+        values = {"of_boot": boot, "old": row[0], "new": new, "by": span_of(by), "now": micros(now)}
+        return by if self._sql.change(STEP, values) else timedelta(0)
+
+    def last_step(self, boot: str) -> ClockStep | None:
+        """The last step of a machine's clock in this run of it."""
+        row = self._sql.row(GET, {"of_boot": boot})
+        return ClockStep(timedelta(microseconds=row[1]), moment(row[2])) if row and row[2] is not None else None
+
+    def move_claims(self, by: timedelta, now: datetime) -> None:
+        """Let claims last as long as they would have, offers no longer than that, and look at all work now."""
+        self._sql.change(CLAIMS, {"by": span_of(by)})
+        self._sql.change(WAKE, {"now": micros(now)})
+        if by < timedelta(0):
+            self._sql.change(LAPSE, {"by": span_of(by)})

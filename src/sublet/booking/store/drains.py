@@ -1,0 +1,71 @@
+"""Platforms that are being drained; kept over restarts, and seen by every process."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete, insert, null, or_, select, update
+
+from sublet.booking.model.drain import Drain
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.tables import drains
+from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
+
+D = drains.c
+COLUMNS = (D.platform, D.by, D.created, D.reason, D.until, D.ends)
+ADD = insert(drains)
+GET = select(*COLUMNS).where(D.platform == given("of"))
+LIST = select(*COLUMNS).order_by(D.platform)
+DUE = LIST.where(or_(D.until <= given("now"), D.ends <= given("now")))
+REMOVE = delete(drains).where(D.platform == given("of"))
+ENDED = update(drains).where(D.platform == given("of")).values(ends=null())
+
+
+class Drains:
+    """The drains, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def put(self, drain: Drain) -> None:
+        """Drain a platform, in place of what was said before."""
+        self.remove(drain.platform)
+        self._sql.change(
+            ADD,
+            {
+                "platform": plain(drain.platform),
+                "by": plain(drain.by),
+                "reason": plain(drain.reason),
+                "created": micros(drain.created),
+                "until": micros_or_none(drain.until),
+                "ends": micros_or_none(drain.ends),
+            },
+        )
+
+    def get(self, platform: str, now: datetime) -> Drain | None:
+        """The drain of a platform, if it counts now."""
+        row = self._sql.row(GET, {"of": plain(platform)})
+        return found if row and (found := _drain(row)).is_active(now) else None
+
+    def active(self, now: datetime) -> dict[str, Drain]:
+        """All that count now, by platform."""
+        found = (_drain(row) for row in self._sql.rows(LIST, {}))
+        return {drain.platform: drain for drain in found if drain.is_active(now)}
+
+    def due(self, now: datetime) -> list[Drain]:
+        """Those that are over, or whose time to cancel what still runs has come."""
+        return [_drain(row) for row in self._sql.rows(DUE, {"now": micros(now)})]
+
+    def remove(self, platform: str) -> bool:
+        """Drain a platform no more; whether it was being drained."""
+        return self._sql.change(REMOVE, {"of": plain(platform)}) > 0
+
+    def clear_ends(self, platform: str) -> None:
+        """What still ran was cancelled."""
+        self._sql.change(ENDED, {"of": plain(platform)})
+
+
+def _drain(row: Row) -> Drain:
+    platform, by, created, reason, until, ends = row
+    return Drain(platform, by, moment(created), reason, moment_or_none(until), moment_or_none(ends))

@@ -1,0 +1,117 @@
+"""What happened to sessions, in the order in which it was committed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, text
+
+from sublet.booking.model.session import Event
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.tables import events
+from sublet.kernel.db.sql import Row, Sql, given, plain
+
+ADD = insert(events).values({name: given(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
+NEWEST = select(func.max(events.c.id))
+COLUMNS = (
+    events.c.id,
+    events.c.time,
+    events.c.session,
+    events.c.person,
+    events.c.kind,
+    events.c.detail,
+    events.c.phase,
+)
+_base = select(*COLUMNS).where(events.c.id > given("after_id")).order_by(events.c.id).limit(given("most"))
+_session = events.c.session == given("of_session")
+_person = events.c.person == given("of_person")
+AFTER = {
+    (False, False): _base,
+    (True, False): _base.where(_session),
+    (False, True): _base.where(_person),
+    (True, True): _base.where(_session, _person),
+}
+ONE = select(*COLUMNS).where(events.c.id == given("event_id"))
+EVER = {
+    "sqlite": text("SELECT seq FROM sqlite_sequence WHERE name = 'events'"),
+    "postgresql": text("SELECT pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass)"),
+}
+FORGET = delete(events).where(_session)
+
+
+class Events:
+    """The events, as one transaction sees and adds to them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Added events are written together, when the transaction ends."""
+        self._sql = sql
+        self._added: list[dict[str, Any]] = []
+        self._settled = 0
+
+    def add(self, time: datetime, session: str, person: str, kind: str, detail: str = "", phase: str = "") -> None:
+        """Something happened; `after` shows it once this write is committed."""
+        self._added.append(
+            {
+                "time": micros(time),
+                "session": session,
+                "person": plain(person),
+                "kind": kind,
+                "detail": plain(detail),
+                "phase": str(phase),
+            }
+        )
+
+    def after(
+        self, id: int = 0, *, session: str | None = None, person: str | None = None, limit: int = 1000
+    ) -> list[Event]:
+        """The events that were committed after this one, oldest first.
+
+        Nothing is missed by going on from the last id: ids are given while no other process writes (SQLite's
+        transaction, PostgreSQL's advisory lock), so that a smaller id is never committed after a larger one.
+        """
+        statement = AFTER[session is not None, person is not None]
+        params = {"after_id": id, "most": limit, "of_session": session, "of_person": person}
+        used = {
+            name: plain(value) if isinstance(value, str) else value
+            for name, value in params.items()
+            if value is not None
+        }
+        return [_event(row) for row in self._sql.rows(statement, used)]
+
+    def get(self, id: int) -> Event | None:
+        """One of them, unless it is forgotten."""
+        row = self._sql.row(ONE, {"event_id": id})
+        return None if row is None else _event(row)
+
+    def newest(self) -> int:
+        """The id of the last event, 0 if there is none."""
+        row = self._sql.row(NEWEST, {})
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def count_ever(self) -> int:
+        """How many there have ever been, also of those that are forgotten."""
+        row = self._sql.row(EVER[self._sql.dialect], {})
+        return int(row[0]) if row and row[0] is not None else 0
+
+    def forget(self, session: str) -> None:
+        """Remove the events of a session."""
+        self._sql.change(FORGET, {"of_session": session})
+
+    def settle(self) -> None:
+        """What one work added is to stay."""
+        self._settled = len(self._added)
+
+    def revert(self) -> None:
+        """Drop what one work added."""
+        del self._added[self._settled :]
+
+    def flush(self) -> None:
+        """Write what was added."""
+        self._sql.change_many(ADD, self._added)
+        self._added = []
+        self._settled = 0
+
+
+def _event(row: Row) -> Event:
+    return Event(row[0], moment(row[1]), *row[2:])

@@ -1,0 +1,85 @@
+"""Turns at an account's site. The account's row is locked first, so that no two processes give the same place away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.access.store.tables import accounts, turns
+from sublet.booking.model.fair_share import Turn, next_turns
+from sublet.booking.model.session import Session
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Sql, given, moment_or_none, plain
+
+T = turns.c
+LOCK = select(accounts.c.capacity).where(accounts.c.name == given("of_account")).with_for_update()
+ALL = select(T.session, T.person, T.asked, T.taken).where(T.account == given("of_account"))
+KNOWN = select(T.account).where(T.session == given("of_session"))
+ASK = insert(turns)
+TAKE = update(turns).where(T.session == given("of_session")).values(taken=given("now"))
+END = delete(turns).where(T.session == given("of_session"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whether a session may be submitted; and how many are there, of how many that may be."""
+
+    taken: bool
+    there: int
+    capacity: int
+
+
+class Turns:
+    """The turns, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def ask(self, session: Session, now: datetime) -> tuple[Place, Sequence[str]]:
+        """Let a session stand in line at its account, and see who comes; those whose turn came, itself included."""
+        account = session.offer.platform
+        capacity = self._lock(account)
+        if capacity is None:
+            return Place(True, 0, 0), ()
+        if session.id not in {turn.session for turn in self._all(account)}:
+            row = {"session": session.id, "account": account, "person": plain(session.person)}
+            self._sql.change(ASK, {**row, "asked": micros(now), "taken": None})
+        chosen = self._take(account, capacity, now)
+        there = [turn.session for turn in self._all(account) if turn.taken]
+        return Place(session.id in there, len(there), capacity), chosen
+
+    def end(self, session: str, now: datetime) -> Sequence[str]:
+        """A session is no longer there; whose turn it is now."""
+        row = self._sql.row(KNOWN, {"of_session": session})
+        if row is None:
+            return ()
+        capacity = self._lock(row[0])
+        self._sql.change(END, {"of_session": session})
+        return self._take(row[0], capacity, now) if capacity is not None else ()
+
+    def again(self, account: str, now: datetime) -> Sequence[str]:
+        """The capacity has changed: whose turn it is now."""
+        capacity = self._lock(account)
+        return self._take(account, capacity, now) if capacity is not None else ()
+
+    def of(self, account: str) -> list[Turn]:
+        """Who is there, and who waits."""
+        return self._all(account)
+
+    def _lock(self, account: str) -> int | None:
+        row = self._sql.row(LOCK, {"of_account": account})
+        return None if row is None else int(row[0])
+
+    def _all(self, account: str) -> list[Turn]:
+        rows = self._sql.rows(ALL, {"of_account": account})
+        return [Turn(id, person, moment(asked), moment_or_none(taken)) for id, person, asked, taken in rows]
+
+    def _take(self, account: str, capacity: int, now: datetime) -> Sequence[str]:
+        chosen = next_turns(self._all(account), capacity)
+        for session in chosen:
+            self._sql.change(TAKE, {"of_session": session, "now": micros(now)})
+        return chosen

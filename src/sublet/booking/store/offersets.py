@@ -1,0 +1,130 @@
+"""The answers to requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import TypeAdapter
+from sqlalchemy import delete, insert, null, select, tuple_, update
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Request
+from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.tables import events, offersets, sessions
+from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+
+COLUMNS = tuple(offersets.c)
+ADD = insert(offersets)
+GET = select(*COLUMNS).where(offersets.c.id == given("set_id"))
+SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offersets.c.key == given("of_key"))
+RELEASE = update(offersets).where(offersets.c.id == given("set_id")).values(key=null())
+_came_to_something = select(sessions.c.id).where(
+    sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
+)
+_old = (
+    select(offersets.c.id, offersets.c.created, _came_to_something.exists())
+    .where(offersets.c.created < given("before"))
+    .order_by(offersets.c.created, offersets.c.id)
+    .limit(given("most"))
+)
+OLDEST = _old
+NEXT_OLDEST = _old.where(
+    offersets.c.created >= given("seen_created"),
+    tuple_(offersets.c.created, offersets.c.id) > tuple_(given("seen_created"), given("seen_id")),
+)
+Cursor = tuple[int, str]  # the last offer set that was looked at: when it was made, and its id
+
+REQUEST = TypeAdapter(Request)
+REASONS = TypeAdapter(tuple[Reason, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What came of a look at old answers."""
+
+    removed: int
+    looked_at: int
+    seen: Cursor | None  # the last that was looked at
+
+
+class OfferSets:
+    """The offer sets, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, new: OfferSet) -> OfferSet:
+        """Record it; if the person has asked under the same key before, say what was answered then instead."""
+        if new.key is not None:
+            known = self.by_key(new.person, new.key)
+            if known is not None:
+                return known
+        self._sql.change(
+            ADD,
+            {
+                "id": new.id,
+                "person": plain(new.person),
+                "key": None if new.key is None else plain(new.key),
+                "created": micros(new.created),
+                "expires": micros(new.expires),
+                "result": new.result,
+                "request": dump(REQUEST, new.request),
+                "document": plain(new.document),
+                "content_type": plain(new.content_type),
+                "reasons": dump(REASONS, new.reasons) if new.reasons else "[]",
+                "firm": int(new.firm),
+            },
+        )
+        return new
+
+    def get(self, id: str) -> OfferSet | None:
+        """The one with this id."""
+        row = self._sql.row(GET, {"set_id": plain(id)})
+        return None if row is None else _offerset(row)
+
+    def by_key(self, person: str, key: str) -> OfferSet | None:
+        """What a person was answered under a key of their own."""
+        row = self._sql.row(SAME, {"of_person": plain(person), "of_key": plain(key)})
+        return None if row is None else _offerset(row)
+
+    def release_key(self, id: str) -> None:
+        """Let the key of an answer be used once more, for another."""
+        self._sql.change(RELEASE, {"set_id": plain(id)})
+
+    def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
+        """Look at the oldest answers, but none as new as this, and remove those of which nothing was accepted.
+
+        It goes on after `seen`, where an earlier call ended. What belongs to an answer is removed with it.
+        """
+        params: dict[str, object] = {"before": micros(before), "most": limit}
+        if seen is None:
+            rows = self._sql.rows(OLDEST, params)
+        else:
+            rows = self._sql.rows(NEXT_OLDEST, {**params, "seen_created": seen[0], "seen_id": seen[1]})
+        ids = [id for id, _, accepted in rows if not accepted]
+        if ids:
+            theirs = select(sessions.c.id).where(sessions.c.offerset.in_(ids))
+            self._sql.modify(delete(events).where(events.c.session.in_(theirs) | events.c.session.in_(ids)))
+            self._sql.modify(delete(sessions).where(sessions.c.offerset.in_(ids)))
+            self._sql.modify(delete(offersets).where(offersets.c.id.in_(ids)))
+        return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None)
+
+
+def _offerset(row: Row) -> OfferSet:
+    id_, person, key, created, expires, result, request, document, content_type, reasons, firm = row
+    return OfferSet(
+        id=id_,
+        person=person,
+        created=moment(created),
+        expires=moment(expires),
+        result=result,
+        request=REQUEST.validate_json(request),
+        document=document,
+        content_type=content_type,
+        reasons=REASONS.validate_json(reasons),
+        key=key,
+        firm=bool(firm),
+    )

@@ -1,0 +1,298 @@
+"""Sessions: found, listed and moved from phase to phase."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Select,
+    Update,
+    delete,
+    func,
+    insert,
+    null,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+
+from sublet.access.store.uses import END_USE, end_use
+from sublet.annexes.model.annex import ANNEX_PLATFORM
+from sublet.annexes.store.tables import annexes, leases
+from sublet.apps.store.tables import versions
+from sublet.booking.model.session import ACTIVE, MOVES, OVER, Phase, Session
+from sublet.booking.model.timeline import micros
+from sublet.booking.store.claims import Claims
+from sublet.booking.store.rows import SESSION, S, read_session, session_row, stored
+from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
+from sublet.kernel.db.sql import given, micros_or_none, plain
+from sublet.kernel.errors import BadRequest
+from sublet.people.store.tables import tokens
+
+STATES = tuple(str(phase) for phase in Phase)
+ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of what was accepted
+
+ADD = insert(sessions)
+GET = SESSION.where(S.id == given("session_id"))
+OF_SET = SESSION.where(S.offerset == given("of_set")).order_by(S.created, S.id)
+BY_PREFIX = SESSION.where(S.id >= given("low"), S.id < given("high")).order_by(S.id).limit(given("most"))
+BY_PREFIX_OF = BY_PREFIX.where(S.person == given("of"))
+UNTAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
+BY_NAME = (
+    SESSION.where(S.person == given("of"), S.name == given("called"), S.phase.not_in([one.value for one in UNTAKEN]))
+    .order_by(S.created.desc(), S.id.desc())
+    .limit(given("most"))
+)
+OFFERED_SIBLINGS = SESSION.where(
+    S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value
+)
+REJECT_SIBLINGS = (
+    update(sessions)
+    .where(S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
+)
+HELD = select(func.count(S.offerset.distinct())).where(
+    OFFERED,
+    S.person == given("of_person"),
+    S.expires + 0 > given("at"),  # + 0: else SQLite goes through everybody's, by when they expire
+)
+COUNTS = select(S.phase, func.count()).group_by(S.phase)
+COUNTS_OF = COUNTS.where(S.person == given("of_person"))
+RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
+WAITS = (
+    select(S.id).where(S.platform == given("on_platform"), WAITING).order_by(S.start, S.created).limit(given("most"))
+)
+DELETE = delete(sessions).where(S.id == given("session_id"))
+DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
+DELETE_DEPENDENCIES = delete(dependencies).where(dependencies.c.session == given("session_id"))
+DELETE_TOKENS = delete(tokens).where(tokens.c.session == given("session_id"))
+DELETE_EMPTY_SET = delete(offersets).where(
+    offersets.c.id == given("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some sessions of a longer list."""
+
+    items: tuple[Session, ...]
+    next: str | None  # the cursor to go on with
+
+
+class Sessions(Claims):
+    """The sessions, as one transaction sees and changes them."""
+
+    def add(self, new: Iterable[Session], due: datetime | None = None) -> None:
+        """Record them; `due` is when the loop must look at them first."""
+        first = micros_or_none(due)
+        self._sql.change_many(ADD, [session_row(session, first) for session in new])
+
+    def add_offers(self, new: Iterable[Session]) -> None:
+        """Record offers; the loop looks at each when it expires."""
+        self._sql.change_many(ADD, [session_row(session, micros(session.expires)) for session in new])
+
+    def get(self, id: str) -> Session | None:
+        """The one with this id."""
+        row = self._sql.row(GET, {"session_id": plain(id)})
+        return None if row is None else read_session(row)
+
+    def of_set(self, offerset: str) -> list[Session]:
+        """All sessions of an offer set."""
+        return [read_session(row) for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)})]
+
+    def find(self, prefix: str, person: str | None = None, limit: int = 100) -> list[Session]:
+        """Those whose id begins like this, of everybody or of one person; some of them if there are many."""
+        low = prefix.lower()
+        if not low or not set(low) <= set("0123456789abcdef-"):
+            return []
+        values = {"low": low, "high": low + "g", "most": limit}
+        rows = self._sql.rows(*((BY_PREFIX, values) if person is None else (BY_PREFIX_OF, values | {"of": person})))
+        return [read_session(row) for row in rows]
+
+    def find_by_name(self, name: str, person: str, limit: int = 100) -> list[Session]:
+        """A person's accepted sessions of exactly this name, newest first."""
+        rows = self._sql.rows(BY_NAME, {"of": person, "called": plain(name), "most": limit})
+        return [read_session(row) for row in rows]
+
+    def list(
+        self,
+        *,
+        person: str | None = None,
+        phases: Collection[Phase] | None = None,
+        kind: str | None = None,
+        platform: str | None = None,
+        name: str | None = None,
+        active: bool | None = None,
+        app: str | None = None,
+        annex: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Page:
+        """Newest first; `name` is a part of the name in any case, `active` are those being worked on (or not).
+
+        `app` is a name, or NAME@NUMBER for one version of it; `since` and `until` say when they were asked for.
+        """
+        query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
+        query = _equal(query, person=person, kind=kind, platform=platform)
+        if phases is not None:
+            query = query.where(S.phase.in_([phase.value for phase in phases]))
+        if active is not None:
+            query = query.where(S.phase.in_([phase.value for phase in (ACTIVE if active else OVER)]))
+        if app:
+            query = query.where(S.app.in_(_versions(app)))
+        if annex:
+            query = query.where(_in_annex(annex))
+        if since:
+            query = query.where(S.created >= micros(since))
+        if until:
+            query = query.where(S.created < micros(until))
+        if name:
+            query = query.where(S.name.icontains(plain(name), autoescape=True))
+        if after:
+            query = query.where(tuple_(S.created, S.id) < tuple_(*_cursor(after)))
+        rows = self._sql.select(query)
+        more = len(rows) > limit
+        items = tuple(read_session(row) for row in rows[:limit])
+        return Page(items, f"{micros(items[-1].created)}.{items[-1].id}" if more and items else None)
+
+    def move(
+        self,
+        id: str,
+        to: Phase,
+        *,
+        now: datetime,
+        when: Collection[Phase] | None = None,
+        token: str | None = None,
+        **changes: Any,
+    ) -> Session | None:
+        """Move it to a phase and say how it is now; None if it is not in a phase from which that is a move.
+
+        `when` narrows those phases, `token` is a claim that must still hold, and `changes` are other fields of the
+        session, or `due`.
+        """
+        allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
+        moved = self._change(id, allowed, now, token, {"phase": to, **changes})
+        if moved and to in ENDS:
+            self._sql.change(END_USE, end_use(moved, now))
+        return moved
+
+    def change(
+        self,
+        id: str,
+        *,
+        now: datetime,
+        when: Collection[Phase] | None = None,
+        token: str | None = None,
+        **changes: Any,
+    ) -> Session | None:
+        """Change fields of a session, or `due`, without a move; None if it is in none of the phases `when`."""
+        return self._change(id, tuple(Phase) if when is None else tuple(when), now, token, changes)
+
+    def reject_siblings(self, accepted: Session, now: datetime) -> Sequence[Session]:
+        """Reject what else was offered in the set, and say what that was (as it was)."""
+        params = {"of_set": accepted.offerset, "session_id": accepted.id}
+        siblings = [read_session(row) for row in self._sql.rows(OFFERED_SIBLINGS, params)]
+        if siblings:
+            self._sql.change(REJECT_SIBLINGS, {**params, "now": micros(now)})
+        return siblings
+
+    def waiting(self, platform: str, limit: int) -> Sequence[str]:
+        """The ids of those that wait for their time on a platform, the first to start first."""
+        return [id for (id,) in self._sql.rows(WAITS, {"on_platform": platform, "most": limit})]
+
+    def active(self, platform: str) -> dict[str, str]:
+        """The sessions that are being worked on and have a job on the platform: id → job."""
+        return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
+
+    def with_files(self, ids: Collection[str]) -> set[str]:
+        """Those of them that are being worked on, or over with their files still kept."""
+        query = select(S.id).where(S.id.in_(list(ids)), or_(WORKED_ON, S.due.is_not(None)))
+        return {row[0] for row in self._sql.select(query)}
+
+    def by_job(self, platform: str, jobs: Collection[str]) -> Sequence[Session]:
+        """The sessions that are being worked on and whose jobs on the platform these are."""
+        wanted = [job for job in jobs if job]
+        query = SESSION.where(S.platform == platform, S.job.in_(wanted), WORKED_ON)
+        return [read_session(row) for row in self._sql.select(query)] if wanted else []
+
+    def count_held(self, person: str, now: datetime) -> int:
+        """For how many requests of a person offers are held now."""
+        return self._sql.number(HELD, {"at": micros(now), "of_person": plain(person)})
+
+    def count_by_phase(self, person: str | None = None) -> dict[Phase, int]:
+        """How many there are in each phase, of everyone or of one person."""
+        of = {"of_person": plain(person or "")}
+        counted: dict[str, int] = dict(self._sql.rows(COUNTS if person is None else COUNTS_OF, of if person else {}))
+        return {phase: counted.get(phase.value, 0) for phase in Phase}
+
+    def delete(self, id: str) -> bool:
+        """Remove it with its events and its own tokens, and its offer set if it was the last; whether there was one."""
+        session = self.get(id)
+        if session is None:
+            return False
+        self._sql.change(DELETE, {"session_id": id})
+        self._sql.change(DELETE_EVENTS, {"session_id": id})
+        self._sql.change(DELETE_DEPENDENCIES, {"session_id": id})
+        self._sql.change(DELETE_TOKENS, {"session_id": id})
+        self._sql.change(DELETE_EMPTY_SET, {"of_set": session.offerset})
+        return True
+
+    def _change(
+        self, id: str, when: Sequence[Phase], now: datetime, token: str | None, changes: dict[str, Any]
+    ) -> Session | None:
+        columns = {name: stored(name, value) for name, value in changes.items()}
+        statement = _update(tuple(sorted(columns)), tuple(sorted(phase.value for phase in when)), token is not None)
+        params = {f"new_{name}": value for name, value in columns.items()}
+        params |= {"session_id": plain(id), "new_modified": micros(now)}
+        if token is not None:
+            params["token"] = token
+        return self.get(id) if self._sql.change(statement, params) else None
+
+
+@cache
+def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) -> Update:
+    """The guarded update of these columns; there are few combinations, so each is compiled once."""
+    new: dict[str, BindParameter[Any]] = {name: given(f"new_{name}") for name in (*columns, "modified")}
+    statement = update(sessions).where(S.id == given("session_id")).values(new)
+    if phases != tuple(sorted(STATES)):
+        statement = statement.where(S.phase.in_(phases))
+    return statement.where(S.claim_token == given("token")) if claimed else statement
+
+
+def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:
+    for name, value in wanted.items():
+        if value is not None:
+            query = query.where(S[name] == plain(value))
+    return query
+
+
+def _versions(app: str) -> Select[Any]:
+    """The ids of an app's versions: of all of them, or of the one whose number is named."""
+    name, _, number = app.partition("@")
+    found = select(versions.c.id).where(versions.c.app == plain(name))
+    if not number:
+        return found
+    return found.where(versions.c.number == (int(number) if number.isdecimal() and len(number) < 10 else -1))
+
+
+def _in_annex(annex: str) -> ColumnElement[bool]:
+    """On an annex of this name, or one of its leases."""
+    of = select(annexes.c.id).where(annexes.c.name == plain(annex))
+    its_leases = select(leases.c.session).where(leases.c.annex.in_(of))
+    return or_(S.platform == plain(f"{ANNEX_PLATFORM}{annex}"), S.id.in_(its_leases))
+
+
+def _cursor(text: str) -> tuple[int, str]:
+    created, _, last = text.partition(".")
+    if not created.isdecimal() or len(created) > 18 or not last:
+        raise BadRequest(detail=f"{text!r} is not a cursor of this list", hint="Send back `next` as it came.")
+    return int(created), plain(last)

@@ -1,0 +1,183 @@
+"""What is asked for, booked and run, and what is heard of it."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, UniqueConstraint, text
+
+from sublet.kernel.db.schema import Id, Serial, metadata
+
+# In so many words, because SQLite uses a partial index only for a query with the same words.
+WORKED_ON = text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', 'RUNNING', 'WAITING')")
+OFFERED = text("phase = 'OFFERED'")
+WAITING = text("phase = 'WAITING'")
+
+offersets = Table(
+    "offersets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("key", Text),  # the asker's own, so that asking again gives the same set
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("request", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("content_type", Text, nullable=False),
+    Column("reasons", Text, nullable=False),
+    Column("firm", BigInteger, nullable=False, server_default="0"),  # 1: it does not give way to later requests
+    UniqueConstraint("person", "key"),
+    Index(None, "created"),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("offerset", Id, ForeignKey("offersets.id"), nullable=False),
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("platform", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Column("app", Id, nullable=False, server_default=""),  # the version that it runs; empty: it is no app
+    Column("offer", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("modified", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("condition", Text, nullable=False),
+    Column("start", BigInteger),
+    Column("until", BigInteger),
+    Column("started", BigInteger),
+    Column("ended", BigInteger),
+    Column("job", Text, nullable=False),
+    Column("cancel_by", Text, nullable=False),
+    Column("cancel_reason", Text, nullable=False, server_default=""),
+    Column("end", Text),
+    Column("connectors", Text),
+    Column("lost", BigInteger),  # since when its platform has had no record of it
+    Column("own_id", Text, nullable=False, server_default=""),  # what its platform itself calls its job
+    Column("due", BigInteger),  # when the loop must look at it next
+    Column("claim_owner", Text),
+    Column("claim_token", Text),
+    Column("claim_until", BigInteger),
+    Index(None, "offerset", "phase"),
+    Index(None, "person", "created"),
+    Index(None, "platform", "created"),
+    Index(None, "created"),
+    Index(None, "phase", "expires"),
+    Index("sessions_due", "due", sqlite_where=text("due IS NOT NULL"), postgresql_where=text("due IS NOT NULL")),
+    Index(
+        "sessions_claimed",
+        "claim_token",
+        sqlite_where=text("claim_token IS NOT NULL"),
+        postgresql_where=text("claim_token IS NOT NULL"),
+    ),
+    Index(
+        "sessions_job",
+        "platform",
+        "job",
+        sqlite_where=WORKED_ON,
+        postgresql_where=WORKED_ON,
+    ),
+    Index(
+        "sessions_offered",
+        "phase",  # always the same; but by it SQLite sees that no other index has less to read
+        "person",
+        "platform",
+        "created",
+        "offerset",
+        sqlite_where=OFFERED,
+        postgresql_where=OFFERED,
+    ),
+    Index("sessions_waiting", "platform", "start", "created", sqlite_where=WAITING, postgresql_where=WAITING),
+)
+
+calendars = Table(
+    "calendars",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("version", BigInteger, nullable=False),  # of the newest change to its bookings
+    Column("floor", BigInteger, nullable=False),  # what is remembered from before this version is read anew
+    Column("nodes", Text, nullable=False),
+    Column("pools", Text, nullable=False),
+)
+
+bookings = Table(
+    "bookings",
+    metadata,
+    Column("platform", Text, ForeignKey("calendars.platform"), primary_key=True),
+    Column("key", Id, primary_key=True),  # an offer set's id for a hold, a session's id for a booking
+    Column("version", BigInteger, nullable=False),  # of the calendar when it last changed
+    Column("takes", Text),  # NULL: released; kept until no process needs to hear of it
+    Index(None, "platform", "version"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("session", Id, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("phase", Text, nullable=False),
+    Index(None, "session", "id"),
+    Index(None, "person", "id"),
+    sqlite_autoincrement=True,
+)
+
+starts = Table(
+    "starts",
+    metadata,
+    Column("session", Id, primary_key=True),
+    Column("platform", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("nodes", BigInteger, nullable=False),
+    Column("cores", BigInteger, nullable=False),  # per node
+    Column("planned", BigInteger, nullable=False),
+    Column("actual", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),  # when the plan was made
+    Column("site", Text, nullable=False, server_default=""),  # where the platform was then
+    Index(None, "platform", "at"),
+)
+
+dependencies = Table(
+    "dependencies",
+    metadata,
+    Column("session", Id, primary_key=True),  # it waits
+    Column("after", Id, primary_key=True),  # for this one, which may be deleted meanwhile
+    Column("phase", Text),  # in which that one is over
+    Column("words", Text, nullable=False),  # how it ended
+    Index(None, "after"),
+)
+
+drains = Table(
+    "drains",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("until", BigInteger),  # when it ends by itself; NULL: when an operator ends it
+    Column("ends", BigInteger),  # when what still runs there is cancelled; NULL: it may finish
+)
+
+clocks = Table(
+    "clocks",
+    metadata,
+    Column("boot", Text, primary_key=True),  # the id of one run of one machine
+    Column("offset", BigInteger, nullable=False),  # how far its clock was ahead of the time since its start
+    Column("step", BigInteger, nullable=False),  # by how much its clock was last set forward, or (below 0) back
+    Column("stepped", BigInteger),  # when that was noticed; NULL: never
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("key", Text, primary_key=True),  # what is done, and the idempotency key for it
+    Column("digest", Text, nullable=False),  # of the request
+    Column("created", BigInteger, nullable=False),
+    Index(None, "created"),
+)

@@ -1,0 +1,209 @@
+"""From the core's values to what a person sees under /v1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from sublet.booking.model.answers import unanswered
+from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
+from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.ranking import Preference
+from sublet.booking.model.session import CLIENT_MOVES, End, Event, OfferSet, Phase, Session
+from sublet.booking.views.events import EventView
+from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
+from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView
+from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, UsageView
+from sublet.doors.ivoa.sessions import absolute
+
+SHORT = 8  # characters of an id that a person needs to type
+
+
+def offerset_view(
+    offerset: OfferSet, base: str, notes: Sequence[str] = (), prefer: Preference = "soonest"
+) -> OfferSetView:
+    """An offer set, with its offers as they are now."""
+    executable = offerset.request.executable
+    return OfferSetView(
+        id=offerset.id,
+        result=offerset.result,
+        name=executable.name if executable else "",
+        kind=executable.kind if executable else "",
+        person=offerset.person,
+        created=offerset.created,
+        expires=offerset.expires if offerset.offers else None,
+        offers=tuple(offer_view(session) for session in offerset.offers),
+        reasons=tuple(reason_view(reason) for reason in offerset.reasons),
+        notes=tuple(notes),
+        unanswered=unanswered(offerset.reasons),
+        platform=offerset.request.platform or "",
+        prefer=prefer,
+        page=f"{base}/web/offersets/{offerset.id}" if base else "",
+    )
+
+
+def offer_view(session: Session) -> OfferView:
+    """A session that is, or was, an offer."""
+    offer = session.offer
+    return OfferView(
+        id=session.id,
+        short=session.id[:SHORT],
+        phase=session.phase.value,
+        platform=offer.platform,
+        pledge=pledge_text(offer.pledge),
+        way=offer.way,
+        start=offer.start,
+        latest_start=offer.latest_start,
+        duration=offer.duration,
+        until=offer.end,
+        prepare=offer.prepare,
+        nodes=offer.nodes,
+        cores=offer.shape.cores,
+        memory=offer.shape.memory,
+        gpus=offer.shape.gpus,
+        storage=dict(offer.storage),
+        costs=quote_views(offer.costs),
+        metrics=quote_views(offer.metrics),
+        terms=terms_view(offer),
+        why=offer.why,
+        is_here=offer.is_here,
+        needs_login=offer.needs_login,
+        expires=session.expires,
+    )
+
+
+def session_view(session: Session, base: str) -> SessionView:
+    """A session; `base` is where its page and its connectors are reached."""
+    offer = session.offer
+    return SessionView(
+        id=session.id,
+        short=session.id[:SHORT],
+        offerset=session.offerset,
+        person=session.person,
+        name=session.name,
+        kind=session.kind,
+        phase=session.phase.value,
+        condition=session.condition,
+        platform=offer.platform,
+        pledge=pledge_text(offer.pledge),
+        way=offer.way,
+        nodes=offer.nodes,
+        cores=offer.shape.cores,
+        memory=offer.shape.memory,
+        gpus=offer.shape.gpus,
+        storage=dict(offer.storage),
+        duration=offer.duration,
+        created=session.created,
+        modified=session.modified,
+        expires=session.expires,
+        start=session.start,
+        until=session.until,
+        started=session.started,
+        ended=session.ended,
+        job=session.job,
+        end=end_view(session.end) if session.end else None,
+        connectors=tuple(
+            ConnectorView(kind=c.kind, status=c.status, protocol=c.protocol, location=absolute(c.location, base))
+            for c in session.connectors
+        ),
+        costs=quote_views(offer.costs),
+        metrics=quote_views(offer.metrics),
+        terms=terms_view(offer),
+        why=offer.why,
+        after=offer.after,
+        options=tuple(move.value for move in CLIENT_MOVES.get(Phase(session.phase), ())),
+        page=f"{base}/web/sessions/{session.id}" if base else "",
+    )
+
+
+def terms_view(offer: Offer) -> TermsView:
+    """On which terms an offer is made."""
+    terms = offer.terms
+    if terms.kind == "predicted":
+        return TermsView(
+            kind=terms.kind, p10=terms.p10, p50=terms.p50, p90=terms.p90, samples=terms.samples, as_of=terms.as_of
+        )
+    if terms.kind == "remote":
+        return TermsView(kind=terms.kind, url=terms.url, expires=terms.expires)
+    return TermsView(kind=terms.kind)
+
+
+def quote_views(quotes: Iterable[Quote]) -> tuple[QuoteView, ...]:
+    """Costs, or performances."""
+    return tuple(QuoteView(type=q.type, min=q.min, max=q.max, description=q.description) for q in quotes)
+
+
+def reason_view(reason: Reason) -> ReasonView:
+    """Why not."""
+    return ReasonView(
+        kind=reason.kind,
+        field=reason.field,
+        message=reason.message,
+        wanted=reason.wanted,
+        limit=reason.limit,
+        nearest=reason.nearest,
+        platform=reason.platform,
+        as_of=reason.as_of,
+    )
+
+
+def end_view(end: End) -> EndView:
+    """How it ended."""
+    used = end.usage
+    return EndView(
+        kind=end.kind.value,
+        code=end.code,
+        signal=end.signal,
+        by=end.by,
+        detail=end.detail,
+        sentence=end_sentence(end),
+        usage=UsageView(wall=used.wall, cpu=used.cpu, peak_memory=used.peak_memory) if used else None,
+    )
+
+
+def event_view(event: Event) -> EventView:
+    """Something that happened."""
+    return EventView(
+        id=event.id,
+        time=event.time,
+        session=event.session,
+        person=event.person,
+        kind=event.kind,
+        detail=event.detail,
+        phase=event.phase,
+    )
+
+
+def node_views(nodes: Iterable[Node]) -> tuple[NodeView, ...]:
+    """Machines."""
+    return tuple(NodeView(name=n.name, cores=n.cores, memory=n.memory, gpus=n.gpus) for n in nodes)
+
+
+def calendar_view(
+    platform: str,
+    start: datetime,
+    end: datetime,
+    nodes: Iterable[Node],
+    pools: Mapping[str, int],
+    busy: Mapping[str, Iterable[Take]],
+) -> CalendarView:
+    """What is taken, one lane for each node and pool."""
+    lanes = [
+        LaneView(name=n.name, cores=n.cores, memory=n.memory, gpus=n.gpus, busy=_busy(busy.get(n.name, ()), pool=False))
+        for n in nodes
+    ]
+    lanes += [
+        LaneView(name=name, pool=True, size=size, busy=_busy(busy.get(name, ()), pool=True))
+        for name, size in pools.items()
+    ]
+    return CalendarView(platform=platform, start=start, end=end, lanes=tuple(lanes))
+
+
+def _busy(takes: Iterable[Take], *, pool: bool) -> tuple[BusyView, ...]:
+    return tuple(
+        BusyView(start=t.start, end=t.end, cores=t.cores, memory=t.memory, gpus=t.gpus, size=t.size)
+        for t in takes
+        if t.pool is pool
+    )

@@ -1,0 +1,89 @@
+"""Sessions: what was accepted, and what has become of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sublet.booking.views.quotes import QuoteView, TermsView
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageView:
+    """What a session used: seconds, seconds of CPU, and bytes at most."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    peak_memory: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndView:
+    """How a session ended, for programs, and as a sentence for people."""
+
+    kind: str
+    code: int | None = None
+    signal: int | None = None
+    by: str = ""
+    detail: str = ""
+    sentence: str = ""
+    usage: UsageView | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectorView:
+    """A way in to a running session."""
+
+    kind: str
+    status: str
+    protocol: str
+    location: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionView:
+    """A session: what was accepted, and what has become of it."""
+
+    id: str
+    short: str  # as much of the id as a person needs to type
+    offerset: str
+    person: str
+    name: str
+    kind: str  # the executable's short kind
+    phase: str
+    condition: str = ""  # in words, beside the phase
+    platform: str
+    pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
+    way: str
+    nodes: tuple[str, ...]
+    cores: int  # per node
+    memory: int  # per node
+    gpus: int  # per node
+    storage: dict[str, int] = field(default_factory=dict)
+    duration: timedelta
+    created: datetime
+    modified: datetime
+    expires: datetime  # of the offer; it counts while OFFERED
+    start: datetime | None = None  # when it is to start
+    until: datetime | None = None  # when its booked time ends
+    started: datetime | None = None  # when it did start
+    ended: datetime | None = None
+    job: str = ""  # the platform's own id
+    end: EndView | None = None
+    connectors: tuple[ConnectorView, ...] = ()
+    costs: tuple[QuoteView, ...] = ()
+    metrics: tuple[QuoteView, ...] = ()
+    terms: TermsView
+    why: str = ""
+    after: tuple[str, ...] = ()  # the sessions that must have completed first
+    options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this
+    page: str = ""  # where a person can look at it
+    token: str = ""  # for this session only: there once, in a gateway's answer to accept
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionPage:
+    """Some of the sessions, newest first; `next` goes on where they end."""
+
+    items: tuple[SessionView, ...]
+    next: str | None = None

@@ -1,0 +1,23 @@
+"""What `doctor` says of the database: there, whole, and as far as the service had come."""
+
+from __future__ import annotations
+
+import os
+
+from sublet.kernel.db.record import SQLITE, find_damage, read_record, sqlite_file
+from sublet.kernel.home import Home
+
+
+def check_database(home: Home, named: str = "") -> tuple[str, str, str]:
+    """Of the database that the service last used, else of the one that is named, else of the embedded one.
+
+    Ok or bad, what was found, what to do.
+    """
+    record = read_record(home.root)
+    address = record.database if record else named or f"{SQLITE}{home.database}"
+    file, damage = sqlite_file(address), find_damage(home.root, address)
+    if damage:
+        return "bad", damage.why, damage.advice
+    if file is None:
+        return "ok", f"{address}; the service looks after it", ""
+    return "ok", file if os.path.exists(file) else "made at the first start", ""

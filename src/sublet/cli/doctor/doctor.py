@@ -1,0 +1,136 @@
+"""`doctor`: checks that everything is in order here, and says what to do where it isn't."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+
+from sublet.annexes.calls.access_point import access_point
+from sublet.cli.command import command
+from sublet.cli.doctor.findings import Finding
+from sublet.cli.doctor.home import place
+from sublet.cli.doctor.service import service
+from sublet.cli.doctor.settings import database, network_policies, settings
+from sublet.cli.output import Output, table
+from sublet.client.address import find_address
+from sublet.client.link import Link
+from sublet.kernel.container_network import USUAL, choose_networks, look_at_machine
+from sublet.kernel.errors import BadMasterKey, SubletError, UnsafeHome
+from sublet.kernel.home import Home, sublet_home
+from sublet.kernel.master_key import find, read
+
+CONTAINERS = ("podman", "docker", "apptainer", "singularity", "ch-run")
+NOTEBOOKS = ("papermill", "nbconvert", "ipykernel", "jupyterlab")
+HTCONDOR = ("condor_submit", "condor_q", "condor_status", "condor_history")
+
+
+@command("doctor", "sublet doctor")
+def doctor(out: Output) -> int:
+    """Check this machine, your SUBLET_HOME and the service; say what to do where something is missing."""
+    found = list(_look_at_all())
+    out.show(
+        found,
+        lambda: table(
+            ("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found], fold=True
+        ),
+        lambda: (f"{f.state} {f.what}: {f.detail}" for f in found if f.state != "ok"),
+    )
+    return 1 if any(finding.state == "bad" for finding in found) else 0
+
+
+def _look_at_all() -> Iterator[Finding]:
+    """Every check; in a home that can't be trusted nothing is read."""
+    try:
+        home = sublet_home()
+    except UnsafeHome as error:
+        yield from python()
+        yield Finding("bad", "SUBLET_HOME", error.message, error.advice)
+        yield from tools()
+    else:
+        for check in CHECKS:
+            yield from check(home)
+
+
+def python(_: Home | None = None) -> Iterator[Finding]:
+    """The Python that runs this."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
+
+
+def master_key(home: Home) -> Iterator[Finding]:
+    """The key that seals stored secrets, if one is set."""
+    try:
+        with open(home.settings, "rb") as file:
+            said = str(tomllib.load(file).get("master_key", ""))
+    except (OSError, ValueError):
+        said = ""
+    found = find(said)
+    if not found:
+        return
+    try:
+        keys = read(found, home.root)
+    except BadMasterKey as error:
+        yield Finding("bad", "master key", error.message, error.advice)
+    else:
+        yield Finding("ok", "master key", f"{found}, {keys[0].id}")
+
+
+def tools(home: Home | None = None) -> Iterator[Finding]:
+    """What containers and notebooks need."""
+    containers = [name for name in CONTAINERS if shutil.which(name)]
+    todo = "" if containers else "To run images, install podman or apptainer."
+    yield Finding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
+    if "podman" in containers:
+        yield from _networks(network_policies(home) if home else {"": USUAL})
+    missing = [name for name in NOTEBOOKS if find_spec(name) is None]
+    if missing:
+        yield Finding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")
+    else:
+        yield Finding("ok", "notebooks", ", ".join(NOTEBOOKS))
+
+
+def _networks(policies: Mapping[str, str]) -> Iterator[Finding]:
+    """Which network Podman's containers get, by the policy of each platform; to have none may be what was set."""
+    means = look_at_machine()
+    for name, policy in policies.items():
+        network = choose_networks("podman", policy, False, means)[0]
+        what = f"their network on {name}" if len(policies) > 1 else "their network"
+        yield Finding("warn" if network.remedy else "ok", what, network.words, network.remedy)
+
+
+def htcondor(home: Home) -> Iterator[Finding]:
+    """What annexes need: HTCondor, and an access point that runs if there is one."""
+    fetched = os.path.join(home.root, "htcondor", "sbin")
+    places = (os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin", "/opt/condor/sbin", fetched)
+    master = shutil.which("condor_master", path=os.pathsep.join(places))
+    if master is None:
+        yield Finding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
+        return
+    root = os.path.dirname(os.path.dirname(master))
+    beside = os.pathsep.join(os.path.join(root, place) for place in ("bin", "sbin"))
+    missing = [name for name in HTCONDOR if not shutil.which(name, path=beside)]
+    if missing:
+        todo = "Install all of its package, or for annexes: sublet annex setup --fetch"
+        yield Finding("warn", "HTCondor", f"{root}, without {', '.join(missing)}", todo)
+        return
+    yield Finding("ok", "HTCondor", root)
+    if not shutil.which("openssl"):
+        yield Finding(
+            "warn", "openssl", "not here", "Pilots ask over HTTPS: install openssl, which makes the key for it."
+        )
+    try:
+        view = Link(replace(find_address(), home=None)).do(access_point())
+    except SubletError:
+        return  # no service runs, or it is for many
+    state = {"failed": "bad", "absent": "warn"}.get(view.stage, "ok")
+    yield Finding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
+
+
+CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (
+    *(python, place, settings, master_key, database, service, tools, htcondor),
+)

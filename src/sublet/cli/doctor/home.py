@@ -1,0 +1,77 @@
+"""`doctor` on SUBLET_HOME: whether it can be written, is private, has room, and is in a good place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+
+from sublet.cli.doctor.findings import Finding
+from sublet.cli.texts import size
+from sublet.kernel.home import Home
+from sublet.kernel.whereabouts import objections, on_network, probe
+
+LITTLE, TOO_LITTLE = 5 * 1024**3, 200 * 1024**2  # bytes of free disk
+FEW = 1000  # files that can still be made
+TRIAL = 1 << 16  # bytes that are written to see whether that works
+ROOM = "Make room: sessions write below SUBLET_HOME."
+
+
+def place(home: Home) -> Iterator[Finding]:
+    """SUBLET_HOME: private, on a local disk with room, not on a login node."""
+    facts = probe(home.root)
+    above = _existing(home)
+    yield _state(home, above)
+    against = objections(facts)
+    if not on_network(facts.filesystem):
+        yield Finding("ok", "file system", facts.filesystem)
+    if not against:
+        yield Finding("ok", "machine", f"{facts.hostname}, no login node")
+    for objection in against:
+        yield Finding("bad", "machine", objection.why, objection.advice)
+    yield from _room(above)
+
+
+def can_be_written(home: Home) -> bool:
+    """Whether a service could write there."""
+    return not _try_to_write(_existing(home))
+
+
+def _existing(home: Home) -> str:
+    """The home, or what is above it as far as it is there."""
+    above = home.root
+    while not os.path.exists(above):
+        above = os.path.dirname(above)
+    return above
+
+
+def _state(home: Home, above: str) -> Finding:
+    if trouble := _try_to_write(above):
+        todo = "Make it writable, or set SUBLET_HOME to a directory of yours."
+        return Finding("bad", "SUBLET_HOME", f"{home.root} can't be written: {trouble}", todo)
+    if above == home.root and stat.S_IMODE(os.stat(above).st_mode) & 0o077:
+        return Finding("warn", "SUBLET_HOME", f"others can look into {home.root}", f"chmod 700 {home.root}")
+    return Finding("ok", "SUBLET_HOME", home.root)
+
+
+def _try_to_write(directory: str) -> str:
+    """Why a file can't be written there, in the system's words; permissions alone don't tell."""
+    try:
+        with tempfile.TemporaryFile(dir=directory, prefix=".doctor") as file:
+            file.write(b"\0" * TRIAL)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
+
+
+def _room(directory: str) -> Iterator[Finding]:
+    free = shutil.disk_usage(directory).free
+    state = "bad" if free < TOO_LITTLE else "warn" if free < LITTLE else "ok"
+    yield Finding(state, "free disk", size(free), "" if state == "ok" else ROOM)
+    files = os.statvfs(directory)
+    if files.f_files and files.f_favail < FEW:
+        yield Finding("bad", "free files", f"{files.f_favail} more files can be made", ROOM)

@@ -1,0 +1,88 @@
+"""`doctor` on the settings, and on the database that they name."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sublet.cli.doctor.database import check_database
+from sublet.cli.doctor.findings import Finding
+from sublet.kernel.container_network import USUAL
+from sublet.kernel.errors import SubletError
+from sublet.kernel.extras import has_server
+from sublet.kernel.home import Home
+
+if TYPE_CHECKING:
+    from sublet.self_check import ReadSettings
+
+SEE = "See docs/reference/settings.md."
+
+
+def settings(home: Home) -> Iterator[Finding]:
+    """The settings, as the service would read them: the file, and the environment over it."""
+    file = home.settings if os.path.exists(home.settings) else ""
+    try:
+        if file:
+            with open(file, "rb") as opened:
+                tomllib.load(opened)
+        found = _read(home)
+    except (OSError, ValueError) as error:
+        yield Finding("bad", "settings", f"{home.settings}: {error}", SEE)
+    except SubletError as error:
+        yield Finding("bad", "settings", error.message, error.advice or SEE)
+    else:
+        yield Finding("ok", "settings", file or "all as they come")
+        for name, why in (found.broken if found else {}).items():
+            yield Finding("bad", f"platform {name}", why, "Install or mend its plug-in.")
+
+
+def is_gateway(home: Home) -> bool:
+    """Whether the settings are a gateway's, which others wait for; settings that can't be read are told elsewhere."""
+    try:
+        found = _read(home)
+    except (SubletError, OSError, ValueError):
+        return False
+    return found is not None and found.is_gateway
+
+
+def network_policies(home: Home) -> dict[str, str]:
+    """What network containers may have, by the platforms on this machine; as usual, where no settings can be read."""
+    try:
+        found = _read(home)
+    except (SubletError, OSError, ValueError):
+        found = None
+    return dict(found.networks) if found and found.networks else {"": USUAL}
+
+
+def database(home: Home) -> Iterator[Finding]:
+    """The database that the settings name."""
+    try:
+        found = _read(home)
+    except (SubletError, OSError, ValueError):
+        return  # that the settings can't be read is told already
+    url = found.database if found else ""
+    if url.startswith("postgresql"):
+        yield _postgres(url)
+        return
+    state, words, todo = check_database(home, url)
+    yield Finding(state, "database", words, todo)
+
+
+def _read(home: Home) -> ReadSettings | None:
+    """All settings; None where only the client is installed, and no service reads any."""
+    if not has_server():
+        return None
+    from sublet.self_check import read_settings  # loads much, and only the doctor needs it
+
+    return read_settings(home.root)
+
+
+def _postgres(url: str) -> Finding:
+    from sublet.self_check import look_at_postgres
+
+    state = look_at_postgres(url)
+    if state.trouble:
+        return Finding("bad", "database", f"PostgreSQL, {state.where}: {state.trouble}", state.hint)
+    return Finding("ok", "database", f"PostgreSQL {state.version}, {state.where}")

@@ -1,1 +1,0 @@
-"""Every call of the service, one file per noun; each describes, none sends."""

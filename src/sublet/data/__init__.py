@@ -1,0 +1,1 @@
+"""Staging: which kinds and movers there are, and how what a session needs is brought and laid out."""

@@ -1,0 +1,83 @@
+"""Laying out what was brought in the working directory: a session's own copy, which it may change.
+
+Data that can be written and that the executable wants to see below its working directory is moved there, instead of
+being mounted: programs then find their neighbours beside them, whatever the platform. `brought.json` remembers what
+was laid out, so that what the session left as it was is not taken for a result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from sublet.booking.model.request import Data, Request, Volume
+from sublet.kernel.errors import DataNotThere
+from sublet.kernel.texts import directory_name
+
+BROUGHT = "brought.json"  # in a session's directory: size and time of each file, or empty FOLDER/, that was laid out
+
+
+def laid_out(request: Request) -> list[tuple[Data, Volume]]:
+    """The data that goes into the working directory, and where."""
+    data = {item.name: item for item in request.data if not item.storage}
+    return [
+        (data[volume.resource], volume)
+        for volume in request.compute.volumes
+        if volume.resource in data and not volume.read_only and not volume.path.startswith("/")
+    ]
+
+
+def lay_out(request: Request, place: Path) -> None:
+    """Move it from where it was brought to; DataNotThere if something is in its place already."""
+    items = laid_out(request)
+    if not items:
+        return
+    work = place / "work"
+    shutil.rmtree(work, ignore_errors=True)  # of a try that was cut off: nothing has run here yet
+    work.mkdir(mode=0o700, parents=True)
+    for data, volume in sorted(items, key=lambda item: item[1].path != "."):
+        folder = place / "data" / directory_name(data.name)
+        file = _one_file(data, folder, volume.path)
+        _move(data, file or folder, work / volume.path)
+        if file:
+            folder.rmdir()
+    (place / BROUGHT).write_text(json.dumps({path: [size, time] for path, size, time in _files(work)}))
+
+
+def _one_file(data: Data, folder: Path, path: str) -> Path | None:
+    """The one file that the data is, if the path is meant as that file's; None: the path is a folder's."""
+    entries = sorted(folder.iterdir())
+    location = unquote(urlsplit(data.location).path) if ":" in data.location else data.location
+    if len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
+        return None
+    wanted, name = PurePosixPath(path), entries[0]
+    is_its_name = wanted.name in (name.name, os.path.basename(location))
+    return name if is_its_name or (name.suffix and wanted.suffix == name.suffix) else None
+
+
+def _move(data: Data, source: Path, target: Path) -> None:
+    if source.is_dir() and target.is_dir():
+        for entry in sorted(source.iterdir()):
+            _move(data, entry, target / entry.name)
+        source.rmdir()
+    elif os.path.lexists(target):
+        why = f"{target.name} would be where something else is already"
+        raise DataNotThere(name=data.name, location=data.location, why=why)
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+
+
+def _files(work: Path) -> list[tuple[str, int, int]]:
+    found = []
+    for folder, folders, names in os.walk(work):
+        if not folders and not names and Path(folder) != work:
+            found.append((f"{Path(folder).relative_to(work)}/", 0, 0))
+        for name in names:
+            path = Path(folder, name)
+            seen = path.lstat()
+            found.append((str(path.relative_to(work)), seen.st_size, seen.st_mtime_ns))
+    return found

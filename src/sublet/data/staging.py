@@ -1,0 +1,293 @@
+"""Bringing what a session needs, and laying it out where the executable will see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from sublet.booking.model.job import Mount
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable, Request
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.layout import laid_out, lay_out
+from sublet.kernel.errors import DataNotThere
+from sublet.kernel.log import log
+from sublet.kernel.texts import directory_name
+from sublet.kinds.app import APP
+from sublet.kinds.images import describe_archive
+from sublet.movers.port import Mover, Pins, Progress, SignsIn
+from sublet.platforms.port import Platform
+
+KEPT = "kept.json"  # which of its files the platform keeps for many, and where
+FETCHED = "image.sif"
+STAGED = "staged"  # this file in a session's directory says that all its data is there
+
+
+class Bringing(Protocol):
+    """Where it is told what is being brought."""
+
+    @property
+    def staging(self) -> dict[str, str]:
+        """Of each session, what is being brought for it, and how far that is."""
+        ...
+
+
+class StagingContext(Protocol):
+    """What staging needs of the loop that it is a step of."""
+
+    @property
+    def kinds(self) -> ExecutableKinds:
+        """The kinds that are installed."""
+        ...
+
+    @property
+    def movers(self) -> Movers:
+        """The movers that are installed."""
+        ...
+
+    @property
+    def loop_state(self) -> Bringing:
+        """What is shown of it."""
+        ...
+
+
+def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
+    """Where the executable sees each data or storage resource: its volumes, else `data/NAME` for data without one.
+
+    What is laid out in the working directory needs none.
+    """
+    data = {item.name for item in request.data}
+    mounts = []
+    laid = {volume for _, volume in laid_out(request)}
+    for volume in request.compute.volumes:
+        if volume in laid:
+            continue
+        family = "data" if volume.resource in data else "storage"
+        source = f"{family}/{directory_name(volume.resource)}"
+        mounts.append(Mount(_file_or_all(source, volume.path, place), volume.path, volume.read_only))
+    seen = {volume.resource for volume in request.compute.volumes}
+    mounts += [
+        Mount(f"data/{directory_name(item.name)}", f"data/{directory_name(item.name)}")
+        for item in request.data
+        if item.name not in seen
+    ]
+    return tuple(mounts)
+
+
+def _file_or_all(source: str, target: str, place: Path | None) -> str:
+    """Data that is one file, to be seen at a path that ends in its name, is that file, not the directory around it."""
+    name = os.path.basename(target)
+    if place and name and (place / source / name).is_file() and os.listdir(place / source) == [name]:
+        return f"{source}/{name}"
+    return source
+
+
+async def bringing(
+    kinds: ExecutableKinds,
+    movers: Movers,
+    executable: Executable | None,
+    request: Request,
+    *,
+    guest: bool = False,
+    look: bool = True,
+) -> tuple[timedelta, list[Reason]]:
+    """How long the data, and an executable that makes sense, take to be there; or what can't be brought.
+
+    `look`: sizes that nobody told are looked up.
+    """
+    reasons: list[Reason] = []
+    moves: list[tuple[Mover, Data]] = []
+    for data in kinds.inputs_of(executable, request.data):
+        mover = movers.choose(data, guest=guest, asked=data in request.data)
+        if isinstance(mover, Reason):
+            reasons.append(mover)
+        else:
+            reasons += mover.check(data)
+            moves.append((mover, data))
+    if reasons or not moves:
+        return timedelta(0), reasons
+    return max(await asyncio.gather(*(_estimate(mover, data, look) for mover, data in moves))), []
+
+
+async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
+    """By the asker's word, else by its size, which is looked up where it is really going to be brought."""
+    if look and data.size is None and data.prepare is None:
+        data = replace(data, size=await mover.measure(data))
+    return mover.estimate(data)
+
+
+async def stage(
+    context: StagingContext,
+    request: Request,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool = False,
+) -> None:
+    """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
+    if (place / STAGED).exists():
+        return
+    try:
+        await _stage(context, request, platform, way, place, session, guest=guest)
+    finally:
+        context.loop_state.staging.pop(session, None)
+
+
+async def _stage(
+    context: StagingContext,
+    request: Request,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool = False,
+) -> None:
+    for storage in request.storage:
+        (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
+    wanted = context.kinds.inputs_of(request.executable, request.data)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for data in wanted:
+                mover = context.movers.choose(data, guest=guest)
+                group.create_task(_bring(context, data, mover, place / "data" / directory_name(data.name), session))
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from several
+    kept = await _fetched(context, request.executable, platform, way, place, session, guest=guest)
+    for data in wanted:
+        if data.shared:
+            kept |= await _keep(context, data, platform, way, place, session)
+    await asyncio.to_thread(lay_out, request, place)
+    await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
+    await asyncio.to_thread(_write, place / STAGED, "")
+
+
+async def _keep(
+    context: StagingContext, data: Data, platform: Platform, way: str, place: Path, session: str
+) -> dict[str, str]:
+    """Have the platform keep what many share; a file that it keeps elsewhere is not in the session's own directory.
+
+    An archive of an image is made into what runs there, in this way, before the session's own time begins.
+    """
+    found: dict[str, str] = {}
+    folder = place / "data" / directory_name(data.name)
+    for file in sorted(file for file in folder.iterdir() if file.is_file()):
+        progress = tell_progress(context, session, f"sending {file.name} to {platform.name}")
+        path = await platform.keep(file, user=session, progress=progress)
+        if path != str(file):
+            found[str(file.relative_to(place))] = path
+            context.loop_state.staging[session] = f"{platform.name} is making the image of {file.name}"
+            await platform.make_image(path, way, partial(describe_archive, str(file)))
+            file.unlink()
+            log.info("data.kept", session=session, data=data.name, platform=platform.name, path=path)
+    return found
+
+
+async def _fetched(
+    context: StagingContext,
+    executable: Executable | None,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    guest: bool,
+) -> dict[str, str]:
+    """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once for all."""
+    kind = context.kinds.by_name.get(executable.kind) if executable else None
+    failures: list[DataNotThere] = []
+    if kind is None or executable is None:
+        return {}
+    for data in kind.fetches(executable):
+        mover = context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
+        signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
+        if platform.fetches and not signs_in:
+            return {}
+        try:
+            return await _fetch(context, data, mover, platform, way, place, session, pulls=not signs_in)
+        except DataNotThere as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return {}
+
+
+async def _fetch(
+    context: StagingContext,
+    data: Data,
+    mover: Mover | Reason,
+    platform: Platform,
+    way: str,
+    place: Path,
+    session: str,
+    *,
+    pulls: bool,
+) -> dict[str, str]:
+    """Have it there: fetched by the platform, in this way, if it may; else sent from here."""
+    if isinstance(mover, Pins):
+        data = await mover.pin(data)
+    context.loop_state.staging[session] = f"{platform.name} is fetching {data.location}"
+    path = await platform.pull(data.location, way, session) if pulls else None
+    folder = Path("data", directory_name(data.name))
+    if path:
+        log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
+        return {str(folder / FETCHED): path}
+    await _bring(context, data, mover, place / folder, session)
+    return await _keep(context, data, platform, way, place, session)
+
+
+def find_kept_files(place: Path) -> dict[str, str]:
+    """The paths of a session's directory whose files the platform keeps, and where."""
+    try:
+        kept: dict[str, str] = json.loads((place / KEPT).read_text())
+    except FileNotFoundError:
+        return {}
+    return kept
+
+
+def _write(file: Path, text: str) -> None:
+    part = file.with_name(f"{file.name}.part")
+    part.write_text(text)
+    part.replace(file)
+
+
+async def carry(context: StagingContext, platform: Platform, session: str) -> None:
+    """Send what was brought to where it will run, and let those who look at the session see how far that is."""
+    try:
+        await platform.carry(session, tell_progress(context, session, f"sending files to {platform.name}"))
+    finally:
+        context.loop_state.staging.pop(session, None)
+
+
+def tell_progress(context: StagingContext, session: str, what: str) -> Progress:
+    """Let those who look at the session see how far it is."""
+
+    def tell(done: int, total: int | None) -> None:
+        of = f" of {total >> 20}" if total else ""
+        context.loop_state.staging[session] = f"{what}: {done >> 20}{of} MiB"
+
+    return tell
+
+
+def _make_room(data: Data, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    need, free = data.size or 0, shutil.disk_usage(target).free
+    if need > free:
+        raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
+
+
+async def _bring(context: StagingContext, data: Data, mover: Mover | Reason, target: Path, session: str) -> None:
+    if isinstance(mover, Reason):
+        raise DataNotThere(name=data.name, location=data.location, why=mover.message)
+    await asyncio.to_thread(_make_room, data, target)
+    await mover.bring(data, target, tell_progress(context, session, f"bringing {data.name}"))
+    log.info("data.brought", session=session, data=data.name, location=data.location)

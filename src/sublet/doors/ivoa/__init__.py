@@ -1,0 +1,1 @@
+"""The IVOA Execution Broker's wire: its addresses, and its documents of offer sets and sessions."""

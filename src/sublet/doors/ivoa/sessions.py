@@ -1,0 +1,315 @@
+"""Sessions as IVOA Execution Broker 1.0.7 documents: plain mappings, ready for JSON or YAML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import sha1
+from string import Template
+from typing import Any
+
+from sublet.booking.documents.kinds import (
+    NODE_COMPUTE,
+    SIMPLE_COMPUTE,
+    SIMPLE_COST,
+    SIMPLE_STORAGE,
+    SIMPLE_VOLUME,
+    uri_of,
+)
+from sublet.booking.model import amounts
+from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.offer import Quote, Reason
+from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
+from sublet.booking.model.session import CLIENT_MOVES, OVER, Phase, Session
+from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
+from sublet.doors.ivoa.updates import DURATION_PATH
+
+Document = dict[str, Any]
+duration_iso = lru_cache(1024)(amounts.duration_iso)  # a few durations are written again and again
+
+SESSION = uri_of("session", "scheduled-execution-session")  # generated clients recurse for ever on the simple one
+METRIC = uri_of("metrics", "simple-minmax-float-metric")
+
+P = Phase
+# What a component does while its session is in a phase; IVOA gives components fewer phases.
+LIFECYCLE: dict[Phase, str] = {
+    P.OFFERED: "INITIALIZING",
+    P.ACCEPTED: "WAITING",
+    P.WAITING: "WAITING",
+    P.PREPARING: "PREPARING",
+    P.AVAILABLE: "RUNNING",
+    P.RUNNING: "RUNNING",
+    P.RELEASING: "RELEASING",
+    P.COMPLETED: "COMPLETED",
+    P.FAILED: "FAILED",
+    P.CANCELLED: "CANCELLED",
+    P.REJECTED: "CANCELLED",
+    P.EXPIRED: "CANCELLED",
+}
+EXTENDABLE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING})
+
+
+@lru_cache(1024)  # the offers of a set share most of theirs
+def instant(time: datetime) -> str:
+    """An ISO 8601 instant in UTC, to the second unless there is more to say."""
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return utc.isoformat()[:-6] + "Z"
+
+
+def session_document(session: Session, request: Request, base: str) -> Document:
+    """A session, or an offer, as a scheduled-execution-session; `base` is the service's address."""
+    offer = session.offer
+    names = _Names(session.id)
+    schedule = _schedule(session)
+    phase = LIFECYCLE[session.phase]
+    document: Document = {
+        "kind": SESSION,
+        "meta": _meta(session, base),
+        "phase": session.phase.value,
+        "schedule": schedule,
+        "compute": _compute(session, request, names, phase, schedule),
+    }
+    if session.phase is P.OFFERED:
+        document["expires"] = instant(session.expires)
+    if request.executable is not None:
+        fields = request.executable.fields
+        document["executable"] = {
+            **fields,
+            "kind": uri_of("executable", request.executable.kind),
+            "meta": {"uuid": names.uuid("executable", ""), "name": request.executable.name or session.name},
+            "phase": phase,
+        }
+    held = "AVAILABLE" if phase == "RUNNING" else phase
+    if storage := [*request.storage, *_imply_storage(request)]:
+        document["storage"] = [_storage(item, session, names, held) for item in storage]
+    if request.data:
+        document["data"] = [_data(item, session, names, held) for item in request.data]
+    if offer.costs:
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in offer.costs]
+    if offer.metrics:
+        document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
+    if session.connectors:
+        document["connectors"] = [
+            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": absolute(c.location, base)}
+            for c in session.connectors
+        ]
+    return document
+
+
+def describe_failure(reasons: Sequence[Reason], now: datetime) -> Document:
+    """What a direct request that can't be run gets: a session that never was, and why."""
+    return {
+        "kind": SESSION,
+        "meta": {"messages": [reason_message(reason, now, "ERROR") for reason in reasons]},
+        "phase": P.FAILED.value,
+    }
+
+
+def reason_message(reason: Reason, time: datetime, level: str) -> Document:
+    """A reason as a message: its template, filled with its values, is its sentence."""
+    values = {
+        name: value
+        for name, value in (
+            ("field", reason.field),
+            ("wanted", reason.wanted),
+            ("limit", reason.limit),
+            ("nearest", reason.nearest),
+            ("platform", reason.platform),
+            ("as-of", instant(reason.as_of) if reason.as_of else ""),
+        )
+        if value
+    }
+    return {
+        "kind": reason.kind,
+        "time": instant(time),
+        "level": level,
+        "template": _template(reason.message, values),
+        "values": values,
+        "message": reason.message,
+    }
+
+
+def message(kind: str, time: datetime, level: str, text: str) -> Document:
+    """A message that is one sentence."""
+    return {"kind": kind, "time": instant(time), "level": level, "template": text, "values": {}, "message": text}
+
+
+class _Names:
+    """The uuids of a session's components: the same each time, because they come from the session's own."""
+
+    def __init__(self, session: str) -> None:
+        self._space = bytes.fromhex(session.replace("-", ""))
+
+    def uuid(self, family: str, name: str) -> str:
+        """What `uuid.uuid5` makes of them, in a third of its time: an offer set needs dozens."""
+        said = sha1(self._space + f"{family}/{name}".encode(), usedforsecurity=False).hexdigest()
+        variant = "89ab"[int(said[16], 16) & 3]
+        return f"{said[:8]}-{said[8:12]}-5{said[13:16]}-{variant}{said[17:20]}-{said[20:32]}"
+
+
+def _meta(session: Session, base: str) -> Document:
+    meta: Document = {
+        "uuid": session.id,
+        "name": session.name,
+        "url": f"{base}/sessions/{session.id}",
+        "created": instant(session.created),
+        "modified": instant(session.modified),
+        "messages": _messages(session),
+        "options": OPTIONS[session.phase],
+    }
+    if session.offer.why:
+        meta["description"] = session.offer.why
+    return meta
+
+
+def _options(phase: Phase) -> list[Document]:
+    offered: list[Document] = []
+    if moves := CLIENT_MOVES.get(phase):
+        offered.append({"kind": "uri:enum-value-option", "path": "phase", "values": [move.value for move in moves]})
+    if phase in EXTENDABLE:
+        offered.append({"kind": "uri:integer-delta-option", "path": DURATION_PATH, "min": 1, "units": "seconds"})
+    return offered
+
+
+OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can change: the phase, and how long it lasts
+
+
+def _messages(session: Session) -> list[Document]:
+    said: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
+    if session.condition:
+        said.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
+    if session.end is not None:
+        level = "INFO" if session.end.phase is P.COMPLETED else "ERROR" if session.end.phase is P.FAILED else "WARN"
+        time = session.ended or session.modified
+        said.append(message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end)))
+    return said
+
+
+def _terms_message(session: Session) -> Document:
+    """On which terms it is offered, and where: structured, in a place that generated clients know."""
+    template, values = describe_terms(session, instant)
+    return {
+        "kind": TERMS,
+        "time": instant(session.created),
+        "level": "INFO",
+        "template": template,
+        "values": values,
+        "message": Template(template).safe_substitute(values),
+    }
+
+
+def _schedule(session: Session) -> Document:
+    offer = session.offer
+    start, latest = starts_between(session)
+    end = session.until or start + offer.duration
+    return {
+        "preparing": {"start": instant(start - offer.prepare), "duration": duration_iso(offer.prepare)},
+        "available": {
+            "start": f"{instant(start)}/{duration_iso(max(latest - start, timedelta(0)))}",
+            "duration": duration_iso(max(end - start, timedelta(0))),
+        },
+        "releasing": {"start": instant(end), "duration": duration_iso(offer.release)},
+    }
+
+
+def _compute(session: Session, request: Request, names: _Names, phase: str, schedule: Document) -> Document:
+    """The compute resource, of the kind that was asked for: a plain one has whole GiB, rounded down."""
+    offer, shape = session.offer, session.offer.shape
+    count = len(offer.nodes) or request.compute.nodes.min
+    plain = request.compute.kind == PLAIN_COMPUTE
+    document: Document = {
+        "kind": SIMPLE_COMPUTE if plain else NODE_COMPUTE,
+        "meta": {"uuid": names.uuid("compute", ""), "name": request.compute.name},
+        "phase": phase,
+        "schedule": schedule,
+        "cores": _exactly(shape.cores),
+        "memory": _exactly(shape.memory // GIB if plain else _gib(shape.memory)),
+    }
+    if not plain or count > 1 or shape.gpus:
+        document |= {"nodes": _exactly(count), "gpus": _exactly(shape.gpus)}
+    if costs := offer.compute_costs or offer.costs:
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
+    if offer.metrics:
+        document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
+    if request.compute.volumes:
+        document["volumes"] = [_volume(volume, request, names) for volume in request.compute.volumes]
+    return document
+
+
+def _volume(volume: Volume, request: Request, names: _Names) -> Document:
+    family = "data" if any(data.name == volume.resource for data in request.data) else "storage"
+    return {
+        "kind": SIMPLE_VOLUME,
+        "meta": {"uuid": names.uuid("volume", volume.name), "name": volume.name},
+        "path": volume.path,
+        "mode": "READONLY" if volume.read_only else "READWRITE",
+        "resource": names.uuid(family, volume.resource),
+    }
+
+
+def _imply_storage(request: Request) -> list[Storage]:
+    """The storage of data that names none: it goes somewhere, too."""
+    return [
+        Storage(data.name, Range(data.size or 0, data.size or 0), (data.name,))
+        for data in request.data
+        if not data.storage
+    ]
+
+
+def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> Document:
+    size = session.offer.storage.get(storage.name, storage.size.min)
+    document: Document = {
+        "kind": SIMPLE_STORAGE,
+        "meta": {"uuid": names.uuid("storage", storage.name), "name": storage.name},
+        "phase": phase,
+        "data": [names.uuid("data", name) for name in storage.data],
+    }
+    if size:  # of data whose size nobody knows, nothing is booked
+        document["size"] = _exactly(-(-size // GIB))
+    if costs := session.offer.storage_costs.get(storage.name):
+        document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
+    return document
+
+
+def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
+    document: Document = {
+        **data.fields,
+        "kind": uri_of("data", data.kind),
+        "meta": {"uuid": names.uuid("data", data.name), "name": data.name},
+        "phase": phase,
+    }
+    if data.location and data.kind == "simple-data-resource":
+        document["location"] = data.location
+    document["storage"] = names.uuid("storage", data.storage or data.name)
+    if data.prepare is not None:
+        begins = starts_between(session)[0] - max(session.offer.prepare, data.prepare)
+        document["schedule"] = {"preparing": {"start": instant(begins), "duration": duration_iso(data.prepare)}}
+    return document
+
+
+def _quote(kind: str, quote: Quote) -> Document:
+    said: Document = {"kind": kind, "type": quote.type, "min": quote.min, "max": quote.max}
+    return said | {"description": quote.description} if quote.description else said
+
+
+def _exactly(value: float) -> Document:
+    return {"min": value, "max": value}
+
+
+def _gib(size: int) -> float:
+    return size // GIB if size % GIB == 0 else size / GIB
+
+
+def absolute(location: str, base: str) -> str:
+    """An address below the service's own, in full."""
+    return base + location if location.startswith("/") else location
+
+
+def _template(sentence: str, values: Mapping[str, str]) -> str:
+    """The sentence with each value's first whole occurrence named; longest first, so that no value cuts another."""
+    for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
+        pattern = rf"(?<![\w${{.]){re.escape(value)}(?![\w}}])"
+        sentence = re.sub(pattern, lambda _, name=name: f"${{{name}}}", sentence, count=1)  # type: ignore[misc]
+    return sentence

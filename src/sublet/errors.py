@@ -1,0 +1,6 @@
+"""The errors that programs catch: `except sublet.errors.LoginNeeded`. All of them are in `kernel/errors/`."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors import *  # noqa: F403
+from sublet.kernel.errors import __all__ as __all__

@@ -1,0 +1,75 @@
+"""One call to an address that someone named: to public places only, led nowhere else, and soon over."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+import httpx2
+
+from sublet.kernel.public_addresses import PublicOnly
+
+KEPT = 200  # characters of an answer
+GONE = 410  # so says who is to be told no more
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came of a call."""
+
+    well: bool
+    words: str
+    gone: bool = False  # it wants to be told nothing any more
+
+
+def wrong_with(address: str, *, private: bool) -> str:
+    """Why an address can't be called, as far as it shows; empty if it can."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        return f"it is not an address ({error})"
+    if parts.scheme not in ("https", "http") or not host:
+        return "it is not an http address"
+    if parts.scheme == "http" and not private:
+        return "it has to be https"
+    if parts.username or parts.password:
+        return "an address can't have a password in it"
+    if parts.fragment:
+        return "an address that is called has no # in it"
+    return ""
+
+
+async def call(address: str, headers: dict[str, str], body: bytes, *, private: bool, patience: timedelta) -> Answered:
+    """Send it; whatever goes wrong is told in words."""
+    transport = httpx2.AsyncHTTPTransport(trust_env=False) if private else PublicOnly(trust_env=False)
+    seconds = patience.total_seconds()
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            httpx2.AsyncClient(transport=transport, follow_redirects=False, trust_env=False, timeout=seconds) as client,
+            client.stream("POST", address, headers=headers, content=body) as answer,
+        ):
+            return await _read(answer)
+    except TimeoutError:
+        return Answered(False, f"it did not answer within {seconds:g} s")
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
+        return Answered(False, (str(error) or type(error).__name__)[:KEPT])
+
+
+async def _read(answer: httpx2.Response) -> Answered:
+    """Its status, and the beginning of what it says."""
+    words = f"{answer.status_code} {answer.reason_phrase}".strip()
+    if answer.is_success:
+        return Answered(True, words)
+    if answer.is_redirect:
+        return Answered(False, f"{words}: it leads elsewhere, and that is not followed")
+    said = b""
+    async for piece in answer.aiter_raw():
+        said += piece
+        if len(said) >= KEPT:
+            break
+    text = " ".join(said.decode("utf-8", "replace").split())
+    return Answered(False, f"{words}: {text}"[:KEPT] if text else words, answer.status_code == GONE)

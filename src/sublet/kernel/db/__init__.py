@@ -1,0 +1,1 @@
+"""The database below the subjects: engine, statements, copies, backups and the audit log."""

@@ -1,0 +1,103 @@
+"""Who did what, and was let or refused: rows that are only ever added."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Index, Table, Text, insert, select
+
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.schema import Serial, metadata
+from sublet.kernel.db.sql import Row, Sql, given, plain
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("time", BigInteger, nullable=False),
+    Column("person", Text, nullable=False),  # who did it; empty: nobody who is known
+    Column("action", Text, nullable=False),  # as in rule.add, sign-in.refused
+    Column("noun", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Index(None, "time"),
+    Index(None, "person", "id"),
+    Index(None, "noun", "name", "id"),
+    sqlite_autoincrement=True,
+)
+
+ADD = insert(audit).values({column.name: given(column.name) for column in audit.c if column is not audit.c.id})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One act."""
+
+    time: datetime
+    person: str  # who did it; empty: nobody who is known
+    action: str  # as in rule.add or sign-in.refused
+    noun: str = ""
+    name: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    host: str = ""
+    id: int = 0  # once it is stored
+
+
+class Audit:
+    """The audit log, as one transaction sees it and adds to it."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, entry: Entry) -> None:
+        """Write it down; no secret belongs in there."""
+        self._sql.change(
+            ADD,
+            {
+                "time": micros(entry.time),
+                "person": plain(entry.person),
+                "action": entry.action,
+                "noun": entry.noun,
+                "name": plain(entry.name),
+                "detail": json.dumps(entry.detail),
+                "host": plain(entry.host),
+            },
+        )
+
+    def list(
+        self,
+        *,
+        person: str = "",
+        action: str = "",
+        noun: str = "",
+        name: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        after: int = 0,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[Entry]:
+        """Entries in the order in which they were written, after one that was seen already.
+
+        With `before` the newest come first: those before one that was seen already, or all with 0.
+        """
+        order = audit.c.id if before is None else audit.c.id.desc()
+        found = select(audit).where(audit.c.id > after).order_by(order).limit(limit)
+        found = found.where(audit.c.id < before) if before else found
+        for column, value in ((audit.c.person, person), (audit.c.noun, noun), (audit.c.name, name)):
+            found = found.where(column == value) if value else found
+        found = found.where(audit.c.action.startswith(action, autoescape=True)) if action else found
+        found = found.where(audit.c.time >= micros(since)) if since else found
+        found = found.where(audit.c.time < micros(until)) if until else found
+        return [_entry(row) for row in self._sql.select(found)]
+
+
+def _entry(row: Row) -> Entry:
+    id, time, person, action, noun, name, detail, host = row
+    return Entry(moment(time), person, action, noun, name, json.loads(detail), host, id)

@@ -1,0 +1,266 @@
+"""Backup and restore: one private file with the database and what else of SUBLET_HOME a service needs.
+
+What is sealed stays sealed: the master key is outside SUBLET_HOME, and is in no backup.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import IO, cast
+
+from sublet.kernel.db.copies import DATABASE, DatabaseCopy, copy_of
+from sublet.kernel.db.record import SQLITE, DatabaseRecord, write_record
+from sublet.kernel.errors import NotBackedUp, NotRestored
+from sublet.kernel.home import Home
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+# What lives as long as a service or a session does, what can be fetched again, and what is copied in another way.
+LEFT_OUT = frozenset(
+    {"run", "logs", "platforms", "fetching", "htcondor", "splits", "ap", "backups", "database.json"}
+    | {"sublet.db", "sublet.db-wal", "sublet.db-shm", "sublet.db-journal", "pilots/releases"}
+)
+ASIDE = "replaced-"
+STAGING = ".restoring-"
+UNREADABLE = (
+    EOFError,
+    ValueError,
+    TypeError,
+    FileNotFoundError,
+    FileExistsError,
+    NotADirectoryError,
+    gzip.BadGzipFile,
+    zlib.error,
+)
+STAYS = frozenset({"run", "logs"})  # these say nothing about whether a home is used
+UNTOUCHED = frozenset({"platforms", "ap", "htcondor", "backups"})  # sessions' own files, and others that no backup has
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a backup is of."""
+
+    format: int = FORMAT
+    sublet: str  # the version that made it
+    created: str
+    database: str  # sqlite or postgresql
+    events: int = 0  # that it had ever had
+    sessions: int = 0
+    files: dict[str, str] = field(default_factory=dict)  # name → SHA-256
+
+
+def make_backup(home: Home, database: str, to: Path, version: str, config: Path | None = None) -> Manifest:
+    """Write a backup; the service may run. `config`: settings that are not in SUBLET_HOME."""
+    if to.exists():
+        raise NotBackedUp(why=f"{to} is there already", hint="Choose another name.")
+    if not to.parent.is_dir():
+        raise NotBackedUp(why=f"there is no directory {to.parent}", hint=f"Make it first: mkdir -p {to.parent}")
+    try:
+        with tempfile.TemporaryDirectory(prefix=".backup-", dir=to.parent) as place:
+            copied = copy_of(database)
+            copied.save(Path(place) / DATABASE)
+            facts = copied.look_at(Path(place) / DATABASE)
+            named = {DATABASE: Path(place) / DATABASE, **dict(_files(Path(home.root)))}
+            if config:
+                named["config.toml"] = config
+            files = {name: _digest(path) for name, path in named.items()}
+            made = _now()
+            manifest = Manifest(sublet=version, created=made, database=copied.kind, files=files, **facts)
+            part = Path(place) / "backup.tar.gz"
+            _pack(part, named, manifest)
+            os.link(part, to)  # never over another file
+    except OSError as error:
+        raise NotBackedUp(why=f"{error.filename or to}: {error.strerror}") from error
+    return manifest
+
+
+def restore_backup(
+    home: Home, find_database: Callable[[Path | None], str], file: Path, *, replace: bool = False
+) -> tuple[Manifest, str]:
+    """Put back what a backup has, all of it or nothing; also where what was there before is now.
+
+    `find_database` tells the database's address by the settings in the backup, if it has some. A copy of a SQLite
+    database, as there is from before an upgrade, replaces the database alone.
+    """
+    with _stopped(home, file):
+        root = Path(home.root)
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
+        try:
+            is_copy = _is_sqlite(file)
+            manifest = _take_copy(file, staging) if is_copy else _unpack(file, staging)
+            settings = staging / "sublet.toml"
+            copied = copy_of(find_database(settings if settings.exists() else None))
+            if copied.kind != manifest.database:
+                why = f"it is of a {manifest.database} database, and the settings name a {copied.kind} one"
+                raise NotRestored(file=file, why=why, hint="Use the settings of the service that it was made of.")
+            copied.check(staging / DATABASE, file)
+            there = [] if is_copy else _entries(root)
+            aside = _replace_all(root, there, staging, copied, file, replace=replace)
+            write_record(home.root, DatabaseRecord(copied.address, manifest.events))
+        except OSError as error:
+            raise NotRestored(file=file, why=f"{error.filename or root}: {error.strerror}") from error
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    return manifest, aside
+
+
+def _entries(root: Path) -> list[str]:
+    """What a home has that makes it a used one."""
+    return sorted(one.name for one in root.iterdir() if one.name not in STAYS and not _is_ours(one.name))
+
+
+def _is_sqlite(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(16) == b"SQLite format 3\0"
+
+
+def _take_copy(file: Path, staging: Path) -> Manifest:
+    """A copy of a SQLite database, as if it were a backup of nothing else."""
+    to = staging / DATABASE
+    shutil.copyfile(file, to)
+    copied = copy_of(f"{SQLITE}{to}")
+    copied.check(to, file)
+    made = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Manifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
+
+
+def _replace_all(
+    root: Path, there: list[str], staging: Path, copied: DatabaseCopy, file: Path, *, replace: bool
+) -> str:
+    """Put in what was unpacked; where what was there before is, if there was anything."""
+    is_used = bool(there) or copied.is_used()
+    if is_used and not replace:
+        why = f"{root} is in use: it has {', '.join(there[:4]) or copied.address}"
+        raise NotRestored(file=file, why=why, hint=f"With --replace it is moved to {root}/{ASIDE}…, and kept there.")
+    aside = root / f"{ASIDE}{_now().replace(':', '')}"
+    aside.mkdir(mode=0o700)
+    undo = _swap(root, staging, aside, there)
+    try:
+        copied.load(staging / DATABASE, aside)
+    except (OSError, NotRestored, NotBackedUp):
+        undo()
+        raise
+    if not is_used:
+        aside.rmdir()
+    return str(aside) if is_used else ""
+
+
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    """Everything that belongs into a backup, by its name below SUBLET_HOME."""
+    for directory, folders, names in os.walk(root):
+        below = Path(directory).relative_to(root)
+        folders[:] = sorted(one for one in folders if str(below / one) not in LEFT_OUT and not _is_ours(one))
+        for name in sorted(names):
+            path = Path(directory) / name
+            if str(below / name) not in LEFT_OUT and path.is_file() and not path.is_symlink():
+                yield str(below / name), path
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith((ASIDE, STAGING))
+
+
+def _pack(part: Path, named: dict[str, Path], manifest: Manifest) -> None:
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with tarfile.open(fileobj=file, mode="w:gz", compresslevel=3) as archive:
+            for name, path in named.items():
+                archive.add(path, name, recursive=False)
+            text = json.dumps(asdict(manifest), indent=1).encode()
+            entry = tarfile.TarInfo(MANIFEST)
+            entry.size, entry.mode = len(text), 0o600
+            with tempfile.TemporaryFile() as body:
+                body.write(text)
+                body.seek(0)
+                archive.addfile(entry, body)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
+    """Write one file, for its owner alone. Extracting safely is not in every Python yet: Debian 12's has no filters."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    body = archive.extractfile(entry)
+    with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
+        shutil.copyfileobj(cast(IO[bytes], body), made)
+    archive.utime(entry, str(target))
+
+
+def _unpack(file: Path, staging: Path) -> Manifest:
+    """Unpack all of it, and see that it is as it was when it was made."""
+    try:
+        with tarfile.open(file, "r:*") as archive:
+            for entry in archive:
+                name = PurePosixPath(entry.name)
+                if not entry.isreg() or name.is_absolute() or ".." in name.parts:
+                    raise NotRestored(file=file, why=f"{entry.name} does not belong in a backup")
+                _write_entry(archive, entry, staging / name)
+        manifest = Manifest(**json.loads((staging / MANIFEST).read_text()))
+    except (tarfile.TarError, *UNREADABLE) as error:
+        raise NotRestored(file=file, why="it is no backup of Sublet's, or it is cut off") from error
+    if manifest.format > FORMAT:
+        raise NotRestored(file=file, why=f"Sublet {manifest.sublet} made it", hint="Restore it with that version.")
+    wrong = [name for name, digest in manifest.files.items() if _digest(staging / name) != digest]
+    if wrong or DATABASE not in manifest.files:
+        raise NotRestored(file=file, why=f"{(wrong or [DATABASE])[0]} in it is damaged", hint="Take another backup.")
+    (staging / MANIFEST).unlink()
+    return manifest
+
+
+def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[[], None]:
+    """Move what is there aside, and what was unpacked in; on any failure, everything back. How to undo it."""
+    moved: list[tuple[Path, Path]] = []
+
+    def move(source: Path, to: Path) -> None:
+        os.rename(source, to)
+        moved.append((source, to))
+
+    def undo() -> None:
+        for source, to in reversed(moved):
+            os.rename(to, source)
+
+    try:
+        for name in there:
+            if name not in UNTOUCHED:
+                move(root / name, aside / name)
+        for one in sorted(staging.iterdir()):
+            if one.name != DATABASE:
+                move(one, root / one.name)
+    except OSError:
+        undo()
+        raise
+    return undo
+
+
+@contextmanager
+def _stopped(home: Home, file: Path) -> Iterator[None]:
+    """Hold the lock of the home's service, so that none runs or begins."""
+    home.make()
+    with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            hint = "Stop it first: sublet down"
+            raise NotRestored(file=file, why=f"a service runs on {home.root}", hint=hint) from None
+        yield
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,192 @@
+"""One database, SQLite or PostgreSQL: how it is opened, what its connections are set to, what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError, StatementError
+
+from sublet.kernel.db.record import is_disk_full
+from sublet.kernel.errors import BadRequest, BadSettings, BrokenStore, SubletError
+
+log = structlog.get_logger()
+BUSY = 30  # seconds that a writer waits for another process
+WRITES = 0x5375626C6574  # PostgreSQL's advisory lock that makes writes serial: "Sublet"
+READERS = 4
+FULL = "disk is full"  # in SQLite's words
+
+SQLITE = (
+    "PRAGMA auto_vacuum = INCREMENTAL",  # first: a database that is new takes it; others are made so at an upgrade
+    f"PRAGMA busy_timeout = {BUSY * 1000}",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",  # a booking that was acknowledged survives a power cut
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",  # savepoints keep copies of pages, which need not go through a file
+    "PRAGMA wal_autocheckpoint = 8192",  # pages; with SQLite's 1000 a busy writer spends its time on checkpoints
+)
+POSTGRES = f"-c lock_timeout={BUSY}s -c idle_in_transaction_session_timeout={BUSY}s -c timezone=UTC"
+
+
+class Database:
+    """A connection pool for the one writer, one for the readers, and what differs between the two databases."""
+
+    def __init__(self, url: str) -> None:
+        """Read the address; nothing is opened before it is used, but a SQLite file is made, for its owner alone."""
+        self.url = _parse(url)
+        self.where = _address(self.url)
+        self.postgres = self.url.get_backend_name() == "postgresql"
+        self.discreet = False  # whether what goes wrong may be heard by strangers
+        self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
+        make = self._make_postgres if self.postgres else self._make_sqlite
+        self.writing = make(1, False)
+        self.reading = make(READERS + 2, True)  # and whoever checks it, or reads in a thread of its own
+
+    def begin(self, connection: Connection) -> None:
+        """Begin to write: from here to the commit no other process writes."""
+        connection.begin()
+        if self.postgres:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITES})")
+
+    def begin_reading(self, connection: Connection) -> None:
+        """Begin to read: from the first look on, nothing that others write is seen."""
+        connection.begin()
+        if self.postgres:
+            connection.exec_driver_sql("SELECT 1")  # whether the server was restarted since the last time
+
+    def meaning(self, error: BaseException) -> BaseException:
+        """What an error that came out of the database's driver is to a caller."""
+        orig = (error.orig or error) if isinstance(error, StatementError) else error
+        module: Any = self.writing.dialect.dbapi
+        if isinstance(error, SubletError):
+            return error
+        if isinstance(orig, module.DataError | UnicodeEncodeError | OverflowError):
+            return BadRequest(detail="it holds a character or a number that can't be stored")
+        if isinstance(error, SQLAlchemyError) or isinstance(orig, module.Error):
+            return self.broken(str(orig).strip() or type(orig).__name__)
+        return error
+
+    def broken(self, why: str) -> BrokenStore:
+        """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
+        if "I/O error" in why and self.is_disk_full():
+            why = f"database or {FULL}"  # SQLite may call that an I/O error
+        room = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
+        if not self.discreet:
+            return BrokenStore(where=self.where, why=why, hint=room)
+        log.error("store.failed", where=self.where, why=why)
+        short = "it is full" if FULL in why else "it does not answer as it should"
+        told = f"The service can't use its database at present: {short}."
+        return BrokenStore(told, why=short, hint="Try again later; whoever runs the service finds more in its log.")
+
+    def is_disk_full(self) -> bool:
+        """Whether a SQLite file has no room to grow."""
+        return not self.postgres and is_disk_full(self.url.database or "")
+
+    def check_room(self) -> None:
+        """BrokenStore if the next write would find no room."""
+        if self.is_disk_full():
+            raise self.broken(f"database or {FULL}")
+
+    def check_file(self) -> None:
+        """BrokenStore if the file that was opened has been removed or replaced: what is written now would be lost."""
+        if self._file is None:
+            return
+        try:
+            there = os.stat(self.url.database or "")
+        except OSError as error:
+            raise self.broken(f"its file is gone: {error.strerror}") from error
+        if (there.st_dev, there.st_ino) != self._file:
+            raise self.broken("its file has been replaced while it was open")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.writing.dispose()
+        self.reading.dispose()
+
+    def _make_sqlite(self, size: int, read_only: bool) -> Engine:
+        assert self.url.database is not None  # noqa: S101 - checked by _parse
+        path = Path(self.url.database)
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            opened = os.fstat(file)
+            self._file = opened.st_dev, opened.st_ino
+            os.close(file)
+        except OSError as error:
+            raise self.broken(error.strerror or str(error)) from error
+        engine = create_engine(
+            self.url,
+            paramstyle="named",
+            pool_size=size,
+            max_overflow=0,
+            connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
+        )
+        pragmas = (*SQLITE, "PRAGMA query_only = ON" if read_only else "PRAGMA cache_size = -16384")
+
+        def settle(connection: sqlite3.Connection, record: object) -> None:
+            for pragma in pragmas:
+                connection.execute(pragma)
+
+        event.listen(engine, "connect", settle)
+        event.listen(engine, "begin", _begin_deferred if read_only else _begin_immediate)
+        return engine
+
+    def _make_postgres(self, size: int, read_only: bool) -> Engine:
+        options = f"{POSTGRES} -c default_transaction_read_only=on" if read_only else POSTGRES
+        try:
+            return create_engine(
+                self.url,
+                pool_size=size,
+                max_overflow=0,
+                pool_pre_ping=read_only,
+                isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
+                connect_args={"options": options, "connect_timeout": BUSY},
+            )
+        except ModuleNotFoundError as error:
+            raise BrokenStore(
+                where=self.where, why="the PostgreSQL driver is not installed", hint='pip install "sublet[postgres]"'
+            ) from error
+
+
+# By the driver itself: everything begins so, and SQLAlchemy takes many times as long for it.
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.connection.cursor().execute("BEGIN IMMEDIATE")
+
+
+def _begin_deferred(connection: Connection) -> None:
+    connection.connection.cursor().execute("BEGIN")
+
+
+def address_of(url: str) -> str:
+    """The address of a database as it is shown: without a password."""
+    return _address(_parse(url))
+
+
+def _address(url: URL) -> str:
+    return url.set(drivername=url.get_backend_name()).render_as_string(hide_password=True)
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise _bad(f"{text} is not a database's address") from error
+    backend = url.get_backend_name()
+    if backend == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise _bad(f"{backend} is not a database that Sublet knows")
+    if not url.database or url.database == ":memory:":
+        raise _bad("a SQLite database must be a file, because several connections share it")
+    return url.set(drivername="sqlite+pysqlite")
+
+
+def _bad(detail: str) -> BadSettings:
+    hint = "Write sqlite:////absolute/path/sublet.db or postgresql://user@host/name."
+    return BadSettings(file="database", detail=detail, hint=hint)

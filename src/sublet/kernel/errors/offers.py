@@ -1,0 +1,76 @@
+"""Errors between a request and its session: offers that are gone, and none at all."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sublet.kernel.errors.error import SubletError
+
+
+class NotBookable(SubletError):
+    """The nodes are no longer free at that time."""
+
+    hint = "Ask again: another offer may fit."
+    status = 409
+
+
+class OfferExpired(SubletError):
+    """The offer was held until {expires} and has expired."""
+
+    hint = "Ask again."
+    status = 409
+
+
+class OfferGaveWay(SubletError):
+    """This offer gave way to your later request {offerset}, which needed its room."""
+
+    hint = "Ask again. `sublet ask --keep-offers` leaves your earlier offers as they are."
+    status = 409
+
+
+class Refusal(Protocol):
+    """One reason for a NO."""
+
+    @property
+    def field(self) -> str:
+        """The field of the request."""
+
+    @property
+    def message(self) -> str:
+        """The reason as a sentence."""
+
+    @property
+    def wanted(self) -> str:
+        """What was asked for."""
+
+    @property
+    def limit(self) -> str:
+        """What there is."""
+
+    @property
+    def nearest(self) -> str:
+        """The nearest thing that would be possible."""
+
+    @property
+    def platform(self) -> str:
+        """The platform that said so."""
+
+
+class NoOffers(SubletError):
+    """No platform can run this as it was asked."""
+
+    hint = "`sublet ask` shows each reason and the nearest thing that would be possible."
+    status = 400
+
+    @property
+    def reasons(self) -> tuple[Refusal, ...]:
+        """Why not, as in `Offers.reasons`."""
+        reasons = self.values.get("reasons", ())
+        return reasons if isinstance(reasons, tuple) else ()
+
+
+class CostsMoney(SubletError):
+    """It would cost {price}."""
+
+    hint = "Say how much it may cost with max_cost, or take an offer yourself: `client.ask(…)[0].accept()`."
+    status = 409

@@ -1,0 +1,127 @@
+"""Errors of platforms, systems, logins and accounts at a centre."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors.error import SubletError
+
+
+class PlatformDraining(SubletError):
+    """{why}."""
+
+    hint = "Ask again for another platform, or for a time after that."
+    status = 409
+
+
+class NotDraining(SubletError):
+    """{platform} is not being drained."""
+
+    hint = "`sublet platform list` shows which platforms are."
+    status = 409
+
+
+class PlatformUnreachable(SubletError):
+    """The platform {platform} can't be reached: {why}"""
+
+    hint = "It is tried again by itself; `sublet platform check {platform}` tries it now."
+    status = 503
+    exit_code = 3
+
+
+class PlatformRefused(SubletError):
+    """The platform {platform} refused: {why}"""
+
+    hint = "These are the platform's own words; change the request to fit."
+    status = 409
+
+
+class PlatformTimedOut(PlatformUnreachable):
+    """{platform} did not answer within {limit}."""
+
+    hint = "It is still being asked: try again in a moment. `sublet platform check {platform}` tries it now."
+
+
+class PlatformBroken(PlatformUnreachable):
+    """The platform {platform} does not work: {why}"""
+
+    hint = "This is a defect of the platform or its plug-in; the service's log has more."
+
+
+class QueueFull(PlatformUnreachable):
+    """{platform} takes no more than {limit} of one person's sessions at a time."""
+
+    hint = "This one goes on by itself when another has ended."
+
+
+class LoginNeeded(SubletError):
+    """Sign in to {platform} first."""
+
+    hint = "sublet system login {platform}"
+    status = 409
+    exit_code = 4
+
+
+class AccountRefused(LoginNeeded):
+    """The service account at {platform} can't sign in: {why}"""
+
+    hint = "Its operator must act; sessions wait meanwhile."
+
+
+class DiskFull(PlatformRefused):
+    """The platform {platform} has no room left on its disk: {why}"""
+
+    hint = "Remove old sessions with `sublet delete`, or ask the operator for room."
+
+
+class UnsafeSite(PlatformRefused):
+    """The directory for sessions on {platform} can't be trusted: {why}."""
+
+    hint = (
+        "Whoever can write there could run programs as you. Mend it there, or set another `directory` for {platform}."
+    )
+
+
+class BadSystem(SubletError):
+    """What is known of the system {name} can't be read: {where}: {detail}"""
+
+    hint = "docs/guides/systems.md shows how such a file is written; `sublet system remove {name}` forgets it."
+    status = 400
+    exit_code = 2
+
+
+class NoOwnLogins(SubletError):
+    """A gateway never takes a person's password or code for {platform}."""
+
+    hint = (
+        "It signs in by a service account's key, which its operator sets. Your own logins are for a Sublet of your own."
+    )
+    status = 403
+
+
+class BadAccount(SubletError):
+    """The account {name} can't be used: {why}."""
+
+    hint = "docs/accounts.md lists its fields; `sublet account import FILE --dry-run` says what becomes of each."
+    status = 400
+    exit_code = 2
+
+
+class AccountInUse(SubletError):
+    """{count} sessions of the account {name} are not over."""
+
+    hint = "Deny it to everybody with a rule, wait for them or cancel them, then remove it."
+    status = 409
+
+
+class BadKey(SubletError):
+    """This can't be the private key of an account: {why}."""
+
+    hint = "Give a private key as ssh-keygen makes it, with its passphrase if it has one."
+    status = 400
+    exit_code = 2
+
+
+class UnknownHostKey(SubletError):
+    """Nobody has confirmed the host key of {host}."""
+
+    hint = "Compare its fingerprint with the one that the centre publishes, and confirm it; or give --host-key FILE."
+    status = 409

@@ -1,0 +1,109 @@
+"""Errors of what was asked: it can't be read, is too large, or names what there is not."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors.error import SubletError
+
+
+class BadRequest(SubletError):
+    """The request can't be understood: {detail}"""
+
+    hint = "The form of a request is in docs/reference/request.md; `sublet ask --example` prints one."
+    status = 400
+    exit_code = 2
+
+
+class BadAmount(BadRequest):
+    """{text} is not {what}."""
+
+    hint = "Write {example}."
+
+
+class BadName(BadRequest):
+    """{name} can't be the name of {noun}."""
+
+    hint = "Names begin with a letter and have letters, digits, `.`, `_` and `-`; a lease is NAME#3 or NAME@2026-11-14."
+
+
+class BadAddress(BadRequest):
+    """{address} is not an e-mail address."""
+
+    hint = "Write NAME@DOMAIN; before the @ letters and digits without accents, and any of . _ - + = ~ # & '."
+
+
+class BadIdentity(BadRequest):
+    """There is no kind of identity {kind}."""
+
+    hint = "The kinds are email, oidc, uid, htcondor, and system:NAME for a user name on that system."
+
+
+class TooLarge(SubletError):
+    """The document has more than {limit}."""
+
+    hint = "Put large inputs in files and name them under data."
+    status = 413
+
+
+class WrongType(SubletError):
+    """A document of type {type} can't be read here."""
+
+    hint = "Send application/json or application/yaml."
+    status = 415
+
+
+class NoAnswer(SubletError):
+    """Nothing was typed at the question "{question}": standard input has ended."""
+
+    hint = "Type the command in a terminal."
+    status = 400
+    exit_code = 2
+
+
+class NotFound(SubletError):
+    """There is no {noun} {name}."""
+
+    hint = "`sublet ps --all` lists the sessions that there are."
+    status = 404
+
+
+class IdTooShort(NotFound):
+    """{name} is too short to name a {noun}."""
+
+    hint = "Type at least {least} letters of its id, and more if several begin like that."
+    exit_code = 2
+
+
+class Ambiguous(SubletError):
+    """{name} could mean several {nouns}: {matches}."""
+
+    hint = "Type more of its id."
+    status = 409
+    exit_code = 2
+
+
+class KeyReused(SubletError):
+    """The idempotency key {key} was used before, for another request."""
+
+    hint = "Send a new key with each new request; the same request under the same key gets the same answer."
+    status = 422
+
+
+class NotAcceptable(SubletError):
+    """Nothing here can be sent as {type}."""
+
+    hint = "Accept application/json or application/yaml."
+    status = 406
+
+
+class NotHad(SubletError):
+    """This service does not answer {what}."""
+
+    hint = "Its operator can change that: the setting `{setting}`."
+    status = 404
+
+
+class AlreadyThere(SubletError):
+    """There is a {noun} {name} already."""
+
+    hint = "Change that one, or choose another name."
+    status = 409

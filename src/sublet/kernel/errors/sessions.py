@@ -1,0 +1,74 @@
+"""Errors of sessions, their data and their results."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors.error import SubletError
+
+
+class NotAllowedNow(SubletError):
+    """This session is {phase} and can't be {wanted} now."""
+
+    hint = "`sublet status {session}` shows what it is doing."
+    status = 409
+
+
+class NoRoom(SubletError):
+    """It can't be extended to {until}: the next booking starts at {free_until}."""
+
+    hint = "Ask for less, or for a new session."
+    status = 409
+
+
+class OverCostLimit(SubletError):
+    """It can't be extended to {until}: {why}"""
+
+    hint = "Extend it by less, or ask for a new session with a higher limit."
+    status = 409
+
+
+class DataNotThere(SubletError):
+    """The data {name} could not be brought from {location}: {why}"""
+
+    hint = "Check that the address can be read from the platform's machine."
+
+
+class BadTree(SubletError):
+    """These files can't be an app: {why}."""
+
+    hint = "An app is plain files below one directory, and links between them; large data belongs under data."
+    status = 400
+    exit_code = 2
+
+
+class NotChangeable(SubletError):
+    """The {path} of a session can't be changed by {kind}."""
+
+    hint = "`meta.options` of the session lists what can be: its phase, and schedule.available.duration."
+    status = 409
+
+
+class NotOverYet(SubletError, TimeoutError):
+    """The session {session} is still {phase} after {seconds} s."""
+
+    hint = "Wait longer, or see why with `sublet explain {session}`."
+    status = 409
+
+    @property
+    def session(self) -> str:
+        """The id of the session, which goes on: `client.session(error.session)`."""
+        return str(self.values.get("id") or self.values.get("session", ""))
+
+
+class Changed(SubletError):
+    """{path} has changed since the download began."""
+
+    hint = "Fetch it from its beginning."
+    status = 412
+
+
+class SessionUnreachable(SubletError):
+    """What runs in the session {session} does not answer: {why}"""
+
+    hint = "It may be starting or ending: `sublet status {session}`."
+    status = 502
+    exit_code = 3

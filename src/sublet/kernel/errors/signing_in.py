@@ -1,0 +1,108 @@
+"""Errors of tokens, codes, second factors and sign-in."""
+
+from __future__ import annotations
+
+from sublet.kernel.errors.error import SubletError
+from sublet.kernel.errors.requests import BadRequest
+
+
+class NotSignedIn(SubletError):
+    """This needs a token."""
+
+    hint = "Get one with `sublet token` and send it as `Authorization: Bearer …`."
+    status = 401
+    exit_code = 4
+
+
+class Blocked(SubletError):
+    """An operator has blocked {person} here: signing in again does not change that."""
+
+    hint = "{ask}"
+    status = 403
+
+
+class TooMany(SubletError):
+    """There were too many tries of this kind: wait {seconds} s."""
+
+    hint = "A correct code still works; only wrong and repeated ones are limited."
+    status = 429
+
+
+class FactorNeeded(SubletError):
+    """This needs a code of your second factor."""
+
+    hint = "Type the code that your authenticator shows, or one of your recovery codes."
+    status = 403
+    exit_code = 4
+
+
+class NotConfirmed(SubletError):
+    """{provider} did not confirm who you are: {why}"""
+
+    hint = "Begin again on the page to sign in."
+    status = 403
+
+
+class ProviderUnreachable(SubletError):
+    """{provider} can't be asked who you are: {why}"""
+
+    hint = "Try again in a while, or sign in by e-mail; the operator finds more in the service's log."
+    status = 503
+    exit_code = 3
+
+
+class OutOfScope(SubletError):
+    """This token is for `{scope}` only, and this needs `{needed}`."""
+
+    hint = "`sublet token make --scope {needed}` makes one that may."
+    status = 403
+
+
+class BadScope(BadRequest):
+    """{scope} is nothing that a token can be for."""
+
+    hint = "Its scope has these words, each of which includes those before it: {words}."
+
+
+class WrongCode(SubletError):
+    """This code is wrong, was used, was tried too often, or is too old."""
+
+    hint = "Only the newest code counts, for ten minutes and five tries; ask for another."
+    status = 403
+    exit_code = 4
+
+
+class NotAGateway(SubletError):
+    """This service is one person's own: there are no other people in it."""
+
+    hint = "`sublet serve --gateway` serves many; `sublet login URL` signs in to one that there is."
+    status = 409
+
+
+class Forged(SubletError):
+    """This form did not come from a page of this service, or the page is too old."""
+
+    hint = "Go back, load the page again, and send it once more."
+    status = 403
+
+
+class NotPrivate(SubletError):
+    """A password or a code that is typed here would travel unprotected."""
+
+    hint = "Open this page on the service's own machine, or by https; or sign in there with `sublet system login`."
+    status = 403
+
+
+class NotAsked(SubletError):
+    """This is no longer the question: {why}"""
+
+    hint = "Look at the page again."
+    status = 409
+
+
+class MailNotSent(SubletError):
+    """The mail to {address} could not be sent: {why}"""
+
+    hint = "An operator sets how mail is sent under [mail] in the settings."
+    status = 503
+    exit_code = 3

@@ -1,0 +1,22 @@
+"""Named points at which a test can pull the plug: `SUBLET_CRASH_AT=submit.after` ends the process there, hard."""
+
+from __future__ import annotations
+
+from sublet.platforms.local.shim.faults import point as point
+
+POINTS = (
+    "accept.before",
+    "accept.after",
+    "waiting.after",
+    "preparing.after",
+    "stage.after",
+    "submit.before",
+    "submit.after",
+    "running.after",
+    "ended.before",
+    "releasing.after",
+    "final.before",
+    "final.after",
+)
+LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
+HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")

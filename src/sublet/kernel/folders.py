@@ -1,0 +1,65 @@
+"""What is in a folder that is brought to a session: its files, without those that stay behind."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sublet.kernel.ignore import Ignore
+
+
+class LinkLeadsOut(Exception):
+    """A link in a folder leads out of it, nowhere, or in a circle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or a folder: its path below the top, the file that is read, and its size."""
+
+    path: str
+    source: str
+    is_folder: bool
+    size: int = 0
+
+
+def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[Entry]:
+    """All that is in a folder, each folder before its content; a link is what it leads to, if that is inside.
+
+    A folder `without` is left out, whatever leads to it: the one that a copy is made in can't be part of it.
+    """
+    top = os.path.realpath(top)
+    left_out = os.path.realpath(without) if without else ""
+    yield from _below(top, top, "", ignore, (top,), left_out)
+
+
+def _below(
+    top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str, ...], left_out: str
+) -> Iterator[Entry]:
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{prefix}{entry.name}"
+        if ignore.skips(path, is_folder=entry.is_dir()):
+            continue
+        source = _follow(top, path, entry) if entry.is_symlink() else entry.path
+        if not entry.is_dir():
+            size = entry.stat().st_size if stat.S_ISREG(entry.stat().st_mode) else 0
+            yield Entry(path, source, is_folder=False, size=size)
+            continue
+        if source == left_out:
+            continue
+        if source in above:
+            raise LinkLeadsOut(f"the link {path} in it leads in a circle")
+        yield Entry(path, source, is_folder=True)
+        yield from _below(top, source, f"{path}/", ignore, (*above, source), left_out)
+
+
+def _follow(top: str, path: str, entry: os.DirEntry[str]) -> str:
+    source = os.path.realpath(entry.path)
+    if not os.path.exists(source):
+        raise LinkLeadsOut(f"the link {path} in it leads nowhere")
+    if os.path.commonpath([top, source]) != top:
+        raise LinkLeadsOut(f"the link {path} in it leads elsewhere, to {source}")
+    return source

@@ -1,0 +1,122 @@
+"""Where Sublet keeps its state: everything is below one directory, SUBLET_HOME.
+
+Paths are plain text here: the command line looks at one of them, and pathlib would be a tenth of its start-up time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+
+from sublet.kernel.errors import UnsafeHome, UnusableHome
+from sublet.kernel.safe_paths import find_danger_above, is_trusted, is_writable_by_others, name_user
+
+OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+
+
+@dataclass(frozen=True)
+class Home:
+    """The places below SUBLET_HOME."""
+
+    root: str
+
+    @property
+    def settings(self) -> str:
+        """The operator's file."""
+        return os.path.join(self.root, "sublet.toml")
+
+    @property
+    def database(self) -> str:
+        """The embedded database."""
+        return os.path.join(self.root, "sublet.db")
+
+    @property
+    def run(self) -> str:
+        """What lives as long as a service runs."""
+        return os.path.join(self.root, "run")
+
+    @property
+    def socket(self) -> str:
+        """Where the personal service listens; only its owner can reach it."""
+        return os.path.join(self.run, "sublet.sock")
+
+    @property
+    def state(self) -> str:
+        """Which process serves, since when and where: pid, start, url, socket."""
+        return os.path.join(self.run, "service.json")
+
+    @property
+    def port(self) -> str:
+        """The TCP port that the personal service had last."""
+        return os.path.join(self.root, "port")
+
+    @property
+    def systems(self) -> str:
+        """The person's own systems, a file each."""
+        return os.path.join(self.root, "systems")
+
+    @property
+    def gateways(self) -> str:
+        """The tokens for gateways that the person signed in to, a file each."""
+        return os.path.join(self.root, "gateways")
+
+    @property
+    def log(self) -> str:
+        """What the service that started by itself has said."""
+        return os.path.join(self.root, "logs", "service.log")
+
+    def make(self) -> None:
+        """Make the directories, for their owner alone; refuse what someone else made first."""
+        for directory in (self.root, self.run, os.path.dirname(self.log)):
+            try:
+                os.makedirs(directory, mode=0o700, exist_ok=True)
+            except OSError as error:
+                raise UnusableHome(home=self.root, why=error.strerror) from error
+            if not os.access(directory, os.W_OK | os.X_OK):  # root too can't write to a file system that is read-only
+                is_read_only = bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
+                raise UnusableHome(home=self.root, why=os.strerror(errno.EROFS if is_read_only else errno.EACCES))
+        require_safe(self.root)
+
+
+def sublet_home() -> Home:
+    """The home that the environment names: SUBLET_HOME, else a place in the user's data directory."""
+    data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    root = os.path.abspath(os.environ.get("SUBLET_HOME") or os.path.join(data, "sublet"))
+    require_safe(root)
+    return Home(root)
+
+
+def require_safe(root: str) -> None:
+    """Refuse a home that others own, can write or can put another in place of: its settings start programs."""
+    why = find_danger(root)
+    if why:
+        raise UnsafeHome(home=root, why=why)
+
+
+def find_danger(root: str) -> str:
+    """What makes a home, and what lies directly in it, unsafe; nothing if it is safe or isn't there yet."""
+    try:
+        link, home = os.lstat(root), os.stat(root)
+    except OSError:
+        return find_danger_above(root)
+    if not stat.S_ISDIR(home.st_mode):
+        return "it is no directory"
+    for status in (link, home):
+        if not is_trusted(status):
+            return f"it belongs to {name_user(status.st_uid)}"
+    if is_writable_by_others(root, home):
+        return f"others can write there (chmod go-w {root})"
+    return find_danger_above(root) or _find_danger_inside(root, bool(home.st_mode & OTHERS_ENTER))
+
+
+def _find_danger_inside(root: str, others_enter: bool) -> str:
+    with os.scandir(root) as entries:
+        for entry in entries:
+            status = entry.stat(follow_symlinks=False)
+            if not is_trusted(status):
+                return f"{entry.name} in it belongs to {name_user(status.st_uid)}"
+            if others_enter and not entry.is_symlink() and is_writable_by_others(entry.path, status):
+                return f"others can write {entry.name} in it (chmod go-w {entry.path})"
+    return ""

@@ -1,0 +1,20 @@
+"""Plug-ins by the group of their entry points. What is installed is read once: there may be hundreds of packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoints, entry_points
+from typing import Any
+
+GROUPS = ("sublet.kinds", "sublet.platforms", "sublet.movers")
+
+
+def plugins(group: str) -> EntryPoints:
+    """Those of a group."""
+    found: EntryPoints = _list_installed().select(group=group)
+    return found
+
+
+@cache
+def _list_installed() -> Any:  # of a class that depends on the version of Python
+    return entry_points()

@@ -1,0 +1,35 @@
+"""Names of things by the beginning of their id: three letters at least, and as many as tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sublet.kernel.errors import Ambiguous, IdTooShort
+
+T = TypeVar("T")
+SHORTEST = 3
+MOST_SHOWN = 5
+_LETTERS = frozenset("0123456789abcdef-")
+
+
+def require_length(name: str, noun: str) -> None:
+    """Refuse the beginning of an id that is too short to name anything."""
+    if 0 < len(name) < SHORTEST and set(name.lower()) <= _LETTERS:
+        raise IdTooShort(name=name, noun=noun, least=SHORTEST)
+
+
+def pick_one(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str]) -> T | None:
+    """The only one of those whose ids begin like this; Ambiguous, which lists them, if there are several."""
+    if len(found) > 1:
+        require_length(name, noun)
+    return pick_named(name, noun, found, describe)
+
+
+def pick_named(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str], hint: str = "") -> T | None:
+    """The only one of this name; Ambiguous, which lists them, if there are several."""
+    if len(found) <= 1:
+        return found[0] if found else None
+    more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
+    matches = "; ".join(describe(one) for one in found[:MOST_SHOWN]) + more
+    raise Ambiguous(name=name, nouns=f"{noun}s", matches=matches, hint=hint)

@@ -1,0 +1,1 @@
+"""Notifications: events, webhooks and mail about sessions."""

@@ -1,0 +1,101 @@
+"""`notify`: be told of changes, by a call or by mail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, table
+from sublet.cli.texts import when
+from sublet.kernel.texts import counted
+from sublet.notices.calls import hooks
+from sublet.notices.views.hooks import HookView
+
+
+@click.group("notify", cls=Group, epilog=Example("sublet notify add --all --mail me@example.org --on ended"))
+def notify() -> None:
+    """Notifications when sessions start, end or fail: by a signed webhook, or by mail."""
+
+
+@command(
+    "add",
+    "sublet notify add 3f2a --url https://example.org/told --on ended",
+    "sublet notify add --all --mail me@example.org --on failed,warned --expires 90d",
+)
+@click.argument("session", required=False)
+@click.option("--all", "-a", "every", is_flag=True, help="Of all your sessions, also those to come.")
+@click.option("--url", metavar="ADDRESS", help="Call this address; it must be public, and https.")
+@click.option("--mail", metavar="ADDRESS", help="Write to this address; it must be your own.")
+@click.option("--on", metavar="WORDS", help="Which changes: started, ended, failed, paused …; all if left out.")
+@click.option("--expires", metavar="TIME", help="For how long: 30d, which is also what is meant without.")
+def add(
+    out: Output,
+    session: str | None,
+    every: bool,
+    url: str | None,
+    mail: str | None,
+    on: str | None,
+    expires: str | None,
+) -> None:
+    """Add a notification for one session, or for all.
+
+    Calls are signed: the secret is printed this once, and docs/hooks.md shows how to check a call with it.
+    """
+    if bool(session) == every:
+        raise click.UsageError("Name a session, or say --all.")
+    if bool(url) == bool(mail):
+        raise click.UsageError("Say where to: --url or --mail.")
+    address = url or f"mailto:{mail}"
+    made = out.link().do(hooks.add(address, session or "", (on or "").split(",") if on else (), expires or ""))
+    out.show(made, lambda: [f"{made.id[:8]} tells {made.address} on {', '.join(made.on)}."], lambda: [made.id])
+    if made.secret and not out.json:
+        click.echo(f"secret: {made.secret}" if out.for_people else made.secret)
+    if out.for_people:
+        until = when(made.expires, datetime.now(UTC))
+        out.note(f"Until {until}. Try it: sublet notify test {made.id[:8]}")
+
+
+@command("list", "sublet notify list")
+def list_hooks(out: Output) -> None:
+    """List who is told, and how the last time went."""
+    view, now = out.link().do(hooks.hooks()), datetime.now(UTC)
+    rows = [
+        (one.id[:8], one.session[:8] or "all", one.address, ",".join(one.on), when(one.expires, now), _state(one))
+        for one in view.items
+    ]
+    head = ("ID", "SESSION", "ADDRESS", "ON", "EXPIRES", "STATE")
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.id for one in view.items))
+    if not rows and out.for_people:
+        out.note("No notifications yet. Add one: sublet notify add")
+
+
+def _state(hook: HookView) -> str:
+    if hook.trouble:
+        return f"given up: {hook.trouble}"
+    if hook.told and hook.told[0].next and hook.told[0].answer:
+        return f"failed {counted(hook.told[0].tries, 'time')}, is tried again: {hook.told[0].answer}"
+    return f"told: {hook.told[0].answer}" if hook.told and hook.told[0].answer else ""
+
+
+@command("remove", "sublet notify remove 3f2a91c0")
+@click.argument("hook", nargs=-1, required=True)
+def remove(out: Output, hook: tuple[str, ...]) -> None:
+    """Remove a notification."""
+    link = out.link()
+    for one in hook:
+        link.do(hooks.remove(one))
+    out.show({"removed": list(hook)}, lambda: (f"{one} is removed." for one in hook), lambda: hook)
+
+
+@command("test", "sublet notify test 3f2a91c0")
+@click.argument("hook")
+def test(out: Output, hook: str) -> None:
+    """Send a test now; a webhook that was given up works again, if it accepts this."""
+    said = out.link().do(hooks.test(hook))
+    out.show(said, lambda: [f"{hook} took it: {said.answer}."], lambda: [said.answer])
+
+
+for word in (add, list_hooks, remove, test):
+    notify.add_command(word)

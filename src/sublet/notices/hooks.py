@@ -1,0 +1,139 @@
+"""Hooks: who is told of a session's changes, by a call or by mail."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from uuid import uuid4
+
+from sublet.booking.model.session import Event
+from sublet.booking.sessions import Sessions
+from sublet.booking.signals import Signals
+from sublet.kernel.calling import wrong_with
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import BadHook, BadRequest, NotFound, NotTold, TooManyHooks
+from sublet.kernel.settings import Settings
+from sublet.kernel.short_ids import pick_one, require_length
+from sublet.kernel.throttle import Throttle
+from sublet.kernel.vault import Vault
+from sublet.notices.model.hooks import MAILTO, Delivery, Hook, words_of
+from sublet.notices.webhooks import Telling
+from sublet.people.model.mailboxes import fold_address
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+TEST = "hook.tested"
+
+
+@dataclass
+class Hooks:
+    """Add, list, try and remove hooks."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    signals: Signals
+    vault: Vault
+    throttle: Throttle
+    sessions: Sessions
+    telling: Telling
+
+    async def reseal(self) -> dict[str, int]:
+        """The secrets that calls are signed with."""
+        old = await self.store.read(lambda tx: tx.hooks.secrets())
+        new = {id: await asyncio.to_thread(self.vault.reseal, f"hook:{id}", one) for id, one in old.items()}
+        return {"hook": await self.store.write(lambda tx: sum(tx.hooks.seal(id, old[id], new[id]) for id in new))}
+
+    async def add_hook(
+        self,
+        person: Person,
+        address: str,
+        *,
+        session: str = "",
+        events: Sequence[str] = (),
+        lasts: timedelta | None = None,
+        host: str = "",
+    ) -> tuple[Hook, str]:
+        """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
+        of = (await self.sessions.get(session, person)).id if session else ""
+        address = await self.checked_address(person, address.strip())
+        lasts = lasts or self.settings.hooks.lasts
+        if not timedelta(0) < lasts <= self.settings.hooks.longest:
+            raise BadRequest(detail=f"a hook lasts {self.settings.hooks.longest.days} days at most.")
+        id, now = str(uuid4()), self.now()
+        secret = "" if address.startswith(MAILTO) else secrets.token_urlsafe(32)
+        sealed = self.vault.seal(f"hook:{id}", secret) if secret else ""
+        hook = Hook(id, person.name, of, address, sealed, words_of(events), now, now + lasts)
+        made = await self.store.write(lambda tx: self._add_hook(tx, hook, host))
+        await self.signals.announce()
+        return made, secret
+
+    def _add_hook(self, tx: Tx, hook: Hook, host: str) -> Hook:
+        if len(tx.hooks.of(hook.person)) >= self.settings.hooks.most:
+            raise TooManyHooks(most=self.settings.hooks.most)
+        hook = replace(hook, after=tx.events.newest())
+        tx.hooks.add(hook)
+        detail = {"address": hook.address, "session": hook.session}
+        tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
+        return hook
+
+    async def checked_address(self, person: Person, address: str) -> str:
+        """The address, if this person may have it told."""
+        if person.guest:
+            raise BadHook(address=address, why="guests of a personal service have no hooks")
+        if address.startswith(MAILTO):
+            to = address.removeprefix(MAILTO).strip().lower()
+            if not {to, fold_address(to, self.settings.signing.subaddresses)} & await self.telling.own_addresses(
+                person
+            ):
+                raise BadHook(address=to, why="mail is sent to your own address alone, once you signed in by it")
+            return f"{MAILTO}{to}"
+        if why := wrong_with(address, private=self.telling.calls_private):
+            raise BadHook(address=address, why=why)
+        return address
+
+    async def hooks(self, person: Person) -> list[tuple[Hook, Sequence[Delivery]]]:
+        """A person's hooks, each with what it was told last."""
+        return await self.store.read(
+            lambda tx: [(hook, tx.hooks.last(hook.id, 3)) for hook in tx.hooks.of(person.name)]
+        )
+
+    async def remove_hook(self, person: Person, name: str, host: str = "") -> Hook:
+        """Tell it nothing any more."""
+        hook = await self.hook(person, name)
+
+        def remove(tx: Tx) -> None:
+            tx.hooks.remove(hook.id)
+            tx.audit.add(Entry(self.now(), person.name, "hook.remove", "hook", hook.id, {}, host))
+
+        await self.store.write(remove)
+        return hook
+
+    async def test_hook(self, person: Person, name: str) -> str:
+        """Tell it something now, and what it answered; one that was given up is told again from now on."""
+        hook = await self.hook(person, name)
+        self.throttle.spend("hook_tests_per_person", person.name)
+        event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
+        answer = await self.telling.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
+        if not answer.well:
+            seconds = f"{self.settings.hooks.patience.total_seconds():g}"
+            hint = "Whoever runs the gateway looks at [mail] in its settings, and at its log." if hook.by_mail else ""
+            raise NotTold(address=hook.address, why=answer.words, seconds=seconds, hint=hint)
+        if hook.trouble:
+            await self.store.write(lambda tx: tx.hooks.revive(hook.id, tx.events.newest()))
+        return answer.words
+
+    async def hook(self, person: Person, name: str) -> Hook:
+        """One of a person's own, by its id or the beginning of it."""
+        mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
+        found = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
+        require_length(name, "hook")
+        hook = pick_one(name, "hook", found if name else [], lambda one: f"{one.id[:13]} ({one.address})")
+        if hook is None:
+            raise NotFound(noun="hook", name=name, hint="`sublet notify list` lists them.")
+        return hook

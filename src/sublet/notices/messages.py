@@ -1,0 +1,93 @@
+"""What a hook is told: the message, how it is signed, and how its receiver can check that."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.session import Event, Session
+from sublet.kernel.views import instant_text
+from sublet.notices.model.hooks import Hook
+
+SIGNATURE = "Sublet-Signature"
+DELIVERY = "Sublet-Delivery"
+TOLERANCE = timedelta(minutes=5)
+LONGEST_LINE = 200
+STATES = {  # what a letter says where the kind is no state
+    "session.app-revoked": "told that its app was revoked",
+    "session.draining": "told that its platform is being drained",
+    "session.moved": "given another time",
+}
+
+
+def message(hook: Hook, delivery: str, event: Event, session: Session | None) -> dict[str, Any]:
+    """What is told of one event."""
+    told: dict[str, Any] = {
+        "delivery": delivery,
+        "hook": hook.id,
+        "event": {
+            "id": event.id,
+            "time": instant_text(event.time),
+            "kind": event.kind,
+            "phase": event.phase,
+            "detail": event.detail,
+        },
+        "session": {"id": event.session},
+    }
+    if session:
+        told["session"] |= {
+            "name": session.name,
+            "kind": session.kind,
+            "platform": session.offer.platform,
+            "phase": session.phase.value,
+            "person": session.person,
+            "end": end_sentence(session.end) if session.end else "",
+        }
+    return told
+
+
+def encoded(told: dict[str, Any]) -> bytes:
+    """A message as it travels."""
+    return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def signature(secret: str, at: datetime, body: bytes) -> str:
+    """The header that proves who sent a body, and when: `t=SECONDS,v1=HMAC-SHA256 of "SECONDS.BODY"`."""
+    seconds = int(at.timestamp())
+    return f"t={seconds},v1={_digest(secret, seconds, body)}"
+
+
+def verified(secret: str, header: str, body: bytes, now: datetime, tolerance: timedelta = TOLERANCE) -> bool:
+    """Whether a body was signed with this secret, not long ago; for those who receive it."""
+    parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
+    seconds = parts.get("t", "")
+    if not (seconds.isascii() and seconds.isdigit()) or abs(now.timestamp() - int(seconds)) > tolerance.total_seconds():
+        return False
+    return hmac.compare_digest(_digest(secret, int(seconds), body).encode(), parts.get("v1", "").encode())
+
+
+def letter(hook: Hook, event: Event, session: Session | None) -> tuple[str, str]:
+    """The subject and the text of the same, for a person."""
+    name = _line(session.name if session else event.session[:8])
+    state = STATES.get(event.kind) or event.kind.partition(".")[2].replace("-", " ")
+    lines = [f"The session {event.session[:8]} ({name}) was {state} at {event.time:%Y-%m-%d %H:%M:%S} UTC."]
+    if event.kind in STATES:
+        lines += [_line(event.detail)]
+    if session:
+        lines += [_line(end_sentence(session.end)) if session.end else f"It is on {session.offer.platform}."]
+    lines += ["", f"All there is to know: sublet status {event.session[:8]}"]
+    lines += [f"You asked to be told. No more of this: sublet notify remove {hook.id[:8]}"]
+    return _line(f"[sublet] {name}: {state}"), "\n".join(lines) + "\n"
+
+
+def _digest(secret: str, seconds: int, body: bytes) -> str:
+    return hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+def _line(text: str) -> str:
+    """A text of someone else's on one line, and not too long."""
+    return " ".join(text.split())[:LONGEST_LINE]

@@ -1,0 +1,1 @@
+"""Webhooks decided: which events each is sent, and how often delivery is retried."""

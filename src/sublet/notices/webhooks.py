@@ -1,0 +1,162 @@
+"""Tells hooks what happened: each event to each hook once, however many processes there are, and again if it failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.booking.model.session import Event, Session
+from sublet.kernel.calling import Answered, call
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import SubletError
+from sublet.kernel.faults import point
+from sublet.kernel.log import log
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.vault import Vault
+from sublet.notices.messages import DELIVERY, SIGNATURE, encoded, letter, message, signature
+from sublet.notices.model.hooks import MAILTO, TRIES, Delivery, Hook
+from sublet.people.model.mailboxes import fold_address
+from sublet.people.model.person import Person
+from sublet.people.standing import Standing
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+AT_ONCE = 16  # calls under way
+PAGE = 1000  # events that are looked at together
+KEPT = timedelta(days=7)  # how long it is remembered what a hook was told, and that there was one
+HOURLY = timedelta(hours=1)
+
+
+@dataclass
+class Telling:
+    """The part of the loop that follows the events for hooks."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    vault: Vault
+    mail: Mail
+    standing: Standing
+
+    _heard: int = -1  # the newest event when hooks were last looked through
+    _telling: asyncio.Task[None] | None = None
+    _hooks_forgot: datetime | None = None
+
+    async def look_after(self, now: datetime) -> None:
+        """See whether there is news for anyone, or something to try again; that goes on beside everything else."""
+        if self._telling and not self._telling.done():
+            return
+        newest, due = await self.store.read(lambda tx: (tx.events.newest(), tx.hooks.next_due()))
+        if newest != self._heard or (due and due <= now):
+            self._telling = asyncio.create_task(self._tell_hooks(newest), name="hooks")
+
+    async def _tell_hooks(self, newest: int) -> None:
+        try:
+            now = self.now()
+            if self._hooks_forgot is None or abs(now - self._hooks_forgot) >= HOURLY:
+                self._hooks_forgot = now
+                await self.store.write(lambda tx: tx.hooks.forget(now - KEPT))
+            if newest != self._heard:
+                while await self._spread():
+                    point("hook.spread")
+                self._heard = newest
+            while some := await self._claimed():
+                point("hook.claimed")
+                await asyncio.gather(*(self._deliver(one) for one in some))
+        except SubletError as error:
+            log.warning("hooks.failed", why=str(error))
+
+    async def _spread(self) -> bool:
+        """Note for each hook which events it is to be told; whether there may be more."""
+        now = self.now()
+        if not (hooks := await self.store.read(lambda tx: tx.hooks.news(now))):
+            return False
+        return await self.store.write(lambda tx: max([spread(tx, hook, now) for hook in hooks]))
+
+    async def _claimed(self) -> Sequence[Delivery]:
+        now = self.now()
+        due = await self.store.read(lambda tx: tx.hooks.next_due())
+        return await self.store.write(lambda tx: tx.hooks.claim(now, AT_ONCE)) if due and due <= now else ()
+
+    async def _deliver(self, delivery: Delivery) -> None:
+        hook, event, session = await self.store.read(lambda tx: _facts(tx, delivery))
+        if hook is None:
+            return
+        why = await self._untold(hook, event)
+        if event is None or why:
+            await self.store.write(lambda tx: tx.hooks.answered(delivery, why, over=True))
+            return
+        answer = await self.tell_hook(hook, delivery.key, event, session)
+        point("hook.sent")
+        await self.store.write(lambda tx: _note(tx, hook, delivery, answer))
+        if not answer.well:
+            log.warning("hook.refused", hook=hook.id, delivery=delivery.key, tries=delivery.tries, why=answer.words)
+
+    async def _untold(self, hook: Hook, event: Event | None) -> str:
+        """Why it is not told after all; empty if it is."""
+        if event is None:
+            return "the session was forgotten"
+        if hook.expires <= self.now():
+            return "the hook has expired"
+        owner = Person(hook.person)
+        if await self.standing.as_now(owner) is None:
+            return "its owner may not come in"
+        address = hook.address.removeprefix(MAILTO)
+        plain = fold_address(address, self.settings.signing.subaddresses)
+        if hook.by_mail and not {address, plain} & await self.own_addresses(owner):
+            return f"{address} is no longer its owner's"
+        return ""
+
+    async def tell_hook(self, hook: Hook, key: str, event: Event, session: Session | None) -> Answered:
+        """One try: by mail or by a signed call."""
+        try:
+            if hook.by_mail:
+                await self.mail.send(hook.address.removeprefix(MAILTO), *letter(hook, event, session))
+                return Answered(True, "sent")
+            body = encoded(message(hook, key, event, session))
+            secret = self.vault.open(f"hook:{hook.id}", hook.secret)
+        except SubletError as error:
+            return Answered(False, error.message)
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "sublet",
+            DELIVERY: key,
+            SIGNATURE: signature(secret, self.now(), body),
+        }
+        patience = self.settings.hooks.patience
+        return await call(hook.address, headers, body, private=self.calls_private, patience=patience)
+
+    async def own_addresses(self, person: Person) -> frozenset[str]:
+        """The addresses that are known to be a person's: those by which they can sign in."""
+        found = await self.store.read(lambda tx: tx.people.identities(person.name))
+        return frozenset(one.value for one in found if one.kind == "email")
+
+    @property
+    def calls_private(self) -> bool:
+        """Whether hooks may be on private networks."""
+        said = self.settings.hooks.private
+        return self.settings.mode == "personal" if said is None else said
+
+
+def spread(tx: Tx, hook: Hook, now: datetime) -> bool:
+    """Note which of the next events this hook is to be told; whether anything was left to look at."""
+    of = {"session": hook.session} if hook.session else {"person": hook.person}
+    found = tx.events.after(hook.after, limit=PAGE, **of)
+    wanted = [event.id for event in found if event.kind in hook.kinds]
+    return bool(found) and tx.hooks.spread(hook, found[-1].id, wanted, now)
+
+
+def _facts(tx: Tx, delivery: Delivery) -> tuple[Hook | None, Event | None, Session | None]:
+    event = tx.events.get(delivery.event)
+    return tx.hooks.get(delivery.hook), event, tx.sessions.get(event.session) if event else None
+
+
+def _note(tx: Tx, hook: Hook, delivery: Delivery, answer: Answered) -> None:
+    last = delivery.tries >= TRIES or answer.gone
+    tx.hooks.answered(delivery, answer.words, over=answer.well or last)
+    if last and not answer.well:
+        said = "it wants no more" if answer.gone else f"{delivery.tries} tries failed, the last so"
+        tx.hooks.give_up(hook.id, f"{said}: {answer.words}")

@@ -1,0 +1,1 @@
+"""Who someone is: sign-in, OpenID Connect, second factors, tokens, groups."""

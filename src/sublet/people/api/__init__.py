@@ -1,0 +1,1 @@
+"""Sign-in, tokens, second factors, people and groups over HTTP."""

@@ -1,0 +1,85 @@
+"""A gateway's people and groups."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_view, body_of, nothing, path_of
+from sublet.people.views.people import GroupList, GroupView, PersonList, PersonView
+
+
+def people(role: str = "", blocked: bool = False, after: str = "") -> Call[PersonList]:
+    """Those who are known: all, those of a role, or those who are blocked."""
+    query = {"role": role, "blocked": blocked, "after": after}
+    return Call("GET", path_of("people"), as_view(PersonList), query=query)
+
+
+def person(name: str) -> Call[PersonView]:
+    """One of them, by any of their addresses."""
+    return Call("GET", path_of("people", name), as_view(PersonView))
+
+
+def add(address: str, role: str = "person") -> Call[PersonView]:
+    """Know someone before they come."""
+    return Call("POST", path_of("people"), as_view(PersonView), body=body_of({"address": address, "role": role}))
+
+
+def remove(name: str) -> Call[None]:
+    """Forget someone."""
+    return Call("DELETE", path_of("people", name), nothing)
+
+
+def set_role(name: str, role: str) -> Call[PersonView]:
+    """Give someone another part."""
+    return Call("PUT", path_of("people", name, "role"), as_view(PersonView), body=body_of({"role": role}))
+
+
+def block(name: str, why: str = "", *, cancel: bool = False) -> Call[PersonView]:
+    """Let someone in no more; what they have under way goes on, or is cancelled."""
+    wish = {"why": why, "cancel": cancel}
+    return Call("POST", path_of("people", name, "block"), as_view(PersonView), body=body_of(wish))
+
+
+def unblock(name: str) -> Call[PersonView]:
+    """Let someone in again."""
+    return Call("POST", path_of("people", name, "unblock"), as_view(PersonView))
+
+
+def add_identity(name: str, kind: str, value: str) -> Call[PersonView]:
+    """Know someone by another name too."""
+    wish = {"kind": kind, "value": value}
+    return Call("POST", path_of("people", name, "identities"), as_view(PersonView), body=body_of(wish))
+
+
+def remove_identity(name: str, kind: str, value: str) -> Call[PersonView]:
+    """Know someone by that name no more."""
+    query = {"kind": kind, "value": value}
+    return Call("DELETE", path_of("people", name, "identities"), as_view(PersonView), query=query)
+
+
+def groups() -> Call[GroupList]:
+    """The groups that there are."""
+    return Call("GET", path_of("groups"), as_view(GroupList))
+
+
+def group(name: str) -> Call[GroupView]:
+    """One of them, with its members."""
+    return Call("GET", path_of("groups", name), as_view(GroupView))
+
+
+def add_group(name: str, note: str = "") -> Call[GroupView]:
+    """A new group, with nobody in it."""
+    return Call("POST", path_of("groups"), as_view(GroupView), body=body_of({"name": name, "note": note}))
+
+
+def remove_group(name: str) -> Call[None]:
+    """Forget a group."""
+    return Call("DELETE", path_of("groups", name), nothing)
+
+
+def join(name: str, member: str) -> Call[GroupView]:
+    """Take someone into a group."""
+    return Call("PUT", path_of("groups", name, "members", member), as_view(GroupView))
+
+
+def leave(name: str, member: str) -> Call[GroupView]:
+    """Let someone go from a group."""
+    return Call("DELETE", path_of("groups", name, "members", member), as_view(GroupView))

@@ -1,0 +1,22 @@
+"""Signing in to a gateway, and out of it."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_view, body_of, nothing, path_of
+from sublet.people.views.people import SignInView, TokenView
+
+
+def ask(address: str) -> Call[SignInView]:
+    """Have a code sent to an address."""
+    return Call("POST", path_of("sign-in"), as_view(SignInView), body=body_of({"address": address}))
+
+
+def sign_in(address: str, code: str, client: str = "") -> Call[TokenView]:
+    """A token for a code; the answer is the only place where its text is shown."""
+    wish = {"address": address, "code": code, "client": client}
+    return Call("POST", path_of("sign-in", "code"), as_view(TokenView), body=body_of(wish))
+
+
+def sign_out() -> Call[None]:
+    """Make the token worthless that this call shows."""
+    return Call("POST", path_of("sign-out"), nothing)

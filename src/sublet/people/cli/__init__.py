@@ -1,0 +1,1 @@
+"""Commands: login, token, person, group, second factor."""

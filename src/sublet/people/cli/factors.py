@@ -1,0 +1,55 @@
+"""One's second factor at a gateway: the codes of an authenticator."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output
+from sublet.cli.prompts import typed
+from sublet.people.calls import factors
+
+
+@click.group("totp", cls=Group, epilog=Example("sublet person totp on"))
+def totp() -> None:
+    """Your second factor: after every sign-in, a code of an authenticator is asked for."""
+
+
+@command("on", "sublet person totp on")
+@click.option("--code", metavar="CODE", help="What the authenticator shows; else it is asked for.")
+def on(out: Output, code: str | None) -> None:
+    """Turn it on: give the secret to your authenticator, then type a code that it shows.
+
+    The recovery codes that are printed let you in without it, each once. Keep them somewhere safe.
+    """
+    link = out.link()
+    begun = link.do(factors.begin())
+    out.note("Add this to your authenticator, by its address or by the secret alone:")
+    out.note(f"\n  {begun.uri}\n  {begun.secret}\n")
+    made = link.do(factors.confirm(code or typed("Code", "Type it in a terminal, or give it with --code.")))
+    out.show(made, lambda: ["It is on. Your recovery codes:", *made.codes], lambda: made.codes)
+
+
+@command("off", "sublet person totp off", "sublet person totp off --person anna@example.org")
+@click.option("--code", metavar="CODE", help="What the authenticator shows, or a recovery code; else it is asked for.")
+@click.option("--person", metavar="NAME", help="For someone who has lost theirs; an operator can.")
+def off(out: Output, code: str | None, person: str | None) -> None:
+    """Turn it off."""
+    link = out.link()
+    if person:
+        link.do(factors.reset(person))
+    else:
+        link.do(factors.remove(code or typed("Code", "Type it in a terminal, or give it with --code.")))
+    out.show({"on": False}, lambda: ["It is off."], list)
+
+
+@command("status", "sublet person totp status")
+def status(out: Output) -> None:
+    """Say whether it is on."""
+    view = out.link().do(factors.factor())
+    left = f"It is on; {view.recovery} recovery codes are left."
+    out.show(view, lambda: [left if view.on else "It is off."], lambda: ["on" if view.on else "off"])
+
+
+for one in (on, off, status):
+    totp.add_command(one)

@@ -1,0 +1,78 @@
+"""A gateway's groups, for its operators."""
+
+from __future__ import annotations
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, pairs, table
+from sublet.kernel.texts import counted
+from sublet.people.calls import profiles
+
+
+@click.group("group", cls=Group, epilog=Example("sublet group join hydro anna@example.org"))
+def group() -> None:
+    """Make groups of a gateway's people, for rules to speak of. Only operators can."""
+
+
+@command("add", "sublet group add hydro --note 'who model rivers'")
+@click.argument("name")
+@click.option("--note", metavar="TEXT", default="", help="What it is for.")
+def add(out: Output, name: str, note: str) -> None:
+    """Make a group, with nobody in it."""
+    view = out.link().do(profiles.add_group(name, note))
+    out.show(view, lambda: [f"The group {view.name} is there."], lambda: [view.name])
+    out.note(f"`sublet group join {view.name} ADDRESS` takes people in.")
+
+
+@command("list", "sublet group list")
+def list_groups(out: Output) -> None:
+    """List the groups."""
+    view = out.link().do(profiles.groups())
+    rows = [(one.name, str(len(one.members)), one.note) for one in view.items]
+    out.show(
+        view,
+        lambda: table(("GROUP", "MEMBERS", "NOTE"), rows) if rows else [],
+        lambda: (one.name for one in view.items),
+    )
+
+
+@command("show", "sublet group show hydro")
+@click.argument("name")
+def show(out: Output, name: str) -> None:
+    """Show a group with its members."""
+    view = out.link().do(profiles.group(name))
+    lines = [("group", view.name), ("note", view.note), ("members", counted(len(view.members), "member"))]
+    out.show(view, lambda: [*pairs(lines), *(f"  {one}" for one in view.members)], lambda: view.members)
+
+
+@command("remove", "sublet group remove hydro")
+@click.argument("name")
+def remove(out: Output, name: str) -> None:
+    """Forget a group; its people stay known."""
+    out.link().do(profiles.remove_group(name))
+    out.show({"removed": name}, lambda: [f"The group {name} is gone."], lambda: [name])
+
+
+@command("join", "sublet group join hydro anna@example.org ben@example.org")
+@click.argument("name")
+@click.argument("addresses", nargs=-1, required=True)
+def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
+    """Take people into a group; they need not have come yet."""
+    link = out.link()
+    view = [link.do(profiles.join(name, one)) for one in addresses][-1]
+    out.show(view, lambda: [f"{name} has {counted(len(view.members), 'member')} now."], lambda: view.members)
+
+
+@command("leave", "sublet group leave hydro anna@example.org")
+@click.argument("name")
+@click.argument("addresses", nargs=-1, required=True)
+def leave(out: Output, name: str, addresses: tuple[str, ...]) -> None:
+    """Let people go from a group."""
+    link = out.link()
+    view = [link.do(profiles.leave(name, one)) for one in addresses][-1]
+    out.show(view, lambda: [f"{name} has {counted(len(view.members), 'member')} now."], lambda: view.members)
+
+
+for one in (add, list_groups, show, remove, join, leave):
+    group.add_command(one)

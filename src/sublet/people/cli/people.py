@@ -1,0 +1,195 @@
+"""A gateway's people, for its operators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import click
+
+from sublet.cli.command import Example, Group, command
+from sublet.cli.options import reason_option
+from sublet.cli.output import Output, pairs, table
+from sublet.cli.texts import moment, when
+from sublet.client.address import find_address
+from sublet.client.link import Link
+from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.texts import counted
+from sublet.people.calls import profiles
+from sublet.people.cli.factors import totp
+from sublet.people.views.people import PersonView
+
+ROLES = ("person", "reviewer", "operator")
+
+
+@click.group("person", cls=Group, epilog=Example("sublet person add anna@example.org --role operator"))
+def person() -> None:
+    """Add, list, show, block and remove the people of a gateway. Only operators can."""
+
+
+@command("add", "sublet person add anna@example.org --role operator")
+@click.argument("address")
+@click.option("--role", type=click.Choice(ROLES), default="person", help="What part they have.  [default: person]")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False), help="Settings, instead of sublet.toml.")
+def add(out: Output, address: str, role: str, config: str | None) -> None:
+    """Know someone before they come; they can sign in whatever `signing.allow` says.
+
+    The first operator is made so on the gateway's own machine, as the user whose service it is; it need not run.
+    """
+    view = _added(address, role, config)
+    out.show(view, lambda: [f"{view.name} is known now, as {_part(view)}."], lambda: [view.name])
+
+
+def _added(address: str, role: str, config: str | None) -> PersonView:
+    """By the service; where it is one's own and does not run, in its database itself."""
+    there = find_address()
+    try:
+        if not config:
+            return Link(replace(there, home=None)).do(profiles.add(address, role))
+    except ServiceUnreachable:
+        if not there.home:
+            raise
+    from sublet.cli.serve import add_directly  # loads the store
+
+    return add_directly(config, address, role)
+
+
+@command("list", "sublet person list --role operator")
+@click.option("--role", type=click.Choice(ROLES), help="Only those who have this part.")
+@click.option("--blocked", is_flag=True, help="Only those who are blocked.")
+def list_people(out: Output, role: str | None, blocked: bool) -> None:
+    """List those who are known."""
+    link, now, after = out.link(), datetime.now(UTC), ""
+    found: list[PersonView] = []
+    while True:
+        page = link.do(profiles.people(role or "", blocked, after))
+        found += page.items
+        if page.next is None:
+            break
+        after = page.next
+    rows = [(one.name, one.role, ", ".join(one.groups), moment(one.seen, now), _blocked(one)) for one in found]
+    out.show(
+        {"items": found},
+        lambda: table(("PERSON", "ROLE", "GROUPS", "SIGNED IN", "BLOCKED"), rows) if rows else [],
+        lambda: (one.name for one in found),
+    )
+
+
+@command("show", "sublet person show anna@example.org")
+@click.argument("address")
+def show(out: Output, address: str) -> None:
+    """Show someone: their identities and groups, what they run, and which rules speak of them."""
+    view, now = out.link().do(profiles.person(address)), datetime.now(UTC)
+    lines = [
+        ("person", view.name),
+        ("role", view.role),
+        ("blocked", _blocked(view)),
+        ("groups", ", ".join(view.groups)),
+        ("known since", when(view.created, now)),
+        ("added by", view.by),
+        ("signed in", when(view.seen, now)),
+        *((one.kind, one.value) for one in view.identities),
+        *_work(view),
+    ]
+    out.show(view, lambda: [*pairs(lines), *_sessions(view, now)], lambda: [view.name])
+
+
+def _work(view: PersonView) -> list[tuple[str, str]]:
+    work = view.work
+    if work is None:
+        return []
+    return [
+        ("sessions", f"{work.running} running, {work.waiting} waiting"),
+        ("offers", f"held for {counted(work.held, 'request')}" if work.held else ""),
+        ("tokens", str(work.tokens)),
+        *(("rule", rule) for rule in work.rules),
+    ]
+
+
+def _sessions(view: PersonView, now: datetime) -> list[str]:
+    from sublet.booking.cli.sessions import listed
+
+    rows = listed(view.work.sessions, now) if view.work else []
+    return ["", *rows] if rows else []
+
+
+@command("role", "sublet person role anna@example.org reviewer")
+@click.argument("address")
+@click.argument("role", type=click.Choice(ROLES))
+def set_role(out: Output, address: str, role: str) -> None:
+    """Give someone another part; it counts at once."""
+    view = out.link().do(profiles.set_role(address, role))
+    out.show(view, lambda: [f"{view.name} is {_part(view)} now."], lambda: [view.name])
+
+
+@command("block", "sublet person block eve@example.org --reason 'left the project' --cancel")
+@click.argument("address")
+@reason_option("Why, for other operators; with --cancel they are told too.")
+@click.option("--cancel", is_flag=True, help="Also cancel all that they have under way.")
+def block(out: Output, address: str, reason: str, cancel: bool) -> None:
+    """Let someone in no more: their tokens and browsers stop working at once.
+
+    What they run goes on, and what waits still starts, unless --cancel ends it.
+    """
+    view, now = out.link().do(profiles.block(address, reason, cancel=cancel)), datetime.now(UTC)
+    out.show(view, lambda: _describe_block(view, now), lambda: [view.name])
+
+
+def _describe_block(view: PersonView, now: datetime) -> list[str]:
+    """That they are blocked, and what becomes of what they have under way."""
+    lines = [f"{view.name} is blocked."]
+    if number := len(view.cancelled):
+        return [*lines, f"{counted(number, 'session')} of theirs {'is' if number == 1 else 'are'} being cancelled."]
+    under_way = view.work.running + view.work.waiting if view.work else 0
+    if not under_way:
+        return [*lines, "They have nothing under way."]
+    what = f"{counted(under_way, 'session')} of theirs {'goes' if under_way == 1 else 'go'} on:"
+    return [*lines, what, *_sessions(view, now)[1:], f"This ends them: sublet cancel --person {view.name}"]
+
+
+@command("unblock", "sublet person unblock eve@example.org")
+@click.argument("address")
+def unblock(out: Output, address: str) -> None:
+    """Let someone in again."""
+    view = out.link().do(profiles.unblock(address))
+    out.show(view, lambda: [f"{view.name} can sign in again."], lambda: [view.name])
+
+
+@command("remove", "sublet person remove eve@example.org")
+@click.argument("address")
+def remove(out: Output, address: str) -> None:
+    """Forget someone, with their identities and tokens. Who is unknown may come anew: to keep them out, block them."""
+    out.link().do(profiles.remove(address))
+    out.show({"removed": address}, lambda: [f"{address} is forgotten."], lambda: [address])
+
+
+@command(
+    "identity",
+    "sublet person identity anna@example.org system:expanse anna7",
+    "sublet person identity anna@example.org email anna@home.example --remove",
+)
+@click.argument("address")
+@click.argument("kind")
+@click.argument("value")
+@click.option("--remove", "gone", is_flag=True, help="Know them by it no more.")
+def identity(out: Output, address: str, kind: str, value: str, gone: bool) -> None:
+    """Know someone by another name too: another e-mail address, a uid, an HTCondor owner, a user name on a system.
+
+    The kinds are email, oidc, uid, htcondor, and system:NAME.
+    """
+    change = profiles.remove_identity if gone else profiles.add_identity
+    view = out.link().do(change(address, kind, value))
+    what = "is no longer" if gone else "is"
+    out.show(view, lambda: [f"{kind} {value} {what} {view.name}."], lambda: [view.name])
+
+
+def _part(view: PersonView) -> str:
+    return f"an {view.role}" if view.role == "operator" else f"a {view.role}"
+
+
+def _blocked(view: PersonView) -> str:
+    return (view.why or "yes") if view.blocked else ""
+
+
+for one in (add, list_people, show, set_role, block, unblock, remove, identity, totp):
+    person.add_command(one)

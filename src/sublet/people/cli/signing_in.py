@@ -1,0 +1,171 @@
+"""Signing in to a gateway: its token is kept in SUBLET_HOME, and later commands show it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output, pairs
+from sublet.cli.prompts import typed
+from sublet.client.address import Address, find_address, gateway_at
+from sublet.client.gateways import forget, keep, token_of
+from sublet.client.link import Link
+from sublet.kernel.errors import NoAnswer, NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
+from sublet.kernel.home import sublet_home
+from sublet.people.calls import factors, people, profiles, signing_in
+from sublet.people.views.people import PersonView, TokenView
+
+NEAR = ("localhost", "127.0.0.1", "::1")
+TRIES = 5
+NOT_TYPED = (
+    "Nobody is signed in. Type `sublet login` again where the code can be typed; a program shows a token instead: "
+    "`sublet login URL --token < token.txt`."
+)
+
+
+@command(
+    "login",
+    "sublet login https://gateway.example.org",
+    "sublet login https://gateway.example.org --oidc campus",
+    "sublet login https://gateway.example.org --token < token.txt",
+)
+@click.argument("url", required=False)
+@click.option("--address", metavar="ADDRESS", help="Your e-mail address; else it is asked for.")
+@click.option("--oidc", metavar="NAME", help="Sign in by an OpenID provider of the gateway, in a browser.")
+@click.option("--token", "by_token", is_flag=True, help="Read a token from standard input, in place of a code.")
+def login(out: Output, url: str | None, address: str | None, oidc: str | None, by_token: bool) -> None:
+    """Sign in to a gateway: a code comes by mail, or is shown by a page. Later commands go there, until you sign out.
+
+    Without a URL it is the gateway that you are signed in to, or SUBLET_URL. The token is kept in SUBLET_HOME, readable
+    by you alone. With SUBLET_URL=own a command goes to your own service all the same.
+    """
+    there = _gateway(url)
+    if there.scheme == "http" and there.host not in NEAR:
+        raise NotPrivate("Your code and your token would travel unprotected.", hint=f"Use https://{there.host}.")
+    home = sublet_home()
+    if by_token:
+        secret = sys.stdin.readline().strip()
+        if not secret:
+            raise NoAnswer("There is no token on standard input.", hint="sublet login URL --token < token.txt")
+    else:
+        link = Link(there)
+        if oidc:
+            made = _by_page(out, link, oidc)
+        else:
+            made = _by_code(out, link, address or typed("E-mail address", "Give it with --address."))
+        secret = (_second(out, link, made) if made.use.startswith("half-") else made).token
+    who = Link(replace(there, token=secret)).do(people.whoami())
+    if who.mode != "gateway":
+        raise NotAGateway
+    keep(home, there.text, secret)
+    said = {"gateway": there.text, "person": who.person, "role": who.role}
+    out.show(said, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
+    out.note("Commands go there from now on. `sublet logout` ends it.")
+
+
+def _by_code(out: Output, link: Link, address: str) -> TokenView:
+    out.note(link.do(signing_in.ask(address)).message)
+    for _ in range(TRIES - 1):
+        try:
+            return link.do(signing_in.sign_in(address, _code(), _client()))
+        except WrongCode as error:
+            if not out.can_ask:
+                raise
+            out.note(error.message)
+    return link.do(signing_in.sign_in(address, _code(), _client()))
+
+
+def _by_page(out: Output, link: Link, name: str) -> TokenView:
+    """By a provider of the gateway: a browser, on whatever machine, shows a code that only this terminal can use."""
+    import hashlib
+    import secrets
+
+    ways = {way.name: way for way in link.do(factors.ways()).items}
+    if name not in ways:
+        known = ", ".join(ways) or "none"
+        raise NotFound(noun="way to sign in", name=name, hint=f"There are: {known}.")
+    verifier = secrets.token_urlsafe(32)
+    challenge = hashlib.sha256(verifier.encode()).hexdigest()
+    page = f"{ways[name].page}?challenge={challenge}"
+    out.note(f"Open this in a browser, sign in, and type the code that it shows:\n\n  {page}\n")
+    return link.do(factors.once(_code(), verifier, _client()))
+
+
+def _second(out: Output, link: Link, half: TokenView) -> TokenView:
+    """The other half of signing in, for who has a second factor."""
+    out.note("Now a code of your second factor, or one of your recovery codes.")
+    return link.do(factors.second(half.token, _code()))
+
+
+def _client() -> str:
+    import socket
+
+    return f"sublet on {socket.gethostname()}"
+
+
+def _code() -> str:
+    return typed("Code", NOT_TYPED)
+
+
+@command("logout", "sublet logout")
+@click.argument("url", required=False)
+def logout(out: Output, url: str | None) -> None:
+    """Sign out of a gateway: its token is worthless from then on. Commands go to your own service again."""
+    there, home = _gateway(url), sublet_home()
+    secret = token_of(home, there.text)
+    if not secret:
+        raise NotSignedIn(f"You are not signed in to {there.text}.", hint=f"sublet login {there.text}")
+    left = ""
+    try:
+        Link(replace(there, token=secret)).do(signing_in.sign_out())
+    except NotSignedIn:
+        pass  # it was worthless already
+    except SubletError as error:
+        left = error.message
+    forget(home, there.text)
+    out.show({"gateway": there.text}, lambda: [f"You are signed out of {there.text}."], lambda: [there.text])
+    if left:
+        out.note(f"The gateway could not be told, so the token counts there until it expires: {left}")
+
+
+@command("whoami", "sublet whoami")
+def whoami(out: Output) -> None:
+    """Say who you are, to which service, and what part you have there."""
+    link = out.link()
+    who = link.do(people.whoami())
+    known = _known(link, who.person) if who.mode == "gateway" else None
+    said: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
+    identities, groups = (known.identities, known.groups) if known else ((), ())
+    said |= {"scope": who.scope, "identities": identities, "groups": groups}
+    names = [(one.kind, one.value) for one in identities]
+    lines = [
+        ("person", who.person),
+        ("service", f"{link.address.text} ({who.mode})"),
+        ("role", who.role if who.mode == "gateway" else ""),
+        ("groups", ", ".join(groups)),
+        ("token for", ", ".join(who.scope)),
+        *((kind, value) for kind, value in names if value != who.person),
+    ]
+    out.show(said, lambda: pairs(lines), lambda: [who.person])
+
+
+def _known(link: Link, name: str) -> PersonView | None:
+    """What a gateway knows of oneself; nothing of whoever comes by its socket."""
+    try:
+        return link.do(profiles.person(name))
+    except SubletError:
+        return None
+
+
+def _gateway(url: str | None) -> Address:
+    if url:
+        return gateway_at(url if "://" in url else f"https://{url}")
+    found = find_address()
+    if found.socket:
+        raise NotSignedIn("You are signed in to no gateway.", hint="sublet login https://HOST")
+    return replace(found, token=os.environ.get("SUBLET_TOKEN", ""))

@@ -1,0 +1,91 @@
+"""Groups: people under one name, for rules to speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import AlreadyThere, NotFound
+from sublet.people.model.people import Group, check_group
+from sublet.people.model.person import Person
+from sublet.people.people import LONGEST_NOTE
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+
+@dataclass
+class Groups:
+    """Make groups, and take people in."""
+
+    store: Store
+    now: Clock
+    authority: Authority
+
+    async def groups(self, person: Person) -> Sequence[Group]:
+        """All groups, by name."""
+        self.authority.require_operator(person)
+        return await self.store.read(lambda tx: tx.groups.list())
+
+    async def group(self, person: Person, name: str) -> Group:
+        """One of them."""
+        self.authority.require_operator(person)
+        return await self.store.read(lambda tx: _group(tx, name))
+
+    async def add_group(self, person: Person, name: str, note: str = "", host: str = "") -> Group:
+        """A new group, with nobody in it."""
+        self.authority.require_operator(person)
+        made = Group(check_group(name), self.now(), " ".join(note.split())[:LONGEST_NOTE])
+
+        def work(tx: Tx) -> Group:
+            if tx.groups.get(name):
+                raise AlreadyThere(noun="group", name=name)
+            tx.groups.add(made)
+            tx.audit.add(Entry(made.created, person.name, "group.add", "group", name, {"note": made.note}, host))
+            return made
+
+        return await self.store.write(work)
+
+    async def remove_group(self, person: Person, name: str, host: str = "") -> None:
+        """Forget a group."""
+        self.authority.require_operator(person)
+        now = self.now()
+
+        def work(tx: Tx) -> None:
+            members = _group(tx, name).members
+            tx.groups.remove(name)
+            tx.audit.add(Entry(now, person.name, "group.remove", "group", name, {"members": list(members)}, host))
+
+        await self.store.write(work)
+
+    async def join_group(self, person: Person, name: str, member: str, host: str = "") -> Group:
+        """Take someone into a group; they need not have come yet."""
+        return await self._move_member(person, name, member, "group.join", host)
+
+    async def leave_group(self, person: Person, name: str, member: str, host: str = "") -> Group:
+        """Let someone go from a group."""
+        return await self._move_member(person, name, member, "group.leave", host)
+
+    async def _move_member(self, person: Person, name: str, member: str, action: str, host: str) -> Group:
+        self.authority.require_operator(person)
+        address, now = self.authority.check_address(member), self.now()
+
+        def work(tx: Tx) -> Group:
+            _group(tx, name)
+            known = tx.people.find("email", address)
+            who = known.name if known else address
+            change = tx.groups.join if action == "group.join" else tx.groups.leave
+            if change(name, who):
+                tx.audit.add(Entry(now, person.name, action, "group", name, {"person": who}, host))
+            return _group(tx, name)
+
+        return await self.store.write(work)
+
+
+def _group(tx: Tx, name: str) -> Group:
+    found = tx.groups.get(name)
+    if found is None:
+        raise NotFound(noun="group", name=name, hint="`sublet group list` lists those that there are.")
+    return found

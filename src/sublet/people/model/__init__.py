@@ -1,0 +1,1 @@
+"""People decided: names, addresses, mailboxes and token scopes."""

@@ -1,0 +1,239 @@
+"""Signing in by an OpenID provider, and what one of its people is called here."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, field
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import BadAddress, NotConfirmed, NotFound, WrongCode
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle, neighbours
+from sublet.people.model.mailboxes import fold_address
+from sublet.people.model.people import Identity, Known, Role
+from sublet.people.same_mailbox import is_blocked, known_as
+from sublet.people.sign_in_tokens import SignInTokens
+from sublet.people.signing_in import SigningIn
+from sublet.people.tokens import ONCE, PREFIX, Token
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+if TYPE_CHECKING:
+    from sublet.people.openid import Confirmed, Provider
+
+LASTS = timedelta(minutes=10)  # for signing in there
+ONCE_LASTS = timedelta(minutes=5)
+MOST = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A sign-in that was begun: kept by the browser that began it, and by nobody else."""
+
+    provider: str
+    state: str
+    nonce: str
+    verifier: str
+    next: str = ""  # the page to go to afterwards
+    challenge: str = ""  # of a terminal that waits for a code: the hash of a secret that it keeps
+    link: str = ""  # the person who adds this identity to their own; empty: someone signs in
+
+
+@dataclass
+class Oidc:
+    """Other ways in: whoever a provider confirms is let in as the person whose identity that is."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    throttle: Throttle
+    authority: Authority
+    secrets: SessionSecrets
+    signing_in: SigningIn
+    sign_in_tokens: SignInTokens
+
+    _oidc_providers: dict[str, Provider] = field(default_factory=dict)
+
+    @property
+    def providers(self) -> Mapping[str, str]:
+        """Those that there are: name → what its button says."""
+        if self.settings.mode == "personal":
+            return {}
+        return {name: one.title or name for name, one in self.settings.oidc.items()}
+
+    async def begin_oidc(
+        self, name: str, back: str, *, next: str = "", challenge: str = "", link: str = ""
+    ) -> tuple[str, str]:
+        """Where to send a browser, and what it keeps meanwhile."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        made = Pending(name, state, nonce, verifier, next, challenge, link)
+        address = await self._oidc_provider(name).address(back, made.state, made.nonce, made.verifier)
+        return address, self._oidc_sealed(made)
+
+    async def end_oidc(
+        self, kept: str, name: str, back: str, said: Mapping[str, str], host: str = "", note: str = ""
+    ) -> tuple[Pending, Token | None, str]:
+        """Let in whoever comes back from a provider, if this browser began it: what was begun, a token, its secret."""
+        provider = self._oidc_provider(name)
+        self.throttle.spend("codes_per_host", neighbours(host))
+        begun = self._oidc_unsealed(kept)
+        try:
+            if begun is None or begun.provider != name:
+                raise NotConfirmed(provider=provider.title, why="this browser did not begin it, or too long ago.")
+            if not hmac.compare_digest(begun.state.encode(), said.get("state", "").encode()):
+                raise NotConfirmed(provider=provider.title, why="the answer is to another sign-in.")
+            if said.get("iss", provider.settings.issuer) != provider.settings.issuer:
+                raise NotConfirmed(provider=provider.title, why="the answer is from another issuer.")
+            if not said.get("code"):
+                raise NotConfirmed(provider=provider.title, why=f"it said {said.get('error', 'nothing')[:60]}.")
+            came = await provider.confirm(said["code"], back, begun.nonce, begun.verifier)
+        except NotConfirmed as error:
+            await self._oidc_refused(name, "", error.message, host)
+            raise
+        if begun.link:
+            await self._oidc_linked(begun.link, name, came, host)
+            return begun, None, ""
+        use = ONCE if begun.challenge else "browser"
+        done = await self.store.write(lambda tx: self._oidc_came(tx, name, came, host, begun.challenge or note, use))
+        if isinstance(done, str):
+            await self._oidc_refused(name, came.address or came.identity, done, host)
+            raise NotConfirmed(provider=provider.title, why=f"you may not sign in here ({done}).", hint=ASK)
+        return begun, *done
+
+    async def sign_in_once(self, code: str, verifier: str, host: str = "", note: str = "") -> tuple[Token, str]:
+        """A token for a code that the page showed after signing in, for the terminal that began it."""
+        self.authority.require_gateway()
+        self.throttle.spend("codes_per_host", neighbours(host))
+        now = self.now()
+        challenge = hashlib.sha256(verifier.encode()).hexdigest()
+
+        def work(tx: Tx) -> tuple[Token, str] | None:
+            token = tx.tokens.check(code.strip(), now)
+            if token is None or token.use != ONCE or not tx.tokens.revoke(token.id):
+                return None
+            known = tx.people.get(token.person)
+            if not hmac.compare_digest(token.name, challenge) or known is None or is_blocked(tx, known):
+                return None
+            return self.sign_in_tokens.issue(tx, token.person, now, host, note[:100], "api", "oidc")
+
+        done = await self.store.write(work)  # a wrong verifier uses the code up too
+        if done is None:
+            raise WrongCode(hint="Type `sublet login` again.")
+        return done
+
+    def _oidc_came(self, tx: Tx, name: str, came: Confirmed, host: str, note: str, use: str) -> tuple[Token, str] | str:
+        """Let someone in, in this transaction; or why they may not."""
+        now = self.now()
+        address = self._oidc_address(name, came)
+        known = tx.people.find("oidc", came.identity) or (tx.people.find("email", address) if address else None)
+        if why := self.signing_in.may_sign_in(tx, address or (known.name if known else ""), known):
+            return why
+        if known is None:
+            known = Known(address or _anonymous(name, came), Role.PERSON, now)
+            tx.people.add(known)
+            if not address:
+                tx.people.remove_identity(known.name, "email", known.name)
+            tx.audit.add(Entry(now, known.name, "person.come", "person", known.name, {"way": f"oidc {name}"}, host))
+        if tx.people.find("oidc", came.identity) is None:
+            tx.people.add_identity(Identity("oidc", came.identity, known.name, now))
+            detail = {"kind": "oidc", "value": came.identity, "way": "verified address" if address else "first"}
+            tx.audit.add(Entry(now, known.name, "identity.add", "person", known.name, detail, host))
+        _note_confirmed_address(tx, known.name, address, name, now, host)
+        if use == ONCE:
+            token, secret = Token(str(uuid4()), known.name, note, now, now + ONCE_LASTS, use=ONCE), _code()
+            tx.tokens.add(token, secret)
+            return token, secret
+        return self.sign_in_tokens.issue(tx, known.name, now, host, note, use, f"oidc {name}")
+
+    async def _oidc_linked(self, person: str, name: str, came: Confirmed, host: str) -> None:
+        """Know someone who is signed in by this identity too."""
+        now, address = self.now(), self._oidc_address(name, came)
+
+        def work(tx: Tx) -> bool:
+            owner = tx.people.find("oidc", came.identity)
+            if owner is None and tx.people.get(person):
+                tx.people.add_identity(Identity("oidc", came.identity, person, now))
+                detail = {"kind": "oidc", "value": came.identity, "way": "own act"}
+                tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
+            elif owner is None or owner.name != person:
+                return False
+            _note_confirmed_address(tx, person, address, name, now, host)
+            return True
+
+        if not await self.store.write(work):
+            title = self._oidc_provider(name).title
+            raise NotConfirmed(provider=title, why="this identity is someone else's here.", hint=ASK)
+
+    def _oidc_address(self, name: str, came: Confirmed) -> str:
+        """The verified address, if this provider can speak for such."""
+        try:
+            address = self.authority.check_address(came.address) if came.address else ""
+        except BadAddress:
+            return ""
+        folding = self.settings.signing.subaddresses
+        patterns = [fold_address(one.lower(), folding) for one in self.settings.oidc[name].addresses]
+        return address if any(fnmatchcase(address, one) for one in patterns) else ""
+
+    async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
+        log.warning("sign-in.refused", way=f"oidc {name}", why=why)
+        detail = {"way": f"oidc {name}", "why": why}
+        entry = Entry(self.now(), "", "sign-in.refused", "person", who, detail, host)
+        await self.store.write(lambda tx: tx.audit.add(entry))
+
+    def _oidc_provider(self, name: str) -> Provider:
+        from sublet.people.openid import Provider  # it is heavy, and a gateway without providers never needs it
+
+        if name not in self.providers:
+            known = ", ".join(self.providers) or "none"
+            raise NotFound(noun="way to sign in", name=name[:40], hint=f"There are: {known}.")
+        if name not in self._oidc_providers:
+            self._oidc_providers[name] = Provider(name, self.settings.oidc[name], self.now)
+        return self._oidc_providers[name]
+
+    def _oidc_sealed(self, begun: Pending) -> str:
+        until = int((self.now() + LASTS).timestamp())
+        body = urlsafe_b64encode(json.dumps([until, *astuple(begun)]).encode()).decode()
+        return f"{body}.{self._oidc_signed(body)}"
+
+    def _oidc_unsealed(self, kept: str) -> Pending | None:
+        body, _, signature = kept[:MOST].partition(".")
+        if not hmac.compare_digest(self._oidc_signed(body).encode(), signature.encode()):
+            return None
+        until, *values = json.loads(urlsafe_b64decode(body))
+        return Pending(*values) if self.now().timestamp() < until else None
+
+    def _oidc_signed(self, body: str) -> str:
+        return hmac.new(self.secrets.of("oidc sign-in").encode(), body.encode(), hashlib.sha256).hexdigest()
+
+
+ASK = "Ask the operator of this gateway."
+
+
+def _note_confirmed_address(tx: Tx, person: str, address: str, provider: str, now: datetime, host: str) -> None:
+    """Know someone by an address that a provider verified too, unless it is someone's already."""
+    if address and tx.people.find("email", address) is None:
+        known_as(tx, Identity("email", address, person, now))
+        detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
+        tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
+
+
+def _anonymous(name: str, came: Confirmed) -> str:
+    """What someone is called who has no verified address: no rule for addresses can fit it."""
+    return f"{name}:{hashlib.sha256(came.identity.encode()).hexdigest()[:16]}"
+
+
+def _code() -> str:
+    return PREFIX + secrets.token_urlsafe(18)

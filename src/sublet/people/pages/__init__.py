@@ -1,0 +1,1 @@
+"""Pages: sign-in, account, second factor and people."""

@@ -1,0 +1,61 @@
+"""One's own account at a gateway: who one is there, and which tokens and browsers come in as one."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from sublet.api.people import host_of, service_of
+from sublet.kernel.errors import NotFound, SubletError
+from sublet.web.confirming import Question, confirm_page, is_confirmed
+from sublet.web.drawing import page
+from sublet.web.reading import read_form, visitor
+
+PAGE = "/web/account"
+
+
+async def look(request: Request) -> Response:
+    """The page."""
+    who = await visitor(request)
+    service = service_of(request)
+    service.authority.require_gateway()
+    try:
+        profile = await service.people.directory.profile(who.person, who.person.name)
+    except SubletError:  # who came by the Unix socket is no person of the gateway's
+        profile = None
+    now = service.now()
+    tokens = [one for one in await service.people.tokens.tokens(who.person) if not one.expires or one.expires > now]
+    return page(
+        request,
+        "account.html",
+        who,
+        profile=profile,
+        factor=await service.people.factors.factor(who.person),
+        role="operator" if who.person.operator else "reviewer" if who.person.reviewer else "person",
+        browsers=[one for one in tokens if one.use == "browser"],
+        tokens=[one for one in tokens if one.use == "api"],
+    )
+
+
+async def revoke(request: Request) -> Response:
+    """Make one of one's own tokens worthless, or end a browser's visit."""
+    who, form = await read_form(request)
+    service = service_of(request)
+    service.authority.require_gateway()
+    id = form.get("id", "")
+    token = next((one for one in await service.people.tokens.tokens(who.person) if one.id == id), None)
+    if token is None:
+        raise NotFound(noun="token", name=id, hint="It may be revoked already.")
+    if not is_confirmed(form):
+        return confirm_page(request, who, _question(token.name or id[:8], token.use, is_this_one=id == who.token), form)
+    await service.people.tokens.revoke_token(who.person, id, host=host_of(request))
+    request.app.state.remembered.clear()
+    return RedirectResponse("/web/login" if id == who.token else PAGE, 303)
+
+
+def _question(name: str, use: str, *, is_this_one: bool) -> Question:
+    if use == "browser":
+        effect = "This is the browser that you are using now." if is_this_one else "It has to sign in again."
+        return Question(f"Sign out {name}?", (effect,), "Sign out", PAGE)
+    effect = "Programs that use this token are refused from then on. A revoked token can't be restored."
+    return Question(f"Revoke the token {name}?", (effect,), "Revoke", PAGE)

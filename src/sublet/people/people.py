@@ -1,0 +1,206 @@
+"""People: who is known here, by which identities, in which groups, and what part they have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock, utc_now
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
+from sublet.kernel.log import log
+from sublet.kernel.settings import Settings
+from sublet.people.model.mailboxes import fold_address
+from sublet.people.model.people import Identity, Known, Role, check_address, check_identity
+from sublet.people.model.person import Person
+from sublet.people.same_mailbox import known_as, note_same_people
+from sublet.people.standings import Standings
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+T = TypeVar("T")
+LONGEST_NOTE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Someone, with all that they are known as."""
+
+    known: Known
+    identities: tuple[Identity, ...]
+    groups: tuple[str, ...]
+
+
+@dataclass
+class People:
+    """People: who is known here, by which identities, in which groups, and what part they have."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    standings: Standings
+    authority: Authority
+
+    async def find_same_people(self) -> None:
+        """Note who exists twice by addresses of one mailbox, and tell the operators: in the log and the audit trail."""
+        if self.settings.mode == "personal":
+            return
+        folding, now = self.settings.signing.subaddresses, self.now()
+        for name, first in await self.store.write(lambda tx: note_same_people(tx, folding, now)):
+            log.warning("person.same-mailbox", person=name, first=first)
+
+    async def people(
+        self, person: Person, role: str = "", *, blocked: bool = False, after: str = "", limit: int = 1000
+    ) -> Sequence[Profile]:
+        """Those who are known, by name."""
+        self.authority.require_operator(person)
+        wanted = role_of(role) if role else None
+        return await self.store.read(
+            lambda tx: [_profile(tx, one) for one in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)]
+        )
+
+    async def profile(self, person: Person, name: str) -> Profile:
+        """One of them, by any of their addresses; people see themselves."""
+        self.authority.require_gateway()
+        found = await self.store.read(lambda tx: self._find_profile(tx, name))
+        if not person.operator and (found is None or found.known.name != person.name):
+            raise OperatorsOnly
+        if found is None:
+            raise _unknown(name)
+        return found
+
+    async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
+        """Know someone before they come; they can sign in whatever the patterns say."""
+        self.authority.require_operator(person)
+        now, by, plain = self.now(), person.name, self.authority.check_address(address)
+        return await self.store.write(lambda tx: added(tx, now, by, plain, role, host))
+
+    async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
+        """Give someone another part, from now on."""
+        new = role_of(role)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_role(known.name, new)
+            return {"role": new.value, "was": known.role.value}
+
+        return await self._change_person(person, name, "person.role", change, host)
+
+    async def block(self, person: Person, name: str, why: str = "", host: str = "") -> Profile:
+        """Let someone in no more: neither their tokens nor their browsers count, from now on."""
+        said = " ".join(why.split())[:LONGEST_NOTE]
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_blocked(known.name, said)
+            return {"why": said}
+
+        return await self._change_person(person, name, "person.block", change, host)
+
+    async def unblock(self, person: Person, name: str, host: str = "") -> Profile:
+        """Let someone in again."""
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.set_blocked(known.name, None)
+            return {}
+
+        return await self._change_person(person, name, "person.unblock", change, host)
+
+    async def remove_person(self, person: Person, name: str, host: str = "") -> None:
+        """Forget someone, with their identities and tokens; what they ran stays under their name."""
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            tx.people.remove(known.name)
+            return {"role": known.role.value}
+
+        await self._change_person(person, name, "person.remove", change, host)
+
+    async def add_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
+        """Know someone by another name too."""
+        kind, value = self._check_identity(kind, value)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            if tx.people.find(kind, value):
+                raise AlreadyThere(noun=f"{kind} identity", name=value)
+            known_as(tx, Identity(kind, value, known.name, self.now()))
+            return {"kind": kind, "value": value}
+
+        return await self._change_person(person, name, "identity.add", change, host)
+
+    async def remove_identity(self, person: Person, name: str, kind: str, value: str, host: str = "") -> Profile:
+        """Know someone by that name no more; the address that is their name stays."""
+        kind, value = check_identity(kind, value)
+
+        def change(tx: Tx, known: Known) -> dict[str, Any]:
+            if (kind, value) == ("email", known.name):
+                raise BadRequest(f"{value} is the name of this person.", hint="`sublet person remove` forgets them.")
+            if not tx.people.remove_identity(known.name, kind, value):
+                raise NotFound(noun=f"{kind} identity", name=value, hint=f"`sublet person show {name}` lists them.")
+            return {"kind": kind, "value": value}
+
+        return await self._change_person(person, name, "identity.remove", change, host)
+
+    async def _change_person(
+        self, person: Person, name: str, action: str, change: Callable[[Tx, Known], dict[str, Any]], host: str
+    ) -> Profile:
+        """Change one of the people, and write that down."""
+        self.authority.require_operator(person)
+        now = self.now()
+
+        def work(tx: Tx) -> Profile:
+            found = self._find_profile(tx, name)
+            if found is None:
+                raise _unknown(name)
+            detail = change(tx, found.known)
+            tx.audit.add(Entry(now, person.name, action, "person", found.known.name, detail, host))
+            return self._find_profile(tx, found.known.name) or found
+
+        done = await self.store.write(work)
+        self.standings.bump()
+        return done
+
+    def _find_profile(self, tx: Tx, name: str) -> Profile | None:
+        known = tx.people.get(name) or tx.people.find("email", self.authority.check_address(name))
+        return _profile(tx, known) if known else None
+
+    def _check_identity(self, kind: str, value: str) -> tuple[str, str]:
+        return (kind, self.authority.check_address(value)) if kind == "email" else check_identity(kind, value)
+
+
+def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
+    """Know someone by a plain address, in this transaction."""
+    part = role_of(role)
+    if tx.people.find("email", address):
+        raise AlreadyThere(
+            noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their part."
+        )
+    tx.people.add(Known(address, part, now, by=by))
+    tx.audit.add(Entry(now, by, "person.add", "person", address, {"role": part.value}, host))
+    return _profile(tx, Known(address, part, now, by=by))
+
+
+def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile:
+    """Know someone, in the database of a gateway that may run or not: whoever owns it decides."""
+    plain = fold_address(check_address(address), settings.signing.subaddresses)
+    store = Store.open(settings.database_url)
+    try:
+        return store.write_sync(lambda tx: added(tx, utc_now(), by, plain, role))
+    finally:
+        store.close()
+
+
+def role_of(word: str) -> Role:
+    """The role of this name."""
+    try:
+        return Role(word)
+    except ValueError:
+        raise BadRequest(f"{word} is not a role.", hint=f"The roles are {', '.join(Role)}.") from None
+
+
+def _profile(tx: Tx, known: Known) -> Profile:
+    return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.of(known.name))
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(noun="person", name=name, hint="`sublet person list` lists those who are known.")

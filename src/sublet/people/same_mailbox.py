@@ -1,0 +1,112 @@
+"""People who exist twice, because two of their addresses belong to one mailbox: one block and one quota count for both.
+
+No new ones come to be, since addresses are folded wherever someone comes in. Those of before, and those whose domain
+was not folded at first, are noted when the service starts, as an identity of the kind `same-mailbox`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from sublet.kernel.db.audit import Entry
+from sublet.people.model.mailboxes import Folding, fold_address
+from sublet.people.model.people import SAME_MAILBOX, Identity, Known
+from sublet.store.tx import Tx
+
+STEP = 1000  # people that are read at once
+
+
+def same_people(tx: Tx, person: str) -> list[str]:
+    """The names under which someone is known: their own, and those of the same mailbox."""
+    name = find_first(tx, person)
+    return _all_names(person, name, tx.people.identities(name))
+
+
+def identities_of_all(tx: Tx, person: str) -> dict[str, list[Identity]]:
+    """The names under which someone is known, and the identities of each, which are read once."""
+    name = find_first(tx, person)
+    found = {name: tx.people.identities(name)}
+    names = _all_names(person, name, found[name])
+    return {one: found[one] if one in found else tx.people.identities(one) for one in names}
+
+
+def _all_names(person: str, first: str, identities: list[Identity]) -> list[str]:
+    others = [one.value for one in identities if one.kind == SAME_MAILBOX]
+    return list(dict.fromkeys((person, first, *others)))
+
+
+def find_first(tx: Tx, person: str) -> str:
+    """The name under which the others are noted: that of whoever came first."""
+    first = tx.people.find(SAME_MAILBOX, person)
+    return first.name if first else person
+
+
+def is_blocked(tx: Tx, known: Known) -> bool:
+    """Whether someone may not come in, under this name or another of the same mailbox."""
+    if known.blocked is not None:
+        return True
+    others = (tx.people.get(name) for name in same_people(tx, known.name) if name != known.name)
+    return any(other.blocked is not None for other in others if other)
+
+
+def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) -> list[tuple[str, str]]:
+    """Know each person by the plain address too; and note who exists twice: the later name, and the first.
+
+    Someone whose only address has a tag comes in by the plain one from now on, as the same person.
+    """
+    fold_members(tx, by_domain)
+    first: dict[str, str] = {}
+    noted: list[tuple[str, str]] = []
+    for known in sorted(list_people(tx), key=lambda one: (one.created, one.name)):
+        addresses = [one.value for one in tx.people.identities(known.name) if one.kind == "email"]
+        for address in dict.fromkeys(fold_address(one, by_domain) for one in addresses):
+            owner = tx.people.find("email", address)
+            if owner is None:
+                known_as(tx, Identity("email", address, known.name, now))
+            other = first.setdefault(address, known.name)
+            if other != known.name and known.name not in same_people(tx, other):
+                tx.people.add_identity(Identity(SAME_MAILBOX, known.name, find_first(tx, other), now))
+                detail = {"person": other, "mailbox": address}
+                tx.audit.add(Entry(now, "", "person.same-mailbox", "person", known.name, detail))
+                noted.append((known.name, other))
+    return noted
+
+
+def known_as(tx: Tx, identity: Identity) -> None:
+    """Know someone by another name too; groups that an address of theirs was in are theirs."""
+    tx.people.add_identity(identity)
+    if identity.kind == "email":
+        for group in tx.groups.of(identity.value):
+            tx.groups.leave(group, identity.value)
+            tx.groups.join(group, identity.person)
+
+
+def fold_members(tx: Tx, by_domain: Mapping[str, Folding]) -> None:
+    """Members of groups who have not come yet come by their plain addresses."""
+    for group in tx.groups.list():
+        for member in group.members:
+            plain = fold_address(member, by_domain)
+            if plain != member and tx.people.get(member) is None:
+                owner = tx.people.find("email", plain)
+                tx.groups.leave(group.name, member)
+                tx.groups.join(group.name, owner.name if owner else plain)
+
+
+def list_people(tx: Tx) -> Iterator[Known]:
+    """All who are known."""
+    after = ""
+    while people := tx.people.list(after=after, limit=STEP):
+        yield from people
+        after = people[-1].name
+
+
+def names_in(tx: Tx, person: str) -> frozenset[str]:
+    """All that rules know someone by: addresses are confirmed by a code, a provider, or the operator who adds them."""
+    return rule_names(identities_of_all(tx, person))
+
+
+def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
+    """The same, out of someone's names and the identities of each."""
+    addresses = (one.value for some in identities.values() for one in some if one.kind == "email")
+    return frozenset((*identities, *addresses))

@@ -1,0 +1,44 @@
+"""The token that someone gets who has shown who they are: whole, or half until they show a second factor."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from sublet.kernel.db.audit import Entry
+from sublet.kernel.settings import Settings
+from sublet.people.tokens import HALF, PREFIX, Token
+from sublet.store.tx import Tx
+
+HALF_LASTS = timedelta(minutes=5)
+COMPLETE = frozenset({"link", "second"})  # ways to sign in after which nothing more is asked
+
+
+@dataclass
+class SignInTokens:
+    """Every way to sign in ends here."""
+
+    settings: Settings
+
+    def issue(self, tx: Tx, name: str, now: datetime, host: str, note: str, use: str, way: str) -> tuple[Token, str]:
+        """Give someone a token, in this transaction; `way` is how they showed who they are.
+
+        Where a second factor is needed it is half a token, which is good for nothing but to be made whole.
+        """
+        if way not in COMPLETE and tx.factors.on(name):
+            return _store(tx, Token(str(uuid4()), name, note, now, now + HALF_LASTS, use=f"{HALF}{use}"))
+        signing = self.settings.signing
+        expires = now + (signing.stay if use == "browser" else signing.lasts)
+        tx.people.set_seen(name, now)
+        tx.tokens.forget(name, now)
+        token, secret = _store(tx, Token(str(uuid4()), name, note, now, expires, use=use))
+        tx.audit.add(Entry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host))
+        return token, secret
+
+
+def _store(tx: Tx, token: Token) -> tuple[Token, str]:
+    secret = PREFIX + secrets.token_urlsafe(32)
+    tx.tokens.add(token, secret)
+    return token, secret

@@ -1,0 +1,44 @@
+"""What someone may do at this moment: whether they are blocked, an operator or a reviewer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sublet.kernel.settings import Settings
+from sublet.people.model.people import Known, Role
+from sublet.people.model.person import Person
+from sublet.people.same_mailbox import is_blocked
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+
+@dataclass
+class Standing:
+    """Reads it anew at each request: a token or a cookie says only who someone is."""
+
+    settings: Settings
+    store: Store
+
+    async def as_now(self, person: Person) -> Person | None:
+        """Someone with the role that they have now; None: they are blocked.
+
+        A role for which a second factor is demanded counts only with one.
+        """
+        if self.settings.mode == "personal":
+            return person
+        known, blocked, has_factor = await self.store.read(lambda tx: _look_up(tx, person.name))
+        if known is None:  # the owner of the Unix socket, and those for whom they made a token
+            return person
+        if blocked:
+            return None
+        if known.role.value in self.settings.signing.second_factor and not has_factor:
+            return replace(person, operator=False, reviewer=False)
+        return replace(person, operator=known.role is Role.OPERATOR, reviewer=known.role is Role.REVIEWER)
+
+
+def _look_up(tx: Tx, name: str) -> tuple[Known | None, bool, bool]:
+    """Someone, whether they are blocked, and whether they have a second factor."""
+    known = tx.people.get(name)
+    if known is None or is_blocked(tx, known):
+        return known, known is not None, False
+    return known, False, known.role is not Role.PERSON and tx.factors.on(name)

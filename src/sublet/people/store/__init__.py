@@ -1,0 +1,1 @@
+"""The SQL of people, their identities, codes, second factors, groups and tokens."""

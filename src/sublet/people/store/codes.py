@@ -1,0 +1,74 @@
+"""Codes to sign in with: one at a time for each address, and only as a keyed hash."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Sql, given, plain
+from sublet.people.store.tables import codes
+
+C = codes.c
+COLUMNS = (C.id, C.address, C.host, C.hash, C.created, C.expires, C.tries)
+ADD = insert(codes)
+OPEN = select(*COLUMNS).where(C.address == given("of"), C.expires > given("now")).order_by(C.created.desc())
+CLOSE = update(codes).where(C.address == given("of"), C.expires > given("now")).values(expires=given("now"))
+TRY = update(codes).where(C.id == given("of"), C.tries < given("most")).values(tries=C.tries + 1)
+SINCE = select(C.host, C.created).where(C.address == given("of"), C.created > given("since")).order_by(C.created)
+FORGET = delete(codes).where(C.created <= given("before"))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A code that was asked for; what it is, only its hash can tell."""
+
+    id: str
+    address: str
+    host: str  # who asked for it
+    hash: str
+    created: datetime
+    expires: datetime
+    tries: int = 0
+
+
+class Codes:
+    """The codes, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, code: Code) -> None:
+        """Let this one be the address's code, and no other any more."""
+        self.close(code.address, code.created)
+        row = {"id": code.id, "address": plain(code.address), "host": plain(code.host), "hash": code.hash}
+        times = {"created": micros(code.created), "expires": micros(code.expires)}
+        self._sql.change(ADD, row | times | {"tries": code.tries})
+
+    def open(self, address: str, now: datetime) -> Code | None:
+        """The code that an address has, if it still counts."""
+        row = self._sql.row(OPEN, {"of": plain(address), "now": micros(now)})
+        if row is None:
+            return None
+        id, address, host, hash, created, expires, tries = row
+        return Code(id, address, host, hash, moment(created), moment(expires), tries)
+
+    def close(self, address: str, now: datetime) -> bool:
+        """Let the address's code count no more; whether it did."""
+        return self._sql.change(CLOSE, {"of": plain(address), "now": micros(now)}) > 0
+
+    def tried(self, id: str, most: int) -> bool:
+        """Count one try; whether it was one of the first so many."""
+        return self._sql.change(TRY, {"of": id, "most": most}) > 0
+
+    def since(self, address: str, since: datetime) -> list[tuple[str, datetime]]:
+        """The codes that an address was given since then, oldest first: who asked for each, and when."""
+        rows = self._sql.rows(SINCE, {"of": plain(address), "since": micros(since)})
+        return [(host, moment(created)) for host, created in rows]
+
+    def forget(self, before: datetime) -> None:
+        """Remove those that no limit counts any more."""
+        self._sql.change(FORGET, {"before": micros(before)})

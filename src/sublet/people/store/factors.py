@@ -1,0 +1,102 @@
+"""Second factors: the sealed secret of someone's authenticator, and which of its codes were used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Sql, given, moment_or_none, plain
+from sublet.people.store.tables import factors
+
+F = factors.c
+COLUMNS = (F.person, F.secret, F.created, F.confirmed, F.step, F.tries, F.tried, F.recovery)
+ADD = insert(factors)
+GET = select(*COLUMNS).where(F.person == given("of"))
+REMOVE = delete(factors).where(F.person == given("of"))
+CONFIRM = update(factors).where(F.person == given("of")).values(confirmed=given("now"), recovery=given("hashes"))
+USE = update(factors).where(F.person == given("of"), F.step < given("now_step"))
+USE = USE.values(step=given("now_step"), tries=0)
+RECOVER = update(factors).where(F.person == given("of"), F.recovery == given("old"))
+RECOVER = RECOVER.values(recovery=given("new"), tries=0)
+FORGET_TRIES = update(factors).where(F.person == given("of"), F.tried <= given("before"))
+FORGET_TRIES = FORGET_TRIES.values(tries=0, tried=given("now"))
+TRY = update(factors).where(F.person == given("of"), F.tries < given("most")).values(tries=F.tries + 1)
+SECRETS = select(F.person, F.secret)
+SEAL = update(factors).where(F.person == given("of"), F.secret == given("old")).values(secret=given("new"))
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Someone's second factor."""
+
+    person: str
+    secret: str  # sealed
+    created: datetime
+    confirmed: datetime | None = None  # None: it counts for nothing yet
+    step: int = 0  # the newest whose code was used
+    tries: int = 0
+    tried: datetime | None = None
+    recovery: tuple[str, ...] = ()
+
+
+class Factors:
+    """The second factors, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def get(self, person: str) -> Factor | None:
+        """Someone's, whether it is confirmed or not."""
+        row = self._sql.row(GET, {"of": plain(person)})
+        if row is None:
+            return None
+        name, secret, created, confirmed, step, tries, tried, recovery = row
+        times = moment(created), moment_or_none(confirmed)
+        return Factor(name, secret, *times, step, tries, moment(tried), tuple(recovery.split()))
+
+    def on(self, person: str) -> bool:
+        """Whether someone has one that counts."""
+        found = self.get(person)
+        return found is not None and found.confirmed is not None
+
+    def put(self, person: str, secret: str, now: datetime) -> None:
+        """Begin anew with this one; it counts once it is confirmed."""
+        self.remove(person)
+        row = {"person": plain(person), "secret": secret, "created": micros(now), "tried": micros(now)}
+        self._sql.change(ADD, row | {"confirmed": None, "step": 0, "tries": 0, "recovery": ""})
+
+    def confirm(self, person: str, hashes: tuple[str, ...], now: datetime) -> None:
+        """Let it count from now on, with these ways back in."""
+        self._sql.change(CONFIRM, {"of": plain(person), "now": micros(now), "hashes": " ".join(hashes)})
+
+    def remove(self, person: str) -> bool:
+        """Let someone come in without; whether they had one."""
+        return self._sql.change(REMOVE, {"of": plain(person)}) > 0
+
+    def try_once(self, person: str, most: int, within: timedelta, now: datetime) -> bool:
+        """Count a try before it is looked at; whether there were not too many."""
+        times = {"now": micros(now), "before": micros(now - within)}
+        self._sql.change(FORGET_TRIES, {"of": plain(person)} | times)
+        return self._sql.change(TRY, {"of": plain(person), "most": most}) > 0
+
+    def use(self, person: str, step: int) -> bool:
+        """Use the code of a step up, and those before it; whether it was not used yet."""
+        return self._sql.change(USE, {"of": plain(person), "now_step": step}) > 0
+
+    def recover(self, factor: Factor, hash: str) -> bool:
+        """Use a recovery code up; whether it was one."""
+        left = [one for one in factor.recovery if one != hash]
+        values = {"of": plain(factor.person), "old": " ".join(factor.recovery), "new": " ".join(left)}
+        return len(left) < len(factor.recovery) and self._sql.change(RECOVER, values) > 0
+
+    def secrets(self) -> dict[str, str]:
+        """All sealed secrets, by person."""
+        return dict(self._sql.rows(SECRETS, {}))
+
+    def seal(self, person: str, old: str, new: str) -> bool:
+        """Keep the same secret under another seal, unless it changed meanwhile."""
+        return self._sql.change(SEAL, {"of": plain(person), "old": old, "new": new}) > 0

@@ -1,0 +1,103 @@
+"""The people who are known, and the identities that they have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.booking.model.timeline import micros, moment
+from sublet.kernel.db.sql import Row, Sql, given, moment_or_none, plain
+from sublet.people.model.people import Identity, Known, Role
+from sublet.people.store.tables import factors, identities, members, people, tokens
+
+P, I = people.c, identities.c  # noqa: E741 - as the tables begin
+COLUMNS = (P.name, P.role, P.created, P.seen, P.blocked, P.by)
+ADD = insert(people)
+GET = select(*COLUMNS).where(P.name == given("of"))
+FIND = select(*COLUMNS).where(I.kind == given("k"), I.value == given("v"), P.name == I.person)
+SET_ROLE = update(people).where(P.name == given("of")).values(role=given("r"))
+SET_SEEN = update(people).where(P.name == given("of")).values(seen=given("s"))
+SET_BLOCKED = update(people).where(P.name == given("of")).values(blocked=given("b"))
+OWNED = (
+    (factors, factors.c.person),
+    (identities, I.person),
+    (members, members.c.person),
+    (tokens, tokens.c.person),
+    (people, P.name),
+)
+REMOVE = tuple(delete(table).where(column == given("of")) for table, column in OWNED)
+ADD_IDENTITY = insert(identities)
+IDENTITIES = select(I.kind, I.value, I.person, I.created).where(I.person == given("of")).order_by(I.kind, I.value)
+REMOVE_IDENTITY = delete(identities).where(I.kind == given("k"), I.value == given("v"), I.person == given("of"))
+
+
+class People:
+    """The people, as one transaction sees and changes them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, known: Known) -> None:
+        """Know someone, by the address that is their name."""
+        row = {"name": plain(known.name), "role": known.role.value, "created": micros(known.created)}
+        self._sql.change(ADD, row | {"seen": None, "blocked": None, "by": plain(known.by)})
+        self.add_identity(Identity("email", known.name, known.name, known.created))
+
+    def get(self, name: str) -> Known | None:
+        """Someone, by name."""
+        return _known(self._sql.row(GET, {"of": plain(name)}))
+
+    def find(self, kind: str, value: str) -> Known | None:
+        """Whose identity this is."""
+        return _known(self._sql.row(FIND, {"k": plain(kind), "v": plain(value)}))
+
+    def set_role(self, name: str, role: Role) -> None:
+        """Give someone another part."""
+        self._sql.change(SET_ROLE, {"of": plain(name), "r": role.value})
+
+    def set_seen(self, name: str, seen: datetime) -> None:
+        """They have signed in."""
+        self._sql.change(SET_SEEN, {"of": plain(name), "s": micros(seen)})
+
+    def set_blocked(self, name: str, why: str | None) -> None:
+        """Let someone in no more, and why; or again, with None."""
+        self._sql.change(SET_BLOCKED, {"of": plain(name), "b": None if why is None else plain(why)})
+
+    def remove(self, name: str) -> None:
+        """Forget someone, with their identities, memberships and tokens."""
+        for statement in REMOVE:
+            self._sql.change(statement, {"of": plain(name)})
+
+    def add_identity(self, identity: Identity) -> None:
+        """Know someone by another name too."""
+        row = {"kind": plain(identity.kind), "value": plain(identity.value), "person": plain(identity.person)}
+        self._sql.change(ADD_IDENTITY, row | {"created": micros(identity.created)})
+
+    def identities(self, name: str) -> list[Identity]:
+        """The identities that someone has."""
+        return [
+            Identity(kind, value, person, moment(created))
+            for kind, value, person, created in self._sql.rows(IDENTITIES, {"of": plain(name)})
+        ]
+
+    def remove_identity(self, name: str, kind: str, value: str) -> bool:
+        """Know someone by that name no more; whether they had it."""
+        return self._sql.change(REMOVE_IDENTITY, {"of": plain(name), "k": plain(kind), "v": plain(value)}) > 0
+
+    def list(
+        self, role: Role | None = None, *, blocked: bool = False, after: str = "", limit: int = 1000
+    ) -> list[Known]:
+        """People by name: all, those of a role, or those who are blocked."""
+        found = select(*COLUMNS).where(P.name > plain(after)).order_by(P.name).limit(limit)
+        found = found.where(P.role == role.value) if role else found
+        found = found.where(P.blocked.is_not(None)) if blocked else found
+        return [known for row in self._sql.select(found) if (known := _known(row))]
+
+
+def _known(row: Row | None) -> Known | None:
+    if row is None:
+        return None
+    name, role, created, seen, blocked, by = row
+    return Known(name, Role(role), moment(created), moment_or_none(seen), blocked, by)

@@ -1,0 +1,152 @@
+"""Files that many sessions share, sent to a system once and kept there by their content: `kept/sha256-…`.
+
+A file is protected while a session needs it that is still there, and goes when nobody has needed it for a while. How it
+lies there is told in `platforms/slurm/shell/keep.sh`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sublet.booking.model.image import ImageArchive
+from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.port import Kept, Progress
+from sublet.platforms.slurm.commands import reading, script
+from sublet.reach.port import Command, Reach, as_is
+
+PULLING = 1800  # seconds that a login host has to fetch and make an image
+TRIED = 600.0  # seconds for which it isn't tried again after a failure
+
+
+class KeptFiles:
+    """What one platform keeps on its system."""
+
+    def __init__(self, platform: str, owner: str) -> None:
+        """Nothing is known yet; the system is asked each time."""
+        self._platform, self._owner = platform, owner
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._no_way_to: dict[str, float] = {}  # registries → when an image could not be fetched from there
+        self._not_made: dict[str, float] = {}  # archives → when an image could not be made of them there
+
+    async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
+        """Send a file unless it is there, and note who needs it; its path there."""
+        before = _state_of(file)
+        found = await asyncio.to_thread(digest_of, file)
+        if digest and digest != found:
+            why = f"{file.name} is not the file that was meant: its digest is {found}, and {digest} was expected"
+            raise PlatformRefused(platform=self._platform, why=why, hint="Fetch it again, or correct the digest.")
+        content = f"{root}/kept/{name_of(found)}/content"
+        async with self._turns[found]:  # who asks second finds it there
+            if not await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner)):
+                await reach.send(file, f"{content}.new", progress)
+                if _state_of(file) != before:
+                    why = f"{file.name} changed while it was sent"
+                    raise PlatformRefused(platform=self._platform, why=why, hint="It is sent anew once it is complete.")
+                await reach.run(to_publish(self._platform, content))
+                await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner))
+        return content
+
+    async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
+        """Have Apptainer there make an image of a registry, once; its path, or None if there is no way out to it."""
+        registry, digest = image.removeprefix("docker://").partition("/")[0], image.rpartition("@")[2]
+        name, since = f"oci-{name_of(digest)}", self._no_way_to.get(registry)
+        if since is not None and time.monotonic() - since < TRIED:
+            return None
+        async with self._turns[name]:
+            if await reach.run(to_keep(self._platform, root, name, user, self._owner)):
+                return f"{root}/kept/{name}/content"
+            pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
+        if pulled.code:
+            self._no_way_to[registry] = time.monotonic()
+            return None
+        return f"{root}/kept/{name}/content"
+
+    async def make_image(
+        self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None]
+    ) -> bool:
+        """Have Apptainer there make an image of an archive that is kept, once, beside it; whether it is there now."""
+        name, since = content.split("/")[-2], self._not_made.get(content)
+        if since is not None and time.monotonic() - since < TRIED:
+            return False
+        async with self._turns[content]:
+            if await reach.run(to_look_for(content)):
+                return True
+            if (found := await asyncio.to_thread(describe)) is None:
+                return False  # the session tells what is wrong with it
+            words = script("pull", root, name, "", tool, f"{found.form}:{content}", *found.digests)
+            made = await reach.run(Command(words, as_is, seconds=PULLING))
+        if made.code:
+            self._not_made[content] = time.monotonic()
+        return not made.code
+
+    async def kept(self, reach: Reach, root: str) -> Sequence[Kept]:
+        """What is there."""
+        return await reach.run(to_kept(self._platform, root))
+
+    async def let_go(self, reach: Reach, root: str, digests: Sequence[str], idle: timedelta) -> Sequence[str]:
+        """Remove those of them (none named: of all) that nobody needs, or needed for so long; which they were."""
+        return await reach.run(to_let_go(self._platform, root, idle, digests))
+
+
+def name_of(digest: str) -> str:
+    """The name of a directory for what has this digest."""
+    return digest.replace(":", "-")
+
+
+def _state_of(file: Path) -> tuple[int, ...]:
+    """What the file system says of a file: with another content, another."""
+    seen = file.stat()
+    return (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
+
+
+def _digest_of(name: str) -> str:
+    return ":".join(name.rsplit("-", 1))
+
+
+def digest_of(file: Path) -> str:
+    """The digest of a file, as `sha256:…`."""
+    with file.open("rb") as opened:
+        return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
+
+
+def to_keep(platform: str, root: str, name: str, key: str, owner: str) -> Command[bool]:
+    """Note that a session needs a shared file; whether it is there."""
+    return Command(script("keep", root, name, key, owner), reading(platform, lambda said: said.strip() == "there"))
+
+
+def to_look_for(content: str) -> Command[bool]:
+    """Whether an image was made of an archive already."""
+    words = ("sh", "-c", '[ -f "${1%/*}/image.sif" ]', "sh", content)
+    return Command(words, lambda said: said.code == 0)
+
+
+def to_publish(platform: str, content: str) -> Command[str]:
+    """Let a file that has arrived be the one that is shared."""
+    move = 'chmod a-w "$1.new" && mv -f "$1.new" "$1"'
+    return Command(("sh", "-c", move, "sh", content), reading(platform, str))
+
+
+def to_kept(platform: str, root: str) -> Command[tuple[Kept, ...]]:
+    """The shared files that are there."""
+    return Command(script("kept", root), reading(platform, read_kept))
+
+
+def to_let_go(platform: str, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
+    """Remove shared files that nobody has needed for so long; their digests."""
+    words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
+    return Command(words, reading(platform, lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
+
+
+def read_kept(text: str) -> tuple[Kept, ...]:
+    """What `kept.sh` says."""
+    lines = (line.split() for line in text.splitlines())
+    return tuple(
+        Kept(_digest_of(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users))
+        for name, size, used, *users in lines
+    )

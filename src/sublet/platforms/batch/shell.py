@@ -1,0 +1,47 @@
+"""Text for a shell on the far side, in which every value is quoted data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from shlex import quote
+
+from sublet.kernel.errors import PlatformRefused
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@cache
+def life() -> str:
+    """The script `life.sh`, which the job scripts of every platform read."""
+    return files("sublet.platforms.batch").joinpath("life.sh").read_text()
+
+
+def word(value: str) -> str:
+    """A value as one word; ValueError for what no shell can hold."""
+    if "\0" in value:
+        raise ValueError("a value has a zero byte in it")
+    return quote(value)
+
+
+def variable(name: str) -> str:
+    """The name of a variable, or ValueError."""
+    if not VARIABLE.fullmatch(name):
+        raise ValueError(f"{name!r} can't be the name of a variable")
+    return name
+
+
+def function(name: str, lines: Iterable[str]) -> str:
+    """A function of these lines."""
+    return "\n".join([f"{name}() {{", ":", *lines, "}"])
+
+
+def inside(name: str, platform: str, what: str = "the working directory") -> str:
+    """A relative path that stays where it is; PlatformRefused if it leads out."""
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or ".." in parts or not parts or "\0" in name:
+        raise PlatformRefused(platform=platform, why=f"{name!r} is not below {what}")
+    return "/".join(parts)

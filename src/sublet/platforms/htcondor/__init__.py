@@ -1,0 +1,1 @@
+"""HTCondor, by its own command line: a pool, or an annex."""

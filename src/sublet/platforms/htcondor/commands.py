@@ -1,0 +1,132 @@
+"""HTCondor jobs by its own command line: which commands, and how their answers are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from sublet.kernel.errors import AccessPointRefused
+from sublet.platforms.htcondor.configuration import quote_string
+from sublet.platforms.htcondor.tools import Ad, Tools, limit_attributes, read_ads, reading
+from sublet.reach.port import Command, Outcome
+
+# What JobStatus says.
+IDLE, RUNNING, REMOVED, COMPLETED, HELD, SENDING, SUSPENDED = range(1, 8)
+_AT_ONCE = 200  # ids in one command
+_NONE = re.compile(r"couldn't find/\w+ all jobs|failed to set attribute .* by constraint", re.IGNORECASE)
+_TERSE = re.compile(r"^(\d+)\.(\d+)(?:\s*-\s*(\d+)\.(\d+))?$", re.MULTILINE)
+
+
+def to_submit(
+    tools: Tools, description: str, *, directory: str = "", more: Sequence[str] = ()
+) -> Command[list[tuple[int, int, int]]]:
+    """Submit a description, in the directory that its paths are relative to; `more` are lines put before `queue`."""
+    added = [word for line in more for word in ("-append", line)]
+    words = ("condor_submit", "-terse", *added, "-file", "-")
+    return tools.command(words, read_submitted, stdin=description.encode(), directory=directory, seconds=180)
+
+
+def to_queue(
+    tools: Tools, constraint: str = "true", attributes: Iterable[str] = (), everybody: bool = False
+) -> Command[list[Ad]]:
+    """The jobs in the queue that meet a constraint: one's own, or everybody's."""
+    words = ["condor_q", "-json", "-constraint", constraint, *(["-allusers"] if everybody else [])]
+    return tools.command([*words, *limit_attributes(attributes)], read_ads)
+
+
+def to_factories(tools: Tools, constraint: str, attributes: Iterable[str] = ()) -> Command[list[Ad]]:
+    """The clusters that meet a constraint and have jobs yet to be made."""
+    return tools.command(
+        ("condor_q", "-factory", "-json", "-constraint", constraint, *limit_attributes(attributes)), read_ads
+    )
+
+
+def to_history(tools: Tools, constraint: str, attributes: Iterable[str] = (), most: int = 10_000) -> Command[list[Ad]]:
+    """The jobs that left the queue and meet a constraint, the last first."""
+    words = ("condor_history", "-json", "-constraint", constraint, "-limit", str(most), *limit_attributes(attributes))
+    return tools.command(words, read_ads)
+
+
+def to_edit(tools: Tools, constraint: str, changes: Mapping[str, str]) -> Command[int]:
+    """Set attributes of jobs, each to a ClassAd expression; of how many jobs, 0 if none meets the constraint."""
+    return _edit(tools, ("-constraint", constraint), changes)
+
+
+def to_edit_cluster(tools: Tools, cluster: str, changes: Mapping[str, str]) -> Command[int]:
+    """Set attributes of a cluster: of its jobs, and of those that it has yet to make."""
+    return _edit(tools, (cluster,), changes)
+
+
+def _edit(tools: Tools, which: Sequence[str], changes: Mapping[str, str]) -> Command[int]:
+    pairs = [word for name, expression in changes.items() for word in (name, expression)]
+    words = tools.words("condor_qedit", *which, *pairs)
+    return Command(words, lambda said: 0 if _none(said) else reading(read_edited)(said))
+
+
+def to_remove(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
+    """Remove jobs; whether there were any."""
+    return _act(tools, "condor_rm", constraint, reason)
+
+
+def to_hold(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
+    """Hold jobs; whether there were any."""
+    return _act(tools, "condor_hold", constraint, reason)
+
+
+def to_release(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
+    """Let held jobs go on; whether there were any."""
+    return _act(tools, "condor_release", constraint, reason)
+
+
+def to_suspend(tools: Tools, constraint: str) -> Command[bool]:
+    """Stop the processes of running jobs where they are; whether there were any."""
+    return _act(tools, "condor_suspend", constraint, "")
+
+
+def to_continue(tools: Tools, constraint: str) -> Command[bool]:
+    """Let suspended jobs go on; whether there were any."""
+    return _act(tools, "condor_continue", constraint, "")
+
+
+def to_forget(tools: Tools, constraint: str) -> Command[bool]:
+    """Let removed jobs that are kept in the queue leave it; whether there were any."""
+    words = tools.words("condor_rm", "-forcex", "-constraint", constraint)
+    return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
+
+
+def _act(tools: Tools, program: str, constraint: str, reason: str) -> Command[bool]:
+    told = quote_string(reason)[1:-1]  # HTCondor puts it between quotes as it is
+    words = tools.words(program, *(("-reason", told) if reason else ()), "-constraint", constraint)
+    return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
+
+
+def _none(said: Outcome) -> bool:
+    """Whether a tool failed only because no job meets the constraint."""
+    return said.code != 0 and bool(_NONE.search(said.complaint))
+
+
+def ids(jobs: Sequence[str]) -> list[str]:
+    """Constraints that name jobs such as `12` (a cluster) and `12.0`, as many as are needed for a command line."""
+    clauses = []
+    for job in jobs:
+        cluster, _, number = job.partition(".")
+        if not cluster.isdecimal() or (number and not number.isdecimal()):
+            raise AccessPointRefused(f"{job!r} is not the id of a job.", hint="Write it as 12 or 12.0.")
+        clauses.append(f"(ClusterId=={cluster}&&ProcId=={number})" if number else f"(ClusterId=={cluster})")
+    return ["||".join(clauses[first : first + _AT_ONCE]) for first in range(0, len(clauses), _AT_ONCE)]
+
+
+def read_submitted(text: str) -> list[tuple[int, int, int]]:
+    """What was submitted: cluster, its first job, its last."""
+    found = []
+    for cluster, first, _, last in _TERSE.findall(text):
+        found.append((int(cluster), int(first), int(last or first)))
+    if not found:
+        raise AccessPointRefused(why=f"condor_submit did not say what it submitted: {text.strip()[:200]}")
+    return found
+
+
+def read_edited(text: str) -> int:
+    """In how many jobs condor_qedit set something."""
+    numbers = [int(found) for found in re.findall(r"for (\d+) matching jobs?", text)]
+    return max(numbers, default=0)

@@ -1,0 +1,173 @@
+"""What is written for one session: HTCondor's description of its jobs, and the program that `job.sh` reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from importlib.resources import files
+
+from sublet.annexes.model.annex import (
+    IN_TIME,
+    JOB_BOOKED,
+    JOB_GUEST,
+    JOB_SESSION,
+    JOB_SUPPLIER,
+    JOB_TARGET,
+    JOB_TIME,
+    TARGETED,
+)
+from sublet.booking.model.job import Job
+from sublet.platforms.batch.shell import function, life, variable, word
+from sublet.platforms.htcondor.configuration import literal, quote_string
+
+KIB, MIB = 1 << 10, 1 << 20
+LITTLE = 64 * MIB  # of a node's disk, beside what is brought: more may be used if it is there
+ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # given to a node again only when the service says so
+SETTLED = 10  # seconds that a stopped job has, beyond its grace, to be brought back
+PERSON = "SubletPerson"  # in a job: whose session it is
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a session's jobs may run, and how they are held there."""
+
+    directory: str  # the session's, at the access point
+    annex: str = ""  # its id; empty: any slot of the pool
+    supplier: str = ""  # whose slots they are
+    grace: timedelta = timedelta(seconds=5)
+    lease: timedelta | None = None  # how long they outlive a lost connection to their node; None: as configured
+    guest: str = ""  # for whom they run, when that is not the annex's owner
+    size: int = 0  # bytes that travel to the node
+    node: str = ""  # the one node that is booked for them; empty: any
+
+
+@cache
+def script(name: str) -> str:
+    """A script of ours, for the node or the access point."""
+    return files("sublet.platforms.htcondor").joinpath("shell", f"{name}.sh").read_text()
+
+
+def placeholder(key: str) -> str:
+    """What a session's directory is called until the node has given it one."""
+    return f"/sublet/session/{key}"
+
+
+def seconds_of(time: timedelta) -> int:
+    """A job's own time in whole seconds."""
+    return max(1, round(time.total_seconds()))
+
+
+def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
+    """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    seconds, first, here = seconds_of(time), job.program.argv[0], placeholder(key)
+    values: dict[str, object] = {
+        "session": key,
+        "placeholder": here,
+        "duration": seconds,
+        "limit": job.shape.memory // 1024,
+        "warn": min(round(job.warn.total_seconds()), seconds // 2),
+        "grace": min(round(grace.total_seconds()), seconds // 4),
+        "first": first,
+        "missing": json.dumps(f"{first[:300]}: no such program is there"),
+    }
+    variables = {
+        "OMP_NUM_THREADS": str(job.shape.cores),
+        "PYTHONUNBUFFERED": "1",
+        "SUBLET_CORES": str(job.shape.cores),
+        "SUBLET_MEMORY": str(job.shape.memory),
+        "SUBLET_GPUS": str(job.shape.gpus),
+        "SUBLET_NODES": "1",
+        "SUBLET_PARTS": str(job.parts),
+        **job.program.environment,
+    }
+    links = [f"point {word(path)} {word(target)}" for path, target in job.kept.items()]
+    links += [
+        f"link {word(mount.source)} {word(mount.target)} {int(mount.read_only)}"
+        for mount in job.mounts
+        if not mount.target.startswith("/")
+    ]
+    naming = [name for name, content in job.program.files.items() if here.encode() in content]
+    exports = [f"export {variable(name)}={_placed(value, here)}" for name, value in variables.items()]
+    lines = [f"{name}={word(str(value))}" for name, value in values.items()]
+    lines += [
+        function("links", links),
+        function("files", [f"place {word(f'work/{name}')}" for name in naming]),
+        function("environment", exports),
+        function("program", ["exec " + " ".join(_placed(value, here) for value in job.program.argv)]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _placed(value: str, here: str) -> str:
+    """A value as one word, in which the session's directory is the one that the node gave it."""
+    return '"$dir"'.join(word(piece) if piece else "" for piece in value.split(here)) or "''"
+
+
+def _on(node: str) -> str:
+    """That a slot, whatever its number, is of this node."""
+    tail = f"@{node}"
+    return f"(substr(TARGET.Name, -{len(tail.encode())}) =?= {quote_string(tail)})"
+
+
+def description(job: Job, key: str, place: Place, time: timedelta, brought: tuple[str, ...]) -> str:
+    """What condor_submit reads. `brought` are the parts of the session's directory that travel to the node."""
+    root = literal(place.directory)
+    above = "../../" if job.parts > 1 else ""
+    values = {
+        "universe": "vanilla",
+        "executable": f"{root}/job.sh",
+        "initialdir": f"{root}/parts/$(Process)" if job.parts > 1 else root,
+        "environment": '"SUBLET_PART=$(Process)"',
+        "log": f"{root}/log",
+        "output": "stdout",
+        "error": "stderr",
+        "stream_output": "true",
+        "stream_error": "true",
+        "should_transfer_files": "YES",
+        "when_to_transfer_output": "ON_EXIT_OR_EVICT",
+        "transfer_input_files": ", ".join(f"{above}{name}" for name in brought),
+        "transfer_output_files": "work, record.json",
+        "request_cpus": str(job.shape.cores),
+        "request_memory": str(-(-job.shape.memory // MIB)),
+        "request_disk": str((2 * place.size + LITTLE) // KIB),
+        "want_graceful_removal": "true",
+        "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
+        "notification": "never",
+        "requirements": " && ".join((TARGETED, IN_TIME, ONCE, *([_on(place.node)] if place.node else ()))),
+        # What a stopped job had written lies in the spool until it was collected.
+        "leave_in_queue": "JobStatus == 3 && NumJobStarts > 0",
+        "batch_name": literal(_line(job.name) or key),
+    }
+    if job.shape.gpus:
+        values["request_gpus"] = str(job.shape.gpus)
+    if place.lease is not None:
+        values["job_lease_duration"] = str(seconds_of(place.lease))
+    told = {JOB_SESSION: quote_string(key), PERSON: quote_string(_line(job.person)), "SubletTries": "1"}
+    told |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
+    if place.annex:
+        told |= {JOB_TARGET: quote_string(place.annex), JOB_SUPPLIER: quote_string(place.supplier)}
+    if place.node:
+        told[JOB_BOOKED] = "true"
+    if place.guest:
+        told[JOB_GUEST] = quote_string(_line(place.guest))
+    lines = [f"{name} = {value}" for name, value in values.items()]
+    lines += [f"My.{name} = {literal(value)}" for name, value in told.items()]
+    return "\n".join([*lines, f"queue {job.parts}"]) + "\n"
+
+
+def _line(text: str) -> str:
+    """A text on one line, without what HTCondor can't hold: it expands $$ in every attribute when a job is matched."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text[:200].replace("$", "_")).split())
+
+
+def files_of(job: Job, key: str, time: timedelta, grace: timedelta) -> Mapping[str, bytes]:
+    """What is written into the session's directory beside the working directory."""
+    text = program(job, key, time, grace)
+    return {
+        "job.sh": script("job").encode(),
+        "life.sh": life().encode(),
+        "program": text.encode("utf-8", "surrogateescape"),
+    }

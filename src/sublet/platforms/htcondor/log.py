@@ -1,0 +1,177 @@
+"""HTCondor's own log of a session's jobs, which is kept in the session's directory: what happened to each, in order.
+
+The access point writes an event the moment it happens, a start before the program is started. So the log says of every
+job whether it ever began, without a question to anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+HEADER = re.compile(r"(\d{3}) \((\d+)\.(\d+)\.\d+\) ((?:\d{4}-)?\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d)\S* (.*)")
+REASON = re.compile(r"^\s*Reason: (.*)$", re.MULTILINE)
+RETURNED = re.compile(r"\(1\) Normal termination \(return value (\d+)\)")
+SIGNALLED = re.compile(r"\(0\) Abnormal termination \(signal (\d+)\)")
+HELD = re.compile(r"^\s*Code (\d+) Subcode (-?\d+)", re.MULTILINE)
+SPENT = re.compile(r"Usr (\d+) (\d\d):(\d\d):(\d\d), Sys (\d+) (\d\d):(\d\d):(\d\d)\s+-\s+Total Remote Usage")
+MEMORY = re.compile(r"Memory \(MB\)\s*:\s*(\d+)")
+USED = re.compile(r"^\s*(\d+)\s+-\s+MemoryUsage of job \(MB\)", re.MULTILINE)
+MIB = 1 << 20
+QUARTER = timedelta(minutes=15)  # zones differ by whole ones
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the log says of one job."""
+
+    id: str = ""  # HTCondor's own, such as 12.0
+    status: str = ""  # waits, runs, suspended, held, exited, removed; empty: it was never submitted
+    starts: int = 0  # how often its program was started
+    back: bool = False  # whether it came back from a node without having ended
+    started: datetime | None = None  # the last time
+    changed: datetime | None = None  # the last event
+    code: int | None = None
+    signal: int | None = None
+    reason: str = ""  # why it was held or removed, or came back
+    hold: int = 0  # HTCondor's number for why it is held
+    detail: int = 0
+    cpu: float = 0.0
+    memory: int = 0  # in bytes, as HTCondor saw it
+    busy: str = ""  # what is going on: input, output, lost
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.status in ("exited", "removed")
+
+
+def read_log(text: str, written: datetime | None = None) -> dict[int, Told]:
+    """Each job by its number in the cluster; what was cut off by a crash is left out.
+
+    Times are written by the clock of the access point, in a zone that nothing tells; `written`, when the last event
+    was, does.
+    """
+    found: dict[int, Told] = {}
+    last: datetime | None = None
+    for event in text.split("\n...\n")[:-1]:
+        head, _, body = event.lstrip("\n").partition("\n")
+        if header := HEADER.match(head):
+            number, cluster, job, when, title = header.groups()
+            last = _moment(when)
+            known = replace(found.get(int(job), Told()), id=f"{int(cluster)}.{int(job)}", changed=last)
+            found[int(job)] = _after(known, int(number), title, body)
+    by = round((written - last) / QUARTER) * QUARTER if written and last else timedelta(0)
+    return {job: _moved(told, by) for job, told in found.items()}
+
+
+def _moment(text: str) -> datetime:
+    """A time as the access point writes it, as if its zone were UTC."""
+    if "/" in text:
+        text = f"{datetime.now(UTC).year}-{text.replace('/', '-')}"
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _moved(told: Told, by: timedelta) -> Told:
+    return replace(told, started=told.started and told.started + by, changed=told.changed and told.changed + by)
+
+
+def _after(job: Told, number: int, title: str, body: str) -> Told:
+    """A job after an event; those that say nothing of its state change nothing."""
+    change = EVENTS.get(number)
+    return change(job, title, body) if change else job
+
+
+def _submitted(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="waits")
+
+
+def _began(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="runs", starts=job.starts + 1, started=job.changed, busy="", reason="", back=False)
+
+
+def _came_back(job: Told, title: str, body: str) -> Told:
+    """It was evicted, its shadow failed, or its node was lost: one of these follows another for the same cause."""
+    reason = REASON.search(body)
+    words = reason[1] if reason else job.reason or _first(body)
+    return replace(job, status="waits", reason=words, busy="", back=True)
+
+
+def _ended(job: Told, title: str, body: str) -> Told:
+    code, signal = RETURNED.search(body), SIGNALLED.search(body)
+    spent, memory = SPENT.search(body), MEMORY.search(body)
+    units = (86400, 3600, 60, 1) * 2
+    return replace(
+        job,
+        status="exited",
+        busy="",
+        code=int(code[1]) if code else None,
+        signal=int(signal[1]) if signal else None,
+        cpu=float(sum(unit * int(word) for unit, word in zip(units, spent.groups(), strict=True))) if spent else 0.0,
+        memory=max(job.memory, int(memory[1]) * MIB if memory else 0),
+    )
+
+
+def _read_measure(job: Told, title: str, body: str) -> Told:
+    used = USED.search(body)
+    return replace(job, memory=max(job.memory, int(used[1]) * MIB)) if used else job
+
+
+def _removed(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="removed", busy="", reason=_first(body))
+
+
+def _held(job: Told, title: str, body: str) -> Told:
+    codes = HELD.search(body)
+    hold, detail = (int(codes[1]), int(codes[2])) if codes else (0, 0)
+    return replace(job, status="held", busy="", reason=_first(body), hold=hold, detail=detail)
+
+
+def _first(body: str) -> str:
+    return next((line.strip() for line in body.split("\n") if line.strip()), "")
+
+
+def _note_release(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="waits", reason="", hold=0, detail=0)
+
+
+def _note_suspension(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="suspended")
+
+
+def _note_resume(job: Told, title: str, body: str) -> Told:
+    return replace(job, status="runs")
+
+
+def _lost(job: Told, title: str, body: str) -> Told:
+    return replace(job, busy="lost", reason=_first(body))
+
+
+def _found(job: Told, title: str, body: str) -> Told:
+    return replace(job, busy="", reason="")
+
+
+def _moving(job: Told, title: str, body: str) -> Told:
+    started = title.startswith("Started")
+    way = "input" if "input" in title else "output"
+    return replace(job, busy=way if started else "")
+
+
+EVENTS = {
+    0: _submitted,
+    1: _began,
+    4: _came_back,
+    5: _ended,
+    6: _read_measure,
+    7: _came_back,
+    9: _removed,
+    10: _note_suspension,
+    11: _note_resume,
+    12: _held,
+    13: _note_release,
+    22: _lost,
+    23: _found,
+    24: _came_back,
+    40: _moving,
+}

@@ -1,0 +1,340 @@
+"""What the slots of an annex, or of a pool, can offer: which nodes there are and until when, and when there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sublet.annexes.model.annex import (
+    JOB_BOOKED,
+    JOB_TARGET,
+    JOB_TIME,
+    SLOT_ANNEX,
+    SLOT_DRAINING,
+    SLOT_END,
+    SLOT_SESSIONS,
+    SLOT_TOOLS,
+)
+from sublet.booking.model.amounts import duration_iso, duration_text
+from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.calendar import Slot as Found
+from sublet.booking.model.limits import LIMIT, check_limits
+from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Shape, Take
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
+from sublet.platforms.htcondor.commands import IDLE, RUNNING, SUSPENDED, to_queue
+from sublet.platforms.htcondor.configuration import quote_string
+from sublet.platforms.htcondor.slots import to_slots
+from sublet.platforms.htcondor.tools import Ad, Tools
+from sublet.platforms.port import Survey
+from sublet.reach.port import Command
+
+MIB = 1 << 20
+FRESH = timedelta(seconds=5)  # how long a survey is good for: nodes come and go
+SILENT = timedelta(minutes=1)  # a slot that was not heard for so long is not counted on
+HORIZON = timedelta(days=400)
+HEARS = timedelta(seconds=15)  # in which a node has heard that it is for sessions alone
+FOR_EVER = timedelta(days=3650)  # for slots that don't say when they end
+WAITING = 200  # jobs of those that wait that are counted, at most
+UNREACHED = "what listens on a node can't be reached from here"
+BASIC = {"sh": "/bin/sh"}  # what every node has
+SLOT = (
+    *("Name", "SlotType", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotGPUs", "Cpus", "Memory", "GPUs"),
+    *("LastHeardFrom", SLOT_END, SLOT_SESSIONS, SLOT_TOOLS),
+)
+JOB = (
+    "JobStatus",
+    "RequestCpus",
+    "RequestMemory",
+    "RequestGPUs",
+    "RemoteHost",
+    "JobCurrentStartDate",
+    JOB_TIME,
+    JOB_BOOKED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One node, until when it is there, and what kinds can use on it."""
+
+    node: Node
+    end: datetime
+    tools: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the access point showed, as of a time."""
+
+    as_of: datetime
+    slots: tuple[Ad, ...] = ()
+    jobs: tuple[Ad, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Whose offers they are."""
+
+    platform: str
+    title: str = ""  # the annex's name
+    parts: int = 1  # the most that something is cut into
+    coming: str = ""  # which nodes are still to come
+
+    @property
+    def called(self) -> str:
+        """In a sentence."""
+        return f"The annex {self.title}" if self.title else self.platform
+
+
+def to_see(tools: Tools, annex: str) -> Command[list[Ad]]:
+    """The slots of an annex; without one, those of no annex."""
+    whose = f"{SLOT_ANNEX} =?= {quote_string(annex)}" if annex else f"{SLOT_ANNEX} =?= undefined"
+    return to_slots(tools, f'{whose} && SlotType =!= "Dynamic" && {SLOT_DRAINING} =!= True', SLOT)
+
+
+def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
+    """What runs, and what waits for this annex."""
+    target = f"{JOB_TARGET} =?= {quote_string(annex) if annex else 'undefined'}"
+    return to_queue(
+        tools, f"JobStatus == {RUNNING} || JobStatus == {SUSPENDED} || (JobStatus == {IDLE} && {target})", JOB
+    )
+
+
+def places(view: View) -> list[Place]:
+    """The nodes that were heard of lately."""
+    found = []
+    for ad in view.slots:
+        heard = ad.get("LastHeardFrom")
+        if isinstance(heard, int) and view.as_of - _moment(heard) > SILENT:
+            continue
+        end = ad.get(SLOT_END)
+        name = str(ad.get("Name", ""))
+        node = Node(
+            name if ad.get("SlotType") == "Static" else _node_of(name),
+            int(ad.get("TotalSlotCpus") or ad.get("Cpus") or 0),
+            int(ad.get("TotalSlotMemory") or ad.get("Memory") or 0) * MIB,
+            int(ad.get("TotalSlotGPUs") or ad.get("GPUs") or 0),
+        )
+        until = _moment(end) if isinstance(end, int) else view.as_of + FOR_EVER
+        found.append(Place(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
+    return sorted(found, key=lambda place: place.node.name)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _node_of(slot: str) -> str:
+    """The node of a slot such as slot1_2@c1.example."""
+    return slot.partition("@")[2] or slot
+
+
+def read_tools(text: str) -> dict[str, str]:
+    """What a slot says of its node's tools."""
+    pairs = (word.partition("=") for word in text.split())
+    return BASIC | {name: path for name, mark, path in pairs if mark and name}
+
+
+def survey_of(view: View, called: str) -> Survey:
+    """The same for the service: its tools are those that every node has."""
+    there = places(view)
+    shared = dict(there[0].tools) if there else {}
+    for place in there[1:]:
+        shared = {name: path for name, path in shared.items() if place.tools.get(name) == path}
+    notes = [f"{place.node.name} ends at {place.end:%Y-%m-%d %H:%M} UTC" for place in there]
+    if not there:
+        notes = [f"{called} has no node now"]
+    nodes = tuple(place.node for place in there)
+    return Survey(view.as_of, nodes, tools=shared, notes=tuple(notes), good_for=FRESH)
+
+
+def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) -> Answer:
+    """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
+    there = places(view)
+    if not there:
+        why = f"{seen.called} has no node now{f'; {seen.coming}' if seen.coming else ''}."
+        hint = f"sublet annex add {seen.title}" if seen.title else ""
+        return _no(Reason("urn:not-supported", "platform", why, nearest=hint), seen)
+    calendar = Calendar([place.node for place in there])
+    reasons = [*unfit(request, seen), *_too_long(request, there, now, seen)] or check_limits(
+        request, calendar, platform=seen.called, pool="", metrics=(), longest=None
+    )
+    if reasons:
+        return Answer(reasons=tuple(replace(reason, platform=seen.platform) for reason in reasons))
+    fill(calendar, there, view, now)
+    shape = Shape(request.compute.cores.min, request.compute.memory.min, request.compute.gpus.min)
+    asked = windows_of(request, now, HORIZON) if request.windows or request.recurring else ()
+    if (request.windows or request.recurring) and not asked:
+        return _no(Reason("urn:window-passed", "schedule", "The windows that were asked for are over."), seen)
+    end = max(place.end for place in there)
+    found = calendar.earliest(shape, 1, request.duration, asked or [Window(now, max(now, end - request.duration))])
+    if found is None:
+        return _no(_too_late(request, there, now, seen), seen)
+    window = next((one for one in asked if admits(one, found.start)), None)
+    starts = [(found, window), *_in_other_windows(request, calendar, shape, found.start, now)]
+    return Answer(offers=tuple(_offer(request, *start, shape, way, now, view, seen) for start in starts))
+
+
+def _in_other_windows(
+    request: Request, calendar: Calendar, shape: Shape, first: datetime, now: datetime
+) -> list[tuple[Found, Window]]:
+    """A start in each of the windows that were named, where the first is in another."""
+    found: list[tuple[Found, Window]] = []
+    starts = [first]
+    for window in list_named_windows(request, now, HORIZON):
+        if any(admits(window, start) for start in starts):
+            continue
+        if other := calendar.earliest(shape, 1, request.duration, [window]):
+            found.append((other, window))
+            starts.append(other.start)
+    return found
+
+
+def _no(reason: Reason, seen: Seen) -> Answer:
+    return Answer(reasons=(replace(reason, platform=seen.platform),))
+
+
+def unfit(request: Request, seen: Seen) -> Iterator[Reason]:
+    """What no calendar has to be opened for."""
+    executable = request.executable
+    ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
+    if executable and (executable.kind == "interactive" or any(port.get("access") for port in ports)):
+        yield Reason("urn:not-supported", "executable.kind", f"{seen.called}: {UNREACHED}.")
+    if (count := request.compute.nodes.min) > 1:
+        why = f"{seen.called} runs each session on one node, and {count} were asked for."
+        yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")
+
+
+def _too_long(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Iterator[Reason]:
+    left = max(place.end for place in there) - now
+    if request.duration > left:
+        long, most = duration_text(request.duration), duration_text(_minutes(left))
+        why = f"{seen.called} is there for {most} more, and {long} was asked for."
+        yield Reason(LIMIT, "schedule.requested.duration", why, long, most, duration_iso(_minutes(left)))
+
+
+def _minutes(length: timedelta) -> timedelta:
+    """In whole minutes, not more."""
+    return max(timedelta(0), length // timedelta(minutes=1) * timedelta(minutes=1))
+
+
+def _too_late(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Reason:
+    """There is room for it, but not before its nodes end, or not in the windows."""
+    long, end = duration_text(request.duration), max(place.end for place in there)
+    asked = " in the windows that were asked for" if request.windows or request.recurring else ""
+    why = f"{seen.called} is busy, and ends at {end:%Y-%m-%d %H:%M} UTC: {long} is not free before that{asked}."
+    return Reason("urn:window-passed", "schedule", why, nearest="a shorter time")
+
+
+def taken(view: View) -> tuple[Take, ...]:
+    """What of the nodes can't be booked: their ends, what runs there unbooked, and what has not heard that it is."""
+    there, now = places(view), view.as_of
+    told = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
+    ends = {place.node.name: place.end for place in there}
+    found = [
+        Take(place.node.name, place.end, place.end + HORIZON, place.node.cores, place.node.memory, place.node.gpus)
+        for place in there
+    ]
+    found += [
+        Take(node.name, now, now + HEARS, node.cores, node.memory, node.gpus)
+        for node in (place.node for place in there)
+        if _node_of(node.name) not in told
+    ]
+    for ad in view.jobs:
+        node, shape = _taken(ad, there)
+        if ad.get(JOB_BOOKED) is True or ad.get("JobStatus") == IDLE or node not in ends:
+            continue
+        until = min(ends[node], _until(ad, now) or ends[node])
+        since = min(_moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))), until)
+        if since < until:
+            found.append(Take(node, since, until, shape.cores, shape.memory, shape.gpus))
+    return tuple(found)
+
+
+def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) -> None:
+    """Put what is known of its nodes into a calendar: their ends, what runs on them, and what waits before."""
+    ends = {place.node.name: place.end for place in there}
+    for place in there:
+        node, since = place.node, max(now, place.end)
+        calendar.put(f"end {node.name}", [Take(node.name, since, since + HORIZON, node.cores, node.memory, node.gpus)])
+    waiting = []
+    for number, ad in enumerate(view.jobs):
+        node_name, shape = _taken(ad, there)
+        if ad.get("JobStatus") == IDLE:
+            waiting.append((shape, _time(ad)))
+        elif node_name in ends:
+            until = min(ends[node_name], _until(ad, now) or ends[node_name])
+            if until > now:
+                take = Take(node_name, now, until, shape.cores, shape.memory, shape.gpus)
+                calendar.put(f"job {number}", [take])
+    for number, (shape, time) in enumerate(waiting[:WAITING]):
+        window = Window(now, max(ends.values()))
+        if found := calendar.earliest(shape, 1, time, [window]):
+            take = Take(found.nodes[0], found.start, found.start + time, shape.cores, shape.memory, shape.gpus)
+            calendar.put(f"waiting {number}", [take])
+
+
+def _taken(ad: Ad, there: Sequence[Place]) -> tuple[str, Shape]:
+    """Where a job runs, and what it takes of that: one of several slots of equal size as a whole."""
+    host = str(ad.get("RemoteHost") or "")
+    slot = next((place.node for place in there if place.node.name == host), None)
+    return (host, Shape(slot.cores, slot.memory, slot.gpus)) if slot else (_node_of(host), _shape(ad))
+
+
+def _shape(ad: Ad) -> Shape:
+    return Shape(_whole(ad, "RequestCpus", 1), _whole(ad, "RequestMemory", 1) * MIB, _whole(ad, "RequestGPUs", 0))
+
+
+def _whole(ad: Mapping[str, Any], name: str, default: int) -> int:
+    """A number of an ad; what is an expression there is not worked out here."""
+    value = ad.get(name)
+    return int(value) if isinstance(value, (int, float)) else default
+
+
+def _time(ad: Ad) -> timedelta:
+    """How long a job may take: an hour, if it doesn't say."""
+    return timedelta(seconds=_whole(ad, JOB_TIME, 3600))
+
+
+def _until(ad: Ad, now: datetime) -> datetime | None:
+    """When a running job ends at the latest; None if it doesn't say."""
+    if not isinstance(ad.get(JOB_TIME), int):
+        return None
+    return _moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))) + _time(ad)
+
+
+def _offer(
+    request: Request,
+    found: Found,
+    window: Window | None,
+    shape: Shape,
+    way: str,
+    now: datetime,
+    view: View,
+    seen: Seen,
+) -> Offer:
+    start = max(found.start, now)
+    room = sum(_times(place.node, shape) for place in places(view))
+    return Offer(
+        platform=seen.platform,
+        way=way,
+        start=start,
+        latest_start=max(start, last_start(window)) if window else start,
+        duration=request.duration,
+        nodes=(),
+        shape=shape,
+        terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=view.as_of),
+        why="a slot is free now" if start <= now else "when a slot comes free",
+        queue="" if start <= now else seen.title or seen.platform,  # what is free now needs no track record
+        begin=window.start if window and window.start > now else None,
+        parts=max(1, min(request.parts, seen.parts, room)),
+    )
+
+
+def _times(node: Node, shape: Shape) -> int:
+    """How often a shape has room on a node."""
+    pairs = ((node.cores, shape.cores), (node.memory, shape.memory), (node.gpus, shape.gpus))
+    return min(has // wants for has, wants in pairs if wants)

@@ -1,0 +1,219 @@
+"""A site that fetches resource requests itself: what is asked of it lies here until its own operator takes it.
+
+Nobody signs in there. Below the platform's own directory, each request has one of its own:
+
+    requests/KEY/job.json    how many nodes, of which size, for how long
+    requests/KEY/files.tar   what goes with it
+    requests/KEY/taken       who took it (a digest);  began: something of it runs;  ended.json: how it ended
+    requests/KEY/cancelled   who wants it no longer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import shutil
+import tarfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import PrivateAttr
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason, Shape
+from sublet.booking.model.request import Request
+from sublet.booking.model.session import End, EndKind
+from sublet.kernel.errors import NotFound, PlatformRefused
+from sublet.platforms.port import Platform, Results, Survey
+from sublet.platforms.sessiondir import KEY
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request that nobody has taken yet."""
+
+    key: str
+    nodes: int
+    cores: int
+    memory: int  # MiB
+    gpus: int
+    seconds: int
+
+
+class Invited(Platform):
+    """A site whose operator answers requests for leases."""
+
+    kind: ClassVar[str] = "invited"
+    terms: ClassVar[Literal["predicted"]] = "predicted"
+    has_queues: ClassVar[bool] = True
+    _home: Path = PrivateAttr()
+
+    async def open(self, home: Path) -> None:
+        """Find what was asked before."""
+        self._home = home / "requests"
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    async def survey(self) -> Survey:
+        """What it has, it says to nobody."""
+        return Survey(datetime.now(UTC), ())
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """A lease, as soon as the site takes it."""
+        if request.executable is None or request.executable.kind != "pilot":
+            why = f"{self.name} takes requests for leases, and nothing else."
+            return Answer(reasons=(Reason("urn:not-supported", "executable.kind", why, platform=self.name),))
+        wanted = request.compute
+        offer = Offer(
+            platform=self.name,
+            way=ways[0],
+            start=now,
+            latest_start=now,
+            duration=request.duration,
+            nodes=(),
+            shape=Shape(wanted.cores.min, wanted.memory.min, wanted.gpus.min),
+            terms=Predicted(p10=now, p50=now, p90=now, samples=0, as_of=now),
+            why=f"when {self.name} takes it",
+            count=wanted.nodes.min,
+        )
+        return Answer(offers=(offer,))
+
+    # What is asked
+
+    async def place(self, key: str) -> Path | None:
+        """Nothing is brought."""
+        return None
+
+    async def find(self, key: str) -> str | None:
+        """Whether it was asked."""
+        return key if self._of(key).is_dir() else None
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Lay it down for who comes to take it."""
+        await asyncio.to_thread(self._lay_down, job, self._of(key))
+        return key
+
+    def _lay_down(self, job: Job, place: Path) -> None:
+        part = place.with_name(f".{place.name}")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(mode=0o700)
+        shape = job.shape
+        wanted: dict[str, Any] = {
+            "nodes": job.count,
+            "cores": shape.cores,
+            "memory": -(-shape.memory // MIB),
+            "gpus": shape.gpus,
+            "seconds": max(1, round((job.until - datetime.now(UTC)).total_seconds())),
+        }
+        (part / "job.json").write_text(json.dumps(wanted))
+        (part / "files.tar").touch(mode=0o600)
+        (part / "files.tar").write_bytes(packed(job.program.files))
+        if not place.exists():
+            part.rename(place)
+
+    def _of(self, key: str) -> Path:
+        if not KEY.fullmatch(key):
+            raise PlatformRefused(platform=self.name, why=f"{key!r} can't be the name of a request")
+        return self._home / key
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Where they are, as far as the site has told."""
+        return await asyncio.to_thread(lambda: {id: self._state(id) for id in ids})
+
+    def _state(self, id: str) -> JobState:
+        place = self._of(id)
+        if not place.is_dir():
+            return JobState(State.UNKNOWN)
+        began = place / "began"
+        started = datetime.fromtimestamp(began.stat().st_mtime, UTC) if began.exists() else None
+        if (place / "ended.json").exists():
+            said = json.loads((place / "ended.json").read_text())
+            when = datetime.fromtimestamp(said["at"], UTC)
+            return JobState(State.ENDED, End(EndKind.EXITED, code=said["code"]), started=started, ended=when)
+        if (place / "cancelled").exists():
+            return JobState(State.ENDED, End(EndKind.CANCELLED, by=(place / "cancelled").read_text()), started=started)
+        if started:
+            return JobState(State.RUNNING, started=started)
+        taken = (place / "taken").exists()
+        return JobState(State.QUEUED, condition=f"{self.name} has taken it" if taken else f"waits for {self.name}")
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Want it no longer; pilots that run hear it when they ask."""
+        for id in ids:
+            if self._of(id).is_dir() and not (self._of(id) / "cancelled").exists():
+                (self._of(id) / "cancelled").write_text(by)
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Its time is the site's own affair."""
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """What the site said of its end."""
+        file = self._of(key) / stream
+        return (await asyncio.to_thread(file.read_bytes))[offset : offset + limit] if file.exists() else b""
+
+    async def results(self, key: str) -> Results:
+        """Nothing comes from there."""
+        return Results()
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """Nothing comes from there."""
+        raise NotFound(noun="result", name=path)
+        yield b""
+
+    async def clean(self, key: str) -> None:
+        """Forget it."""
+        await asyncio.to_thread(shutil.rmtree, self._of(key), ignore_errors=True)
+
+    # What the site does
+
+    def wanted(self) -> list[Wanted]:
+        """What nobody has taken yet, the oldest first."""
+        found = []
+        for place in sorted(self._home.glob("[!.]*"), key=lambda one: one.stat().st_mtime):
+            if self._state(place.name).state is State.QUEUED and not (place / "taken").exists():
+                said = json.loads((place / "job.json").read_text())
+                found.append(Wanted(place.name, *(said[name] for name in Wanted.__slots__[1:])))
+        return found
+
+    def take(self, key: str, who: str) -> bytes:
+        """Give it to the first who asks, and again to the same: its files, as a tar."""
+        place = self._of(key)
+        if not place.is_dir() or self._state(key).state is State.ENDED:
+            raise PlatformRefused(platform=self.name, why="there is no such request, or not any more")
+        try:
+            with (place / "taken").open("x") as file:
+                file.write(who)
+        except FileExistsError:
+            if (place / "taken").read_text() != who:
+                raise PlatformRefused(platform=self.name, why="it was taken already") from None
+        return (place / "files.tar").read_bytes()
+
+    def began(self, key: str) -> None:
+        """Something of it runs."""
+        if self._of(key).is_dir():
+            (self._of(key) / "began").touch()
+
+    def ended(self, key: str, code: int, words: str) -> None:
+        """It is over there."""
+        place = self._of(key)
+        if place.is_dir() and not (place / "ended.json").exists():
+            (place / "stderr").write_text(words)
+            part = place / "ended.part"
+            part.write_text(json.dumps({"code": code, "at": datetime.now(UTC).timestamp()}))
+            part.rename(place / "ended.json")
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """Files as a tar, for their owner alone."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(content), 0o600
+            archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()

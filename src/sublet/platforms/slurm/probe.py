@@ -1,0 +1,120 @@
+"""What a Slurm site says of itself when a person asks: its queues, limits, nodes, accounts and tools, read anew."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sublet.platforms.slurm import commands as to
+from sublet.platforms.slurm import readers as read
+from sublet.platforms.slurm.readers import SiteNode, SiteQueue
+from sublet.reach.port import Command, Outcome, Reach, as_is
+from sublet.systems.model.probe import Live, tighter
+from sublet.systems.model.system import NodeKind, Queue, Quota
+
+GIB = 1 << 30
+QOS_FORMAT = "Name,MaxWall,MaxTRES,MinTRES,MaxJobsPU,MaxSubmitPU,MaxTRESPU"
+SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; else whole ones
+
+
+def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
+    """All that a probe asks, in one exec; `tools` are looked for in their modules."""
+    survey = to.to_survey("/")
+    words = [word for pair in tools.items() for word in pair]
+    qos = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={QOS_FORMAT}")
+    asked = {name: survey[name] for name in ("nodes", "queues", "config", "accounts")}
+    return asked | {
+        "qos": Command(qos, as_is, seconds=20),
+        "tools": Command(to.script("probe", *words), as_is, seconds=120),
+    }
+
+
+async def probe(platform: str, reach: Reach, tools: Mapping[str, str]) -> Live:
+    """Ask, and read what was said; what a site has not is left out."""
+    commands = to_probe(tools)
+    answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
+    for needed in ("nodes", "queues"):
+        if answers[needed].code:
+            raise to.trouble(platform, answers[needed])
+    said = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
+    return read_live(said, datetime.now(UTC))
+
+
+def read_live(said: Mapping[str, str], now: datetime) -> Live:
+    """The answers of those commands, by their names."""
+    config = read.read_config(said.get("config", ""))
+    partitions = read.read_queues(said.get("queues", ""))
+    there = read.by_queue(partitions, read.read_nodes(said.get("nodes", "")))
+    qos = read_qos(said.get("qos", ""))
+    shared = bool(SHARED.search(config.get("SelectType", "")))
+    return Live(
+        as_of=now,
+        scheduler="slurm",
+        version=config.get("SLURM_VERSION", ""),
+        default_queue=next((one.name for one in partitions if one.default), ""),
+        queues=tuple(_queue(one, there[one.name], qos, shared) for one in partitions if one.up),
+        qos=qos,
+        accounts=read.read_accounts(said.get("accounts", "")),
+        tools=dict(line.split("\t", 1) for line in said.get("tools", "").splitlines() if "\t" in line),
+    )
+
+
+def _queue(site: SiteQueue, nodes: Sequence[SiteNode], qos: Iterable[Queue], shared: bool) -> Queue:
+    queue = Queue(
+        site.name,
+        sharing="whole" if site.whole or not shared else "shared",
+        nodes=_kinds(nodes, site),
+        min_nodes=site.min_nodes if site.min_nodes > 1 else None,
+        max_nodes=site.max_nodes,
+        max_time=site.max_time,
+    )
+    own = next((one for one in qos if one.name == site.qos), None)
+    return tighter(queue, own) if own else queue
+
+
+def _kinds(nodes: Iterable[SiteNode], site: SiteQueue) -> tuple[NodeKind, ...]:
+    """The sorts of node, the common one first; what a queue's own limits keep of them is not a job's."""
+    found: dict[str, NodeKind] = {}
+    for one in nodes:
+        cores = min(one.node.cores, site.max_cores // one.threads if site.max_cores else one.node.cores)
+        memory = min(one.node.memory, site.max_memory or one.node.memory)
+        name = _name(cores, memory, one.node.gpus)
+        seen = found.get(name, NodeKind(name, cores, memory, memory, one.node.gpus, count=0))
+        least = min(memory, seen.memory or memory)  # nodes of one sort differ by a few MiB
+        found[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
+    return tuple(sorted(found.values(), key=lambda kind: -(kind.count or 0)))
+
+
+def _name(cores: int, memory: int, gpus: int) -> str:
+    """`128c-251g`, `40c-376g-4gpu`; under a GiB in MiB, as `2c-900m`."""
+    size = f"{round(memory / GIB)}g" if memory >= GIB else f"{memory // read.MIB}m"
+    return f"{cores}c-{size}" + (f"-{gpus}gpu" if gpus else "")
+
+
+def read_qos(text: str) -> tuple[Queue, ...]:
+    """The limits of each QOS in `sacctmgr -nP show qos`."""
+    return tuple(_qos(parts) for line in text.splitlines() if len(parts := line.strip().split("|")) == 7)
+
+
+def _qos(parts: Sequence[str]) -> Queue:
+    name, wall, most, least, running, submitted, each = parts
+    most_of, least_of, of_user = (
+        dict(pair.split("=", 1) for pair in said.split(",") if "=" in pair) for said in (most, least, each)
+    )
+    amounts = {"running": read.count(running), "submitted": read.count(submitted)}
+    amounts |= {
+        what: read.count(of_user.get(word, ""))
+        for what, word in (("nodes", "node"), ("cores", "cpu"), ("gpus", "gres/gpu"))
+    }
+    return Queue(
+        name,
+        min_nodes=read.count(least_of.get("node", "")),
+        max_nodes=read.count(most_of.get("node", "")),
+        max_time=read.length(wall),
+        min_cores=read.count(least_of.get("cpu", "")),
+        max_cores=read.count(most_of.get("cpu", "")),
+        max_gpus=read.count(most_of.get("gres/gpu", "")),
+        quotas=tuple(Quota("user", what, count) for what, count in amounts.items() if count),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,241 @@
+"""How Slurm's commands answer, from 20.11 to 26.05: the text forms that all of them have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.offer import Node
+from sublet.platforms.port import ResultFile, Results
+
+MIB = 1 << 20
+NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
+NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
+FOLDER = "d"  # in the place of a size: it is a folder with nothing in it
+LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
+AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
+
+
+@dataclass(frozen=True, slots=True)
+class SiteNode:
+    """A node, the queues that it is in, and how many threads Slurm counts for each of its cores."""
+
+    node: Node
+    queues: tuple[str, ...]
+    threads: int = 1
+    here: bool = True  # whether it can be used now, or when its jobs have ended
+
+
+@dataclass(frozen=True, slots=True)
+class SiteQueue:
+    """A partition and its limits; None is no limit of the partition's own."""
+
+    name: str
+    up: bool = True
+    default: bool = False
+    whole: bool = False  # it gives whole nodes only
+    min_nodes: int = 0
+    max_nodes: int | None = None
+    max_time: timedelta | None = None
+    max_cores: int | None = None  # CPUs per node
+    max_memory: int | None = None  # bytes per node
+    accounts: tuple[str, ...] = ()  # only these; empty: all
+    denied: tuple[str, ...] = ()
+    qos: str = ""  # a QOS of its own, whose limits are not shown here
+    needs_reservation: bool = False
+    partition: str | None = None  # what is said to Slurm, if not the name; empty: nothing, for the site chooses
+
+    @property
+    def said(self) -> str:
+        """The partition as it is said to Slurm."""
+        return self.name if self.partition is None else self.partition
+
+
+@dataclass(frozen=True, slots=True)
+class SiteReservation:
+    """Nodes that are kept for someone, or for maintenance."""
+
+    name: str
+    start: datetime
+    end: datetime
+    nodes: tuple[str, ...]
+
+
+def pairs(line: str) -> dict[str, str]:
+    """The `Key=value` words of one line of `scontrol show … -o`; a value may have spaces in it."""
+    found = list(re.finditer(r"(?:^|\s)([A-Za-z][\w:/]*)=", line))
+    ends = [match.start() for match in found[1:]] + [len(line)] * bool(found)
+    return {match[1]: line[match.end() : end].strip() for match, end in zip(found, ends, strict=True)}
+
+
+def moment(text: str) -> datetime | None:
+    """A time as Slurm prints it with TZ=UTC."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def at(seconds: float) -> datetime:
+    """A time from its seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def length(text: str) -> timedelta | None:
+    """A limit like `1-02:00:00`, `04:00:00` or `30:00`; None if there is none."""
+    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+))?", text)
+    if not found:
+        return None
+    days, hours, mins, seconds = (int(part or 0) for part in found.groups())
+    if found[1] and found[4] is None and found[2] is None:  # D-HH
+        days, hours, mins = days, mins, 0
+    elif found[2] and found[4] is None:  # MM:SS, or D-HH:MM
+        hours, mins, seconds = (hours, mins, 0) if found[1] else (0, hours, mins)
+    return timedelta(days=days, hours=hours, minutes=mins, seconds=seconds)
+
+
+def count(text: str) -> int | None:
+    """A number that may be missing or unlimited."""
+    return int(text) if text.isdigit() else None
+
+
+def gpus(gres: str) -> int:
+    """The GPUs in `gpu:a100:4(S:0-1),gpu:2,shard:8`."""
+    found = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:,()]+)*?:(\d+)(?=[,(]|$)", gres)
+    return sum(int(number) for number in found)
+
+
+def hosts(text: str) -> tuple[str, ...]:
+    """The names in `c[1-3,07-09],login`."""
+    names: list[str] = []
+    for part in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text if text not in NOTHING else ""):
+        names += _spread(part)
+    return tuple(names)
+
+
+def _spread(part: str) -> Iterator[str]:
+    before, bracket, rest = part.partition("[")
+    if not bracket:
+        yield part
+        return
+    inside, _, after = rest.partition("]")
+    for piece in inside.split(","):
+        first, dash, last = piece.partition("-")
+        for number in range(int(first), int(last if dash else first) + 1):
+            for tail in _spread(after):
+                yield f"{before}{number:0{len(first)}}{tail}"
+
+
+def read_nodes(text: str) -> tuple[SiteNode, ...]:
+    """The nodes in `sinfo -N`: one line for each node and queue."""
+    nodes: dict[str, SiteNode] = {}
+    for line in text.splitlines():
+        parts = line.strip().split("|")
+        if len(parts) != 7 or not parts[2].isdigit():
+            continue
+        name, queue, cpus, sizes, memory, gres, state = parts
+        seen = nodes.get(name)
+        threads = int(sizes.rpartition(":")[2]) if re.fullmatch(r"\d+:\d+:\d+", sizes) else 1
+        threads = threads if threads and int(cpus) % threads == 0 else 1
+        nodes[name] = SiteNode(
+            Node(name, int(cpus) // threads, int(re.sub(r"\D", "", memory) or 0) * MIB, gpus(gres)),
+            (*(seen.queues if seen else ()), queue),
+            threads,
+            not AWAY.search(state.lower()),
+        )
+    return tuple(nodes.values())
+
+
+def read_queues(text: str) -> tuple[SiteQueue, ...]:
+    """The partitions in `scontrol show partition -o`."""
+    return tuple(_queue(said) for line in text.splitlines() if (said := pairs(line)).get("PartitionName"))
+
+
+def _queue(said: Mapping[str, str]) -> SiteQueue:
+    cores, memory = count(said.get("MaxCPUsPerNode", "")), count(said.get("MaxMemPerNode", ""))
+    return SiteQueue(
+        name=said["PartitionName"],
+        up=said.get("State") == "UP" and said.get("RootOnly") != "YES",
+        default=said.get("Default") == "YES",
+        whole=said.get("OverSubscribe", "").startswith("EXCLUSIVE") or said.get("Exclusive") == "NODE",
+        min_nodes=count(said.get("MinNodes", "")) or 0,
+        max_nodes=count(said.get("MaxNodes", "")),
+        max_time=length(said.get("MaxTime", "")),
+        max_cores=cores,
+        max_memory=memory * MIB if memory else None,
+        accounts=_names(said.get("AllowAccounts", "")),
+        denied=_names(said.get("DenyAccounts", "")),
+        qos="" if said.get("QoS", "N/A") in NOTHING else said["QoS"],
+        needs_reservation=said.get("ReqResv") == "YES",
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return () if text in NOTHING or text == "ALL" else tuple(text.split(","))
+
+
+def read_reservations(text: str) -> tuple[SiteReservation, ...]:
+    """The reservations in `scontrol show res -o`."""
+    found = []
+    for said in map(pairs, text.splitlines()):
+        start, end = moment(said.get("StartTime", "")), moment(said.get("EndTime", ""))
+        if start and end:
+            found.append(SiteReservation(said.get("ReservationName", ""), start, end, hosts(said.get("Nodes", ""))))
+    return tuple(found)
+
+
+def read_config(text: str) -> dict[str, str]:
+    """The settings in `scontrol show config`."""
+    lines = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def read_accounts(text: str) -> tuple[str, ...]:
+    """The accounts in `sacctmgr -nP show assoc format=account,…`."""
+    return tuple(dict.fromkeys(line.strip().partition("|")[0] for line in text.splitlines() if line.strip()))
+
+
+def read_submits(text: str) -> dict[str, int]:
+    """How many jobs may be submitted at a time, by account or QOS, in lines of a name and such limits."""
+    lines = [line.strip().split("|") for line in text.splitlines() if line.strip()]
+    limits = {name: [most for word in words if (most := count(word)) is not None] for name, *words in lines}
+    return {name: min(some) for name, some in limits.items() if some}
+
+
+def read_largest_array(config: Mapping[str, str]) -> int:
+    """How many parts an array may have."""
+    most = count(config.get("MaxArraySize", ""))
+    return LARGEST_ARRAY if most is None else most
+
+
+def read_words(text: str) -> dict[str, str]:
+    """Lines of a name and the rest."""
+    return dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+
+
+def read_plan(stderr: str) -> datetime | None:
+    """When `sbatch --test-only` says that it would start."""
+    found = re.search(r"to start at (\S+)", stderr)
+    return moment(found[1]) if found else None
+
+
+def read_results(stdout: bytes) -> Results:
+    """The files and empty folders that `results.sh` lists, by their names."""
+    files, folders = [], []
+    for entry in stdout.split(b"\0"):
+        size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
+        seconds, _, name = rest.partition(" ")
+        path = name.removeprefix("./")
+        if size == FOLDER:
+            folders.append(path)
+        elif name:
+            files.append(ResultFile(path, int(size), at(float(seconds))))
+    return Results(tuple(sorted(files, key=lambda file: file.path)), tuple(sorted(folders)))
+
+
+def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
+    """The nodes that each queue has, also those that are away for now: Slurm lets jobs wait for them."""
+    known = list(nodes)
+    return {queue.name: [node for node in known if not queue.said or queue.said in node.queues] for queue in queues}

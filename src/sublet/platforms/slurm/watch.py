@@ -1,0 +1,242 @@
+"""Keeping an eye on many jobs as a good guest: one bulk squeue at a time, files in between, Slurm's memory at need.
+
+The scheduler is asked at most once in `every` seconds, and less often while it is in trouble. The jobs' own records are
+files, and may be looked at more often. What has ended is never asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.together import together
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.slurm import commands as to
+from sublet.platforms.slurm.states import Look, Row, await_files, jobs_of, judge, part_of, session_of, settle
+from sublet.reach.port import Reach
+
+SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
+ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
+REMEMBERED = 5000  # ends
+AT_ONCE = 10  # jobs that Slurm's memory is asked for at a time
+JOINED = 4  # sessions in parts that are put together at a time
+SUBMITTED = JobState(State.QUEUED, condition="submitted")
+AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
+SLOWEST = 16  # times the usual pause, while the scheduler is in trouble
+
+
+class Watch:
+    """The states of one platform's jobs, by their keys.
+
+    Each part of a session in parts is a job like any other, called KEY/N, until they are put together as the session's.
+    """
+
+    def __init__(self, platform: str, every: float, look: float, patience: float) -> None:
+        """Nothing is known yet."""
+        self._platform, self._every, self._look_every, self._patience = platform, every, min(every, look), patience
+        self._lock = asyncio.Lock()
+        self._rows: Mapping[str, Row] = {}
+        self._queued_at = self._looked_at = float("-inf")
+        self._slow = 1
+        self._failure: PlatformUnreachable | None = None
+        self._asked: dict[str, float] = {}
+        self._looks: dict[str, Look] = {}
+        self._states: dict[str, JobState] = {}
+        self._submitted: dict[str, float] = {}
+        self._gone: dict[str, float] = {}
+        self._recalled: dict[str, float] = {}
+        self._cleaned: dict[str, float] = {}
+
+    def heed(self, every: float, look: float) -> None:
+        """Ask no more often than this from now on."""
+        self._every, self._look_every = every, min(every, look)
+
+    def under_way(self) -> int:
+        """How many sessions wait or run, as far as is known."""
+        rows = {session_of(job) for job, row in self._rows.items() if row.active}
+        active = {name for name in rows if SESSION.fullmatch(name) and not self._over(name)}
+        known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
+        return len(active | known)
+
+    def submitted(self, key: str, id: str = "", parts: int = 1) -> None:
+        """A job was submitted just now: it waits, whatever an older view of the queue shows."""
+        self.forget(key)
+        self._submitted[key] = time.monotonic()
+        self._looks[key] = Look(claimed=True, id=id if id.isdigit() else "", parts=parts)
+        self._states[key] = SUBMITTED
+
+    def stir(self) -> None:
+        """Something was done to a job: look anew the next time that someone asks."""
+        self._queued_at = self._looked_at = float("-inf")
+
+    def knows(self, key: str) -> bool:
+        """Whether anything was seen of it."""
+        return key in self._states
+
+    def forget(self, key: str) -> None:
+        """Know nothing of it any more."""
+        jobs = {key, *jobs_of(key, self.look(key).parts)}
+        for known in (self._asked, self._looks, self._states, self._submitted, self._gone, self._recalled):
+            for job in jobs & known.keys():
+                known.pop(job)
+
+    def cleaned(self, key: str) -> None:
+        """Its directory is gone: it is unknown from now on, though the queue may still show its last moments."""
+        now = time.monotonic()
+        self.forget(key)
+        self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
+
+    def _cleaned_since(self, when: float, job: str) -> bool:
+        return self._cleaned.get(session_of(job), float("-inf")) >= when
+
+    def look(self, key: str) -> Look:
+        """What was last seen of its files."""
+        return self._looks.get(key, Look())
+
+    def find_number(self, key: str) -> str:
+        """Slurm's number of it: as `sbatch` said, else, where that was cut off, as the queue shows it."""
+        if id := self.look(key).id:
+            return id
+        row = self._rows.get(key) or self._rows.get(part_of(key, 0))
+        return row.id.partition("_")[0] if row else ""
+
+    def count(self) -> int:
+        """How many jobs were in the queue when it was last seen."""
+        return sum(row.active for row in self._rows.values())
+
+    async def ask(self, reach: Reach, root: str, keys: Sequence[str]) -> dict[str, JobState]:
+        """Their states, as fresh as a good guest can have them."""
+        async with self._lock:
+            now = time.monotonic()
+            open_ = [key for key in keys if not self._over(key)]
+            self._asked.update(dict.fromkeys(open_, now))
+            if open_:
+                await self._refresh(reach, root, open_, now)
+            return {key: self._states.get(key) or JobState(State.UNKNOWN) for key in keys}
+
+    def _over(self, key: str) -> bool:
+        state = self._states.get(key)
+        return state is not None and state.state is State.ENDED
+
+    async def _refresh(self, reach: Reach, root: str, wanted: Sequence[str], now: float) -> None:
+        if all(now - self._submitted.get(key, float("-inf")) < self._look_every for key in wanted):
+            return  # they were submitted just now, and can't have got far
+        queue_due = now - self._queued_at >= self._every * self._slow
+        if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
+            raise self._failure
+        watched = self._watched(now)
+        new = [key for key in wanted if key not in self._looks]
+        keys = watched if queue_due or now - self._looked_at >= self._look_every else new
+        if not keys and not queue_due:
+            return
+        rows = await self._see(reach, root, keys, queue_due, now)
+        if rows is not None:
+            self._rows = rows
+        jobs = [job for key in self._seen(keys) for job in self._jobs(key)]
+        unsettled = [job for job in jobs if not self._over(job) and not self._judge(job)]
+        if queue_due or new:
+            await self._recall(reach, [job for job in unsettled if self._late(job, now)], now)
+        await self._put_together(reach, root, [key for key in self._seen(keys) if self._looks[key].parts > 1])
+        self._trim()
+
+    def _seen(self, keys: Iterable[str]) -> list[str]:
+        """Those of which something is known: what was cleaned while others were asked is forgotten."""
+        return [key for key in keys if key in self._looks]
+
+    def _watched(self, now: float) -> list[str]:
+        for key in [key for key, when in self._asked.items() if now - when > ASKED_LATELY or self._over(key)]:
+            del self._asked[key]
+        return list(self._asked)
+
+    async def _see(
+        self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float
+    ) -> dict[str, Row] | None:
+        """One exec: the queue if it is its turn, and the files."""
+        commands: list[Any] = [to.to_queue(self._platform)] if queue else []
+        commands += to.to_look(self._platform, root, keys)
+        try:
+            answers = await reach.run_all(commands)
+        except PlatformUnreachable as error:
+            if queue:
+                self._queued_at, self._slow, self._failure = now, min(self._slow * 2, SLOWEST), error
+            raise
+        rows: dict[str, Row] | None = None
+        if queue:
+            rows = answers.pop(0)
+            self._queued_at, self._slow, self._failure = now, 1, None
+        self._looked_at = now
+        for looks in answers:
+            self._looks.update({job: look for job, look in looks.items() if not self._cleaned_since(now, job)})
+        return rows
+
+    def _judge(self, key: str) -> bool:
+        """Whether what was seen says how it is."""
+        row, look, session = _of(key, self._rows), self._looks[key], session_of(key)
+        if session in self._cleaned and not look.claimed:
+            row = None
+        if self._submitted.get(session, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
+            return True  # the queue was seen before it was submitted
+        state = judge(look, row)
+        if state:
+            self._states[key] = state
+            self._gone.pop(key, None)
+        return state is not None
+
+    def _late(self, key: str, now: float) -> bool:
+        """Whether a record need not be waited for any longer."""
+        look = self._looks[key]
+        if look.record or now - self._gone.setdefault(key, now) >= self._patience:
+            return True
+        self._states[key] = await_files(look, _of(key, self._rows)) if look.ran else settle(look)
+        return False
+
+    async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
+        """What neither the queue nor the files say: Slurm may remember."""
+        some = [key for key in keys if now - self._recalled.get(key, float("-inf")) >= AGAIN][:AT_ONCE]
+        kept: dict[str, Row] = {}
+        if some:
+            self._recalled.update(dict.fromkeys(some, now))
+            sessions = list(dict.fromkeys(map(session_of, some)))
+            ids = [id for key in sessions if (id := self._looks[key].id)]
+            for rows in reversed(await reach.run_all(to.to_remember(ids, sessions))):
+                kept |= rows
+        for key in self._seen(keys):
+            row, look = _of(key, kept), self._looks[key]
+            self._states[key] = (judge(look, row) if row else None) or settle(look)
+
+    async def _put_together(self, reach: Reach, root: str, keys: Sequence[str]) -> None:
+        """The states of sessions in parts; of those whose parts have all ended, first the results."""
+        ended = [key for key in keys if all(map(self._over, self._jobs(key))) and not self._looks[key].joined][:JOINED]
+        answers = await reach.run_all([to.to_join(root, key) for key in ended]) if ended else []
+        for key, joined in zip(ended, answers, strict=True):
+            if key in self._looks:
+                self._looks[key] = replace(self._looks[key], joined=joined)
+        for key in self._seen(keys):
+            self._states[key] = together([self._part(job) for job in self._jobs(key)], self._looks[key].joined)
+
+    def _jobs(self, key: str) -> list[str]:
+        return jobs_of(key, self._looks[key].parts)
+
+    def _part(self, job: str) -> JobState:
+        """How a part is doing, and when its time is over: its whole time is still to come, if it waits."""
+        state, look = self._states.get(job, SUBMITTED), self._looks.get(job)
+        if state.state is State.ENDED or look is None or look.lasts is None:
+            return state
+        return replace(state, until=look.ends or datetime.now(UTC) + look.lasts)
+
+    def _trim(self) -> None:
+        ended: Iterable[str] = (key for key in self._states if key == session_of(key) and self._over(key))
+        for key in list(islice(ended, max(0, len(self._states) - REMEMBERED))):
+            self.forget(key)
+
+
+def _of(job: str, rows: Mapping[str, Row]) -> Row | None:
+    """The row of a job; of a part that has none of its own, the one that speaks of all."""
+    return rows.get(job) or rows.get(session_of(job))

@@ -1,0 +1,39 @@
+"""Settings that were changed while the service runs: which are taken up at once, and which need a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.kernel.log import log
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle
+
+RELOADED = frozenset(
+    {
+        *("hold", "most_held", "offers", "longest", "horizon", "release", "keep", "warn", "claim", "poll"),
+        *("prices", "rules", "tokens", "mail", "images", "hooks", "apps", "maintainers", "signing", "throttle"),
+        *("logs", "retention", "cybergis"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reloaded:
+    """The names of settings that changed."""
+
+    taken: Sequence[str]
+    need_restart: Sequence[str]
+
+
+def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Settings) -> Reloaded:
+    """Take up what can be changed while the service runs, and tell the rest in the log."""
+    changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(settings, name)]
+    taken = [name for name in changed if name in RELOADED]
+    settings.take_up(new, taken)
+    throttle.change_limits(settings.throttle.limits)
+    mail.settings = settings.mail
+    reloaded = Reloaded(taken, [name for name in changed if name not in RELOADED])
+    log.info("settings.reloaded", taken=reloaded.taken, need_restart=reloaded.need_restart)
+    return reloaded

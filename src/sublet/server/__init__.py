@@ -1,0 +1,1 @@
+"""The service as a process: its HTTP application, put together, and the servers, sockets and signals around it."""

@@ -1,0 +1,111 @@
+"""The HTTP application: one router per noun, and nothing between them and the service."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import Mount
+
+from sublet.access.api import access, accounts, audit, pledges, rules, usage
+from sublet.annexes.api import access_point, annexes, dags, invitations, jobs, templates
+from sublet.api import described
+from sublet.api.answers import AnswerHeads
+from sublet.api.people import Remembered
+from sublet.api.problems import add_problems
+from sublet.api.streams import Doorkeeper
+from sublet.apps.api import apps, facilities, maintainers, trials
+from sublet.apps.api import runs as app_runs
+from sublet.booking.api import calendar, events, logs, offersets, platforms, results, sessions, systems
+from sublet.booking.api.connect import Connect
+from sublet.doors.cybergis import api as cybergis
+from sublet.doors.ivoa import api as broker
+from sublet.kernel.version import VERSION
+from sublet.notices.api import hooks
+from sublet.people.api import factors, groups, profiles, signing_in, tokens
+from sublet.people.model.person import Person
+from sublet.server import health, root
+from sublet.server.apart import Apart
+from sublet.server.bounded import Bounded
+from sublet.server.heads import HeadIsGet
+from sublet.server.metrics import count_answer
+from sublet.server.turnstile import Turnstile
+from sublet.server.versions import add_version
+from sublet.service import Service
+from sublet.web import pages
+
+DESCRIPTION = """*When, and where, can I run this?* Offers you can accept, and then it runs.
+
+The IVOA Execution Broker 1.0.7 is at the root, in JSON and YAML: `Accept` decides; where it says `*/*` or nothing, the
+answer has the type of the body that was sent, else it is JSON. Sublet's own resources are under `/v1`, in JSON.
+Problems are `application/problem+json` (RFC 9457) everywhere. Cookies authorise none of these addresses.
+
+Every address that starts something takes an `Idempotency-Key`, a text of your own such as a UUID: the same request
+under the same key, sent again, starts nothing anew and gets the same offers, session or lease; another request under
+it is a 422. What came to nothing, a NO or offers that nobody took while they stood, is asked anew."""
+
+NOUNS = (
+    *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),
+    *(
+        annexes,
+        templates,
+        jobs,
+        dags,
+        access_point,
+        invitations,
+        tokens,
+        apps,
+        maintainers,
+        facilities,
+        trials,
+        hooks,
+        health,
+    ),
+    *(signing_in, factors, profiles, groups),
+    *(access, rules, audit),
+    *(accounts, usage),
+    *(app_runs, cybergis),
+)
+
+
+def make_app(service: Service, owner: str = "") -> FastAPI:
+    """The application that serves this service; `owner` is who comes by the Unix socket."""
+    app = _find_route()
+    app.state.service = service
+    app.state.remembered = Remembered()
+    app.state.doorkeeper = Doorkeeper()
+    app.state.owner = Person(owner or getpass.getuser(), operator=True)
+    app.state.connect = Connect(service.connections, service.secrets)
+    app.router.routes.append(Mount("/connect", app=app.state.connect))
+    app.router.routes.append(root.ROUTE)
+    pages.mount(app)
+    app.add_middleware(Bounded)
+    app.add_middleware(HeadIsGet)
+    app.add_middleware(Apart, address=service.settings.sessions_url)
+    app.add_middleware(AnswerHeads, change=count_answer)
+    app.add_middleware(AnswerHeads, change=add_version)
+    app.add_middleware(Turnstile)
+    add_problems(app)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """What /openapi.json says, without a service."""
+    return _find_route().openapi()
+
+
+def _find_route() -> FastAPI:
+    app = FastAPI(
+        title="Sublet",
+        version=VERSION,
+        description=DESCRIPTION,
+        docs_url=None,  # its pages would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.router.routes.extend(broker.ROUTES)
+    for noun in NOUNS:
+        app.router.routes.extend(noun.router.routes)  # included they would be made anew, at the first request
+    app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]
+    return app

@@ -1,0 +1,156 @@
+"""The open TCP connections: how many there are, and from where, and which one is closed to make room for another."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+import structlog
+
+from sublet.kernel.settings_operation import ConnectionSettings
+from sublet.kernel.throttle import neighbours
+
+log = structlog.get_logger()
+
+Network = IPv4Network | IPv6Network
+RESERVED = 128  # descriptors that are no connections: the owner's socket, files, the database, pipes to programs
+LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1"))
+
+
+@dataclass(eq=False, slots=True)
+class Seat:
+    """One connection's place among all."""
+
+    host: str  # where it comes from, as it is counted; empty if it is not counted by host
+    socket: socket.socket
+
+
+class Connections:
+    """Who is connected. While all places are taken, a connection without a whole request gives way to a new one."""
+
+    def __init__(self, most: int, per_host: int, trusted: Sequence[Network] = LOOPBACK) -> None:
+        """Nobody yet. Hosts that are trusted, as reverse proxies are, have no limit of their own."""
+        self.most, self.per_host = most, per_host
+        self._trusted = trusted
+        self._seats: set[Seat] = set()
+        self._hosts: Counter[str] = Counter()
+        self._idle: dict[Seat, None] = {}  # those that wait for a request, or for the rest of one; oldest first
+        self._ending: set[Seat] = set()  # closed by us, with a descriptor still
+        self._refused = self._closed = 0  # since it was told last
+
+    @classmethod
+    def limited(cls, settings: ConnectionSettings, proxies: Sequence[str], descriptors: int) -> Connections:
+        """As it is set, and no more than leaves descriptors for everything else."""
+        most = min(settings.most, max(descriptors - RESERVED, descriptors // 4))
+        return cls(most, settings.per_host, (*LOOPBACK, *_networks(proxies)))
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._seats)
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether others have to go first: they were closed, and still have their descriptors."""
+        return len(self._ending) > max(4, self.most // 16)
+
+    def admit(self, sock: socket.socket, host: str) -> Seat | None:
+        """A place for a new connection; None if there is none, for all or for its host."""
+        counted = "" if self._is_trusted(host) else neighbours(host)
+        if counted and self._hosts[counted] >= self.per_host and not self.close_oldest(counted):
+            self._refused += 1
+            return None
+        if len(self._seats) >= self.most and not self.close_oldest():
+            self._refused += 1
+            return None
+        seat = Seat(counted, sock)
+        self._seats.add(seat)
+        self._idle[seat] = None
+        if counted:
+            self._hosts[counted] += 1
+        return seat
+
+    def mark_idle(self, seat: Seat) -> None:
+        """It waits for its next request, or the rest of one."""
+        if seat in self._seats:
+            self._idle[seat] = None
+
+    def mark_busy(self, seat: Seat) -> None:
+        """It has sent a whole request, which is being answered."""
+        self._idle.pop(seat, None)
+
+    def leave(self, seat: Seat) -> None:
+        """It is closed."""
+        self._ending.discard(seat)
+        if seat not in self._seats:
+            return
+        self._seats.discard(seat)
+        self._idle.pop(seat, None)
+        if seat.host:
+            self._hosts[seat.host] -= 1
+            if not self._hosts[seat.host]:
+                del self._hosts[seat.host]
+
+    def close_oldest(self, host: str = "") -> bool:
+        """Close the connection, of this host or of any, that has waited longest without a request; False: none has."""
+        seat = next((seat for seat in self._idle if not host or seat.host == host), None)
+        if seat is None:
+            return False
+        self.leave(seat)
+        self._ending.add(seat)
+        self._closed += 1
+        with contextlib.suppress(OSError):
+            seat.socket.shutdown(socket.SHUT_RDWR)  # whoever reads from it sees its end, and lets go of it
+        return True
+
+    def report(self) -> None:
+        """Tell the log, in one line, if connections were refused or closed for others since the last time."""
+        if self._refused or self._closed:
+            facts = {"refused": self._refused, "closed_idle": self._closed, "open": len(self._seats)}
+            log.warning("connections.full", **facts, most=self.most, per_host=self.per_host)
+            self._refused = self._closed = 0
+
+    def _is_trusted(self, host: str) -> bool:
+        try:
+            address = ip_address(host.partition("%")[0])
+        except ValueError:
+            return False
+        mapped = getattr(address, "ipv4_mapped", None) or address
+        return any(mapped in network for network in self._trusted)
+
+
+class CountedSocket(socket.socket):
+    """A connection's socket: with its descriptor it gives its place back, whoever held it last."""
+
+    connections: Connections
+    seat: Seat | None = None
+
+    @classmethod
+    def count(cls, accepted: socket.socket, connections: Connections, host: str) -> CountedSocket | None:
+        """The same socket, counted; None, and it stays as it was, if there is no place for it."""
+        family, kind, protocol = accepted.family, accepted.type, accepted.proto
+        if (seat := connections.admit(accepted, host)) is None:
+            return None
+        counted = cls(family, kind, protocol, fileno=accepted.detach())
+        counted.setblocking(False)
+        counted.connections, counted.seat = connections, seat
+        seat.socket = counted
+        return counted
+
+    def close(self) -> None:
+        """Close it, and leave."""
+        if self.seat is not None:
+            self.connections.leave(self.seat)
+        super().close()
+
+
+def _networks(proxies: Sequence[str]) -> list[Network]:
+    """Proxies by address or network; those that are named otherwise, as on Unix sockets, don't come by TCP."""
+    networks = []
+    for proxy in proxies:
+        with contextlib.suppress(ValueError):
+            networks.append(ip_network(proxy, strict=False))
+    return networks

@@ -1,0 +1,204 @@
+"""Serves: on a Unix socket for its owner, on TCP for whoever holds a token, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import gc
+import logging
+import os
+import pwd
+import socket
+import stat
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sublet.api.people import ON_SOCKET
+from sublet.app import open_service
+from sublet.kernel.descriptors import raise_limit
+from sublet.kernel.errors import NotAGateway, NotHere
+from sublet.kernel.hangup import Hangup
+from sublet.kernel.home import Home, sublet_home
+from sublet.kernel.log_file import redirect_stderr
+from sublet.kernel.logs import start_logs
+from sublet.kernel.serving import ServeOptions, heed_signals, record_serving
+from sublet.kernel.settings import Settings
+from sublet.people.api.profiles import person_view
+from sublet.people.people import add_offline
+from sublet.people.views.people import PersonView
+from sublet.server.app import make_app
+from sublet.server.connections import Connections
+from sublet.server.listening import PilotListener, Reception, make_server
+from sublet.server.ports import listen_tcp
+from sublet.server.signals import Reloader, handle_signals, load_settings, log_file
+from sublet.service import Service
+
+log = structlog.get_logger()
+
+LONGEST_PATH = 107  # bytes of a Unix socket's address on Linux
+SWITCH = 0.001  # seconds after which a busy thread lets another run: those who read and write wait less for it
+NEW = 10_000  # objects after which the collector looks for garbage among them: tens of requests, not one
+EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
+
+
+def run(options: ServeOptions) -> None:
+    """Serve until SIGTERM or SIGINT; what runs goes on. SIGHUP has the settings and the log opened anew."""
+    hangup = Hangup()
+    heed_signals()
+    raise_limit()
+    sys.setswitchinterval(SWITCH)
+    home = sublet_home()
+    home.make()
+    settings = load_settings(options, home)
+    path = os.path.abspath(options.socket or home.socket)
+    file = log_file(settings, home, options.personal)
+    with _alone(path), redirect_stderr(file):
+        start_logs(plain=options.verbose, file=file)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+        asyncio.run(_serve(options, home, path, settings, Reloader(hangup, options, home, file)))
+
+
+def spare_collector() -> None:
+    """Let the garbage collector never look again at what is there from the start, and less often at what is new.
+
+    Else all requests stand still, time and again, while it looks through modules, routes and tables.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(NEW, *gc.get_threshold()[1:])
+
+
+def behind(settings: Settings) -> dict[str, Any]:
+    """Whom a server believes where a request came from: the operator's own proxies, and nobody else."""
+    return {"proxy_headers": bool(settings.proxies), "forwarded_allow_ips": list(settings.proxies)}
+
+
+async def _serve(options: ServeOptions, home: Home, path: str, settings: Settings, reloader: Reloader) -> None:
+    keeps_port = settings.mode == "personal" and path == home.socket
+    listening = listen_tcp(settings.host, settings.port, home if keeps_port else None)
+    with listening.socket as tcp, _unix(path) as unix:
+        async with open_service(settings) as service:
+            service.presenter.base_url = settings.url or _url(settings.host, tcp.getsockname()[1])
+            app = make_app(service, _owner())
+            app.state.moved_from = listening.moved_from
+            public, private = _receptions(settings)
+            servers = (
+                make_server(app, public, **behind(settings)),
+                make_server(_ForItsOwner(app), private, proxy_headers=False),
+            )
+            handle_signals(servers, service, reloader)
+            for listener in (tcp, unix):
+                listener.listen(2048)
+            if path == home.socket:
+                record_serving(home, service.presenter.base_url, path)
+            log.info("service.listening", url=service.presenter.base_url, socket=path)
+            spare_collector()
+            async with _pilots(service, public):
+                await asyncio.gather(servers[0].serve([tcp]), servers[1].serve([unix]))
+            await app.state.connect.close()
+    with contextlib.suppress(FileNotFoundError):
+        if path == home.socket:
+            os.unlink(home.state)
+
+
+def _receptions(settings: Settings) -> tuple[Reception, Reception]:
+    """For what comes by TCP, and for the owner's socket: both make room by closing what comes by TCP."""
+    connections = Connections.limited(settings.connections, settings.proxies, raise_limit())
+    patience = settings.connections.request_timeout.total_seconds()
+    return Reception(connections, patience), Reception(connections, patience, is_counted=False)
+
+
+@contextlib.asynccontextmanager
+async def _pilots(service: Service, reception: Reception) -> AsyncIterator[None]:
+    """Listen for pilots while there are leases."""
+    service.annexes.pilot_plans.listener = PilotListener(service, reception)
+    task = asyncio.create_task(service.annexes.pilot_plans.listener.run(), name="pilots' listener")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
+    """Make someone known in a gateway's database, whether its service runs or not."""
+    home = sublet_home()
+    home.make()
+    settings = load_settings(options, home)
+    if settings.mode != "gateway":
+        raise NotAGateway(hint=f'Write mode = "gateway" into {home.settings}, or begin `sublet serve --gateway` first.')
+    return person_view(add_offline(settings, _owner(), address, role))
+
+
+class _ForItsOwner:
+    """The application as the Unix socket serves it: whoever comes that way is the socket's owner."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[ON_SOCKET] = True
+        await self.app(scope, receive, send)
+
+
+@contextlib.contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Hold the lock beside the socket: a second service there would take the first one's place."""
+    with _lock_file(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotHere(
+                why=f"another one already serves {path}",
+                advice="`sublet down` stops it; or give this one another SUBLET_HOME.",
+            ) from None
+        yield
+
+
+def _lock_file(path: str) -> TextIO:
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return open(f"{path}.lock", "w", encoding="utf-8")
+    except OSError as error:
+        advice = "Choose a place that can be written: --socket PATH, or another SUBLET_HOME."
+        raise NotHere(why=f"the socket {path} can't be made: {error.strerror}", advice=advice) from error
+
+
+@contextlib.contextmanager
+def _unix(path: str) -> Iterator[socket.socket]:
+    if len(path.encode()) > LONGEST_PATH:
+        advice = "Set SUBLET_HOME to a shorter one, or give --socket."
+        raise NotHere(why=f"the path {path} is too long for a socket", advice=advice)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISSOCK(os.stat(path).st_mode):
+            os.unlink(path)  # of a service that is gone: we hold its lock
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        before = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        try:
+            yield listener
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+def _url(host: str, port: int) -> str:
+    name = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def _owner() -> str:
+    """The user name of the uid that this process, and so the socket, has."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())

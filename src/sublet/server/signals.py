@@ -1,0 +1,84 @@
+"""What signals do to a service: SIGTERM and SIGINT end it, SIGHUP has its settings and its log opened anew."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from sublet.kernel.errors import BadSettings
+from sublet.kernel.hangup import Hangup
+from sublet.kernel.home import Home
+from sublet.kernel.log_file import LogFile
+from sublet.kernel.serving import ServeOptions
+from sublet.kernel.settings import Settings
+from sublet.reloading import reload_settings
+from sublet.server.listening import Server
+from sublet.service import Service
+
+log = structlog.get_logger()
+
+
+def load_settings(options: ServeOptions, home: Home) -> Settings:
+    """The settings, with what the command line says over them."""
+    only = {options.platform: {"kind": options.platform}} if options.platform else None
+    return Settings.load(
+        Path(home.root),
+        Path(options.config) if options.config else None,
+        host=options.host,
+        port=options.port,
+        database=options.database,
+        mode="gateway" if options.gateway else None,
+        platforms=only,
+    )
+
+
+def log_file(settings: Settings, home: Home, personal: bool) -> LogFile | None:
+    """The file that the log is written to; None: standard error, which a service manager takes."""
+    chosen = settings.logs.file or (Path(home.log) if personal else None)
+    return LogFile(settings.home / chosen, settings.logs.largest, settings.logs.keep) if chosen else None
+
+
+@dataclass(frozen=True)
+class Reloader:
+    """Opens the log anew, and reads the settings again."""
+
+    hangup: Hangup
+    options: ServeOptions
+    home: Home
+    file: LogFile | None
+
+    def reload(self, service: Service) -> None:
+        """Settings that are wrong change nothing, and the log says why."""
+        if self.file:
+            try:
+                self.file.open()
+            except OSError as error:
+                log.error("log.not-opened", why=error.strerror)
+        try:
+            reload_settings(service.settings, service.throttle, service.mail, load_settings(self.options, self.home))
+        except BadSettings as error:
+            log.error("settings.refused", why=error.message)
+            return
+        if self.file:
+            self.file.largest, self.file.keep = service.settings.logs.largest, service.settings.logs.keep
+
+
+def handle_signals(servers: Sequence[Server], service: Service, reloader: Reloader) -> None:
+    """Do so from now on."""
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    def hang_up() -> None:
+        stop() if reloader.hangup.is_end() else reloader.reload(service)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, hang_up)

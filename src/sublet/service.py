@@ -1,0 +1,238 @@
+"""The service: the use cases of each subject, for those who call them over HTTP and on pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sublet.access.access import Access
+from sublet.access.account_platforms import AccountPlatforms
+from sublet.access.accounts import Accounts
+from sublet.access.audit import AuditLog
+from sublet.access.people_work import PeopleWork
+from sublet.access.pledges import Pledges
+from sublet.access.quotas import Quotas
+from sublet.access.rekeying import Rekeying
+from sublet.access.rules import AccessRules
+from sublet.access.usage import Usage
+from sublet.annexes.access_point import AccessPoints
+from sublet.annexes.annexes import Annexes
+from sublet.annexes.dag_moves import DagMoves
+from sublet.annexes.dags import Dags
+from sublet.annexes.drains import AnnexDrains
+from sublet.annexes.inputs import Inputs
+from sublet.annexes.invitations import Invitations
+from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.jobs import Jobs
+from sublet.annexes.lease_plans import LeasePlans
+from sublet.annexes.lease_watch import LeaseWatch
+from sublet.annexes.leases import Leases
+from sublet.annexes.naming import Naming
+from sublet.annexes.node_releases import NodeReleases
+from sublet.annexes.pilot_claims import Pilots
+from sublet.annexes.pilot_orders import PilotOrders
+from sublet.annexes.pilot_plans import PilotPlans
+from sublet.annexes.platforms import AnnexPlatforms
+from sublet.annexes.sharing import AnnexSharing
+from sublet.annexes.shrinking import Shrinking
+from sublet.annexes.splits import Splits
+from sublet.annexes.status import AnnexStatus
+from sublet.annexes.templates import Templates
+from sublet.apps.catalogue import AppCatalogue
+from sublet.apps.maintainers import Maintainers
+from sublet.apps.pinning import Apps
+from sublet.apps.proposing import Proposing
+from sublet.apps.reviewing import Reviewing
+from sublet.apps.runs import AppRuns
+from sublet.apps.trials import Trials
+from sublet.booking.asking import Asking
+from sublet.booking.candidates import Candidates
+from sublet.booking.connect import Connect
+from sublet.booking.contents import Contents
+from sublet.booking.direct import Direct
+from sublet.booking.explain import Explain
+from sublet.booking.logins import Logins
+from sublet.booking.loop.state import LoopState
+from sublet.booking.offers import Offers
+from sublet.booking.output import Output
+from sublet.booking.pausing import Pausing
+from sublet.booking.platforms.changes import PlatformChanges
+from sublet.booking.platforms.drains import Drains
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.platforms.platforms import Platforms
+from sublet.booking.platforms.probing import Probing
+from sublet.booking.presenter import Presenter
+from sublet.booking.rerun import Again
+from sublet.booking.session_endings import SessionEndings
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.booking.sessions import Sessions
+from sublet.booking.signals import Signals
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.doors.cybergis.drafts import Drafts
+from sublet.kernel import metrics
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.mail import Mail
+from sublet.kernel.settings import Settings
+from sublet.kernel.throttle import Throttle
+from sublet.kernel.vault import Vault
+from sublet.kernel.version import VERSION
+from sublet.notices.events import Events
+from sublet.notices.hooks import Hooks
+from sublet.notices.webhooks import Telling
+from sublet.people.factors import Factors
+from sublet.people.groups import Groups
+from sublet.people.names import PeopleNames
+from sublet.people.oidc import Oidc
+from sublet.people.people import People
+from sublet.people.signing_in import SigningIn
+from sublet.people.standing import Standing
+from sublet.people.standings import Standings
+from sublet.people.tokens import Tokens
+from sublet.store.store import Store
+
+
+@dataclass(frozen=True)
+class PeopleCases:
+    """Who someone is: people, their names, tokens, and how they sign in."""
+
+    directory: People
+    names: PeopleNames
+    standing: Standing
+    groups: Groups
+    tokens: Tokens
+    signing_in: SigningIn
+    factors: Factors
+    oidc: Oidc
+    work: PeopleWork
+
+
+@dataclass(frozen=True)
+class AccessCases:
+    """Who may use what: rules, quotas, pledges, accounts, audit, usage."""
+
+    rules: AccessRules
+    quotas: Quotas
+    requests: Access
+    pledges: Pledges
+    accounts: Accounts
+    account_platforms: AccountPlatforms
+    audit: AuditLog
+    usage: Usage
+    rekeying: Rekeying
+
+
+@dataclass(frozen=True)
+class AnnexCases:
+    """Leases, pilots and the jobs of HTCondor on them."""
+
+    registry: Annexes
+    platforms: AnnexPlatforms
+    sharing: AnnexSharing
+    templates: Templates
+    plans: LeasePlans
+    leases: Leases
+    status: AnnexStatus
+    watch: LeaseWatch
+    drains: AnnexDrains
+    shrinking: Shrinking
+    jobs: Jobs
+    dags: Dags
+    dag_moves: DagMoves
+    naming: Naming
+    inputs: Inputs
+    access_points: AccessPoints
+    node_releases: NodeReleases
+    pilots: Pilots
+    pilot_plans: PilotPlans
+    pilot_orders: PilotOrders
+    splits: Splits
+    sites: InvitedSites
+    invitations: Invitations
+
+
+@dataclass(frozen=True)
+class AppCases:
+    """Apps: proposed, reviewed, and run by name."""
+
+    catalogue: AppCatalogue
+    approved: Apps
+    runs: AppRuns
+    proposing: Proposing
+    reviewing: Reviewing
+    maintainers: Maintainers
+    trials: Trials
+
+
+@dataclass(frozen=True)
+class NoticeCases:
+    """Who is told of what happens to a session."""
+
+    hooks: Hooks
+    telling: Telling
+
+
+@dataclass
+class Service:
+    """Ask, accept, run, look: `service.sessions.accept(...)`, `service.annexes.leases.shutdown(...)`."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    # what the use cases share
+    platforms: KnownPlatforms
+    kinds: ExecutableKinds
+    movers: Movers
+    signals: Signals
+    loop_state: LoopState
+    presenter: Presenter
+    authority: Authority
+    secrets: SessionSecrets
+    vault: Vault
+    throttle: Throttle
+    mail: Mail
+    standings: Standings
+    # ask → offers → accept → session → result
+    candidates: Candidates
+    asking: Asking
+    offers: Offers
+    endings: SessionEndings
+    sessions: Sessions
+    direct: Direct
+    contents: Contents
+    output: Output
+    events: Events
+    explanations: Explain
+    rerun: Again
+    connections: Connect
+    pausing: Pausing
+    drains: Drains
+    drafts: Drafts
+    # platforms: which there are, and signing in to them
+    changes: PlatformChanges
+    usable_platforms: Platforms
+    probing: Probing
+    logins: Logins
+    # the other subjects
+    people: PeopleCases
+    access: AccessCases
+    annexes: AnnexCases
+    apps: AppCases
+    notices: NoticeCases
+
+    @property
+    def mode(self) -> Literal["personal", "gateway"]:
+        """`personal` or `gateway`."""
+        return self.settings.mode
+
+    @property
+    def version(self) -> str:
+        """Sublet's own."""
+        return VERSION
+
+    async def scrape(self, whole: bool) -> bytes:
+        """The metrics page: the whole of it, or without what names platforms."""
+        counts = await self.store.read(lambda tx: tx.sessions.count_by_phase())
+        for phase, count in counts.items():
+            metrics.sessions.labels(phase).set(count)
+        return metrics.page(whole)

@@ -1,0 +1,1 @@
+"""Commands: system, and logins to systems."""

@@ -1,0 +1,90 @@
+"""Logins to systems: opened in your own terminal, by your own ssh, once; all later commands go over them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sublet.cli.command import command
+from sublet.cli.output import Output
+from sublet.kernel.errors import BadRequest, NoOwnLogins, NotFound
+from sublet.kernel.home import Home, sublet_home
+from sublet.systems.own import Systems
+
+if TYPE_CHECKING:
+    from sublet.reach.login import Login
+
+
+def own_names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """The person's own systems, for completion."""
+    return [name for name in Systems(sublet_home().systems).own_names() if name.startswith(begun)]
+
+
+def mode_of(home: Home) -> str:
+    """What the home's service is for, as its settings say."""
+    import os
+    import tomllib
+
+    try:
+        with open(home.settings, "rb") as file:
+            said = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError):
+        said = {}
+    return os.environ.get("SUBLET_MODE") or str(said.get("mode", "personal"))
+
+
+def login_of(name: str) -> Login:
+    """The login that a system of the person's own is reached by."""
+    from pathlib import Path  # these load asyncio, and only logins need it
+
+    from sublet.reach.login import Login
+    from sublet.systems.door import door_of
+
+    home = sublet_home()
+    systems = Systems(home.systems)
+    system = systems.find(name)
+    if name not in systems.own_names():
+        raise NotFound(f"{name} is in the catalogue, but not yet yours.", hint=f"sublet system add {name} --user NAME")
+    if system.key:
+        raise BadRequest(
+            f"{name} has a service account's key, so it is signed in to by itself.",
+            hint=f"`sublet platform check {name}` tries it.",
+        )
+    if mode_of(home) == "gateway":
+        raise NoOwnLogins(platform=name)
+    door: Any = door_of(system)
+    return Login(control=Path(home.root) / "run" / "ssh", platform=name, **door)
+
+
+@command("login", "sublet system login expanse")
+@click.argument("name", shell_complete=own_names)
+def login(out: Output, name: str) -> None:
+    """Sign in to a system of yours, with its second factor: once, until the connection ends.
+
+    ssh asks in this terminal; the key of a host that you have not met yet is shown for you to confirm. What you type
+    goes to ssh alone. Sessions that wait for this login go on by themselves.
+    """
+    import asyncio
+
+    opening = login_of(name)
+    if not opening.shared:
+        out.note(f"{name} allows no shared connection: all that waits is done in this one. Ctrl-C ends it sooner.")
+        asyncio.run(opening.stay())
+        out.show({"system": name}, lambda: [f"What waited for {name} is done; the connection is closed."], lambda: ())
+        return
+    record = asyncio.run(opening.open())
+    said = {"system": name, "target": record.target, "opened": record.opened.isoformat(), "pid": record.pid}
+    out.show(said, lambda: [f"You are signed in to {name} as {record.target}."], lambda: [record.target])
+    out.note(f"What waited goes on. `sublet system logout {name}` ends it.")
+
+
+@command("logout", "sublet system logout expanse")
+@click.argument("name", shell_complete=own_names)
+def logout(out: Output, name: str) -> None:
+    """End the login to a system. Jobs there go on; their sessions wait until you sign in again."""
+    import asyncio
+
+    closing = login_of(name)
+    asyncio.run(closing.close())
+    out.show({"system": name}, lambda: [f"You are signed out of {name}."], lambda: ())

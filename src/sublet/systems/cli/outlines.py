@@ -1,0 +1,80 @@
+"""A whole request to a system, as people read it: a line for each part, then what there is to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+from sublet.cli.output import Output, table
+from sublet.cli.texts import costs
+from sublet.kernel.texts import counted
+from sublet.systems.model.outline import Outline
+from sublet.systems.model.system import System, age
+from sublet.systems.model.wish import Wish, wish_of
+
+SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
+SIZES = {"nodes", "cores", "memory", "gpus", "time"}
+HEAD = ("", "WHAT", "WANTED", "FROM", "LIMIT", "CHANGED BY")
+
+
+def today() -> date:
+    """The day that ages are counted from."""
+    return datetime.now(UTC).date()
+
+
+def wish_in(document: Mapping[str, Any]) -> Wish:
+    """What a request wants of a system; what its short form leaves out was not said."""
+    from sublet.booking.documents.request import read_request
+    from sublet.booking.documents.short import is_short
+
+    request = read_request(document, datetime.now(UTC))
+    wish = replace(wish_of(request), queue=request.queue, project=request.project)
+    left_out: dict[str, Any] = dict.fromkeys(SIZES - document.keys() if is_short(document) else ())
+    return replace(wish, **left_out)
+
+
+def checked(out: Output, system: System, found: Outline) -> int:
+    """Show it, and return the exit code: 1 if something would be refused."""
+    data = {"system": system.name, "refused": found.refused, "looked_at": system.looked_at}
+    out.show(
+        data | {"findings": found.rows, "cost": found.cost},
+        lambda: _lines(system, found),
+        lambda: (f"{one.field}: {one.message}" for one in found.rows if one.state == "error"),
+    )
+    return 1 if found.refused else 0
+
+
+def _lines(system: System, found: Outline) -> list[str]:
+    """A table of all parts, then a paragraph for each that is not simply fine, then the cost."""
+    rows = [(SIGNS[row.state], row.field, row.wanted, row.source, short(row.limit), row.flag) for row in found.rows]
+    lines = table(HEAD, rows, fold=True)
+    for row in found.rows:
+        if row.message:
+            lines += ["", f"{SIGNS[row.state]}: {row.field}: {row.message}"]
+            lines += [f"    possible: {row.nearest}"] if row.nearest else []
+    unknown = sum(row.state == "unknown" for row in found.rows)
+    words = ["It would be refused." if found.refused else "Nothing that is known speaks against it."]
+    words += [f"{counted(unknown, 'limit')} not known (?)."] if unknown else []
+    lines += ["", " ".join(words)]
+    if found.cost:
+        each = "each job costs" if (found.wish.jobs or 1) > 1 else "it costs"
+        lines += [f"For its whole time {each} {costs(found.cost, found.wish.project)}."]
+    return [*lines, *_provenance(system, found)]
+
+
+def _provenance(system: System, found: Outline) -> list[str]:
+    """Who says so, and how long ago."""
+    if not system.looked_at:
+        return []
+    queue = found.queue
+    dates = {source.name: source.date for source in system.sources}
+    sources = ", ".join(f"{name} of {dates[name]}" for name in (queue.sources if queue else ()))
+    words = f"The limits of {queue.name} are from {sources}. " if queue and sources else ""
+    return [f"{words}Looked at {age(system.looked_at, today())}."]
+
+
+def short(limit: str) -> str:
+    """A limit that fits into a column."""
+    return limit if len(limit) <= 40 else f"{limit[:39].rstrip(', ')}…"

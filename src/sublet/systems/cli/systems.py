@@ -1,0 +1,243 @@
+"""Systems: what is known of clusters that others run, your own among them, and what they would refuse."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from sublet.booking.model.amounts import parse_count, parse_duration, parse_memory
+from sublet.cli.command import Example, Group, command
+from sublet.cli.output import Output, table
+from sublet.kernel.errors import SubletError
+from sublet.kernel.home import sublet_home
+from sublet.systems import catalogue
+from sublet.systems.cli.logins import login, logout
+from sublet.systems.cli.outlines import SIZES, checked, today, wish_in
+from sublet.systems.cli.probing import probe, record_of, recorded
+from sublet.systems.model.outline import outline
+from sublet.systems.model.system import System, age
+from sublet.systems.model.wish import Wish
+from sublet.systems.own import Systems
+
+
+def own_systems() -> Systems:
+    """The systems of whoever types."""
+    return Systems(sublet_home().systems)
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    known = own_systems().own_names() if ctx.info_name == "remove" else own_systems().names()
+    return [name for name in known if name.startswith(begun)]
+
+
+def _list_catalogue(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    return [name for name in catalogue.names() if name.startswith(begun)]
+
+
+@click.group("system", cls=Group, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h"))
+def system() -> None:
+    """List, show, add, check and probe the clusters that others run."""
+
+
+@command("list", "sublet system list")
+def list_systems(out: Output) -> None:
+    """List systems, your own first, with the age of what is known."""
+    systems = own_systems()
+    own = systems.own_names()
+    found = []
+    for name in (*own, *(name for name in systems.names() if name not in own)):
+        try:
+            found.append(systems.find(name))
+        except SubletError as error:
+            out.note(f"note: {error.message}")
+    out.show(
+        [{"name": one.name, "own": one.name in own, **_summary(one)} for one in found],
+        lambda: table(
+            ("NAME", "", "TITLE", "SCHEDULER", "QUEUES", "LOOKED AT", "CENTRE"), [_row(one, own) for one in found]
+        ),
+        lambda: (one.name for one in found),
+    )
+
+
+def _summary(one: System) -> dict[str, Any]:
+    return {
+        "title": one.title,
+        "centre": one.centre,
+        "scheduler": one.scheduler,
+        "queues": [queue.name for queue in one.queues],
+        "looked_at": one.looked_at,
+        "closes": one.closes,
+    }
+
+
+def _row(one: System, own: list[str]) -> tuple[str, ...]:
+    return (
+        one.name,
+        "own" if one.name in own else "",
+        one.title,
+        one.scheduler,
+        str(len(one.queues) or ""),
+        age(one.looked_at, today()) if one.looked_at else "",
+        one.centre,
+    )
+
+
+@command("show", "sublet system show expanse")
+@click.argument("name", shell_complete=_names)
+def show(out: Output, name: str) -> None:
+    """Show all that is known of a system, and who says so.
+
+    Of one of your own also how its predicted starts came true, if your service runs.
+    """
+    from sublet.systems.cli.facts import described  # only needed here
+
+    systems = own_systems()
+    found = systems.find(name)
+    if name not in systems.own_names():
+        out.show(found, lambda: described(found, today()), lambda: [found.name])
+        return
+    from sublet.kernel.views import plain
+
+    record = record_of(out, name)
+    data = {**plain(found), "record": record}
+    out.show(data, lambda: [*described(found, today()), *recorded(record)], lambda: [found.name])
+
+
+@command(
+    "add",
+    "sublet system add expanse --user alice --project abc123",
+    "sublet system add mine --host login.example.org --queue batch",
+)
+@click.argument("name")
+@click.option("--like", metavar="NAME", shell_complete=_list_catalogue, help="Start from this system of the catalogue.")
+@click.option("--host", metavar="HOST", multiple=True, help="Where to sign in. Can be repeated.")
+@click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="The port of its SSH.")
+@click.option("--user", metavar="USER", help="Your name there.")
+@click.option("--key", metavar="FILE", help="A service account's private key: it lets it in, and nobody is asked.")
+@click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
+@click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
+@click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")
+@click.option(
+    "--directory", metavar="DIR", help="Where sessions are kept there: $SCRATCH/sublet; .sublet if none is said."
+)
+@click.option(
+    "--module", "modules", metavar="NAME", multiple=True, help="A module to load in every job. Can be repeated."
+)
+@click.option("--path", metavar="DIR", multiple=True, help="Where tools are there: ~/venv/bin. Can be repeated.")
+@click.option("--ssh", metavar="OPTION=VALUE", multiple=True, help="More for ssh: IdentityFile=~/.ssh/id_work.")
+@click.option(
+    "--mount", metavar="THERE=HERE", multiple=True, help="What this machine sees of its files: /home=/mnt/home."
+)
+@click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
+def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
+    """Make a system your own.
+
+    It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
+    SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
+    """
+    host, ssh, mount = mine.pop("host"), mine.pop("ssh"), mine.pop("mount")
+    like = like or (name if name in catalogue.names() else None)
+    if not (like or host):
+        raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
+    document: dict[str, Any] = {"like": like} if like else {"title": name}
+    lists = {field: list(mine.pop(field)) for field in ("modules", "path")}
+    document |= {field: value for field, value in mine.items() if value is not None}
+    document |= {field: values for field, values in lists.items() if values}
+    document |= {"login": {"hosts": list(host)}} if host else {}
+    if ssh:
+        document["ssh"] = _pairs(ssh, "--ssh takes an option and its value, as IdentityFile=~/.ssh/id_work")
+    if mount:
+        document["mounts"] = _pairs(mount, "--mount takes a path there and one here, as /home=/mnt/home")
+    if scheduler or not like:
+        document["scheduler"] = {"kind": scheduler or "slurm"}
+    systems = own_systems()
+    found = systems.add(name, document)
+    _check_queue(systems, found)
+    out.show(found, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
+    if out.for_people:
+        out.note(f"See what is known with: sublet system show {name}")
+
+
+def _pairs(given: tuple[str, ...], wanted: str) -> dict[str, str]:
+    pairs = dict(one.split("=", 1) for one in given if "=" in one)
+    if len(pairs) != len(given):
+        raise click.UsageError(f"{wanted}, each once.")
+    return pairs
+
+
+def _check_queue(systems: Systems, found: System) -> None:
+    if found.queue and found.queues and found.find_queue(found.queue) is None:
+        systems.remove(found.name)
+        known = ", ".join(queue.name for queue in found.queues)
+        raise click.UsageError(f"There is no queue {found.queue} in {found.like or found.name}; there are {known}.")
+
+
+@command("remove", "sublet system remove expanse")
+@click.argument("name", shell_complete=_names)
+def remove(out: Output, name: str) -> None:
+    """Forget one of your own systems.
+
+    What runs there goes on. Its sessions say that their platform is not here, and go on when it is added again.
+    """
+    own_systems().remove(name)
+    out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
+
+
+@command(
+    "check",
+    "sublet system check stampede3 --queue skx --nodes 2 --time 1h",
+    "sublet system check expanse job.yaml --queue shared",
+)
+@click.argument("name", shell_complete=_names)
+@click.argument("file", required=False, metavar="[FILE|-]")
+@click.option("--queue", metavar="NAME", default="", help="The partition, QOS or queue.")
+@click.option("--project", metavar="NAME", default="", help="The project, or account, that is charged.")
+@click.option("--constraint", metavar="NAME", default="", help="The sort of node, where there are several.")
+@click.option("--nodes", metavar="N", help="How many nodes.")
+@click.option("--cores", metavar="N", help="Cores on each node.")
+@click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB.")
+@click.option("--gpus", metavar="N", help="GPUs on each node.")
+@click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
+@click.option("--jobs", metavar="N", help="How many such jobs at once.")
+@click.option("--option", metavar="WORDS", multiple=True, help="A word for the scheduler: --option=--mem=8G.")
+def check(
+    out: Output,
+    name: str,
+    file: str | None,
+    queue: str,
+    project: str,
+    constraint: str,
+    option: tuple[str, ...],
+    **said: Any,
+) -> int:
+    """Say what a system would refuse.
+
+    Nobody needs to sign in for it. Each part of the request, from a FILE or from options, is shown with its limit and
+    the flag that changes it; nodes and cores are never turned into one another in silence. The exit code is 1 if
+    something would be refused.
+    """
+    found = own_systems().find(name)
+    in_file = _in_file(file) if file else Wish()
+    typed = {"queue": queue, "project": project, "constraint": constraint, "options": option, **_amounts(said)}
+    wish = replace(in_file, **{field: value for field, value in typed.items() if value})
+    sources = dict.fromkeys(SIZES - typed.keys(), "the request" if file == "-" else file or "")
+    return checked(out, found, outline(found, wish, sources=sources, today=today()))
+
+
+def _in_file(file: str) -> Wish:
+    from sublet.client.documents import document_of, parse  # only with a file
+
+    return wish_in(parse(sys.stdin.buffer.read()) if file == "-" else document_of(file, {}, local=False))
+
+
+def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
+    parsers: dict[str, Any] = {"memory": parse_memory, "time": parse_duration}
+    parsers["gpus"] = lambda text: parse_count(text, "a count", 0)
+    return {field: parsers.get(field, parse_count)(text) for field, text in said.items() if text is not None}
+
+
+for one in (list_systems, show, add, check, probe, remove, login, logout):
+    system.add_command(one)

@@ -1,0 +1,1 @@
+"""Systems decided: queues, sizes, what a centre refuses, what an allocation pays."""

@@ -1,0 +1,80 @@
+"""What nodes cost an allocation: hours of nodes, cores and GPUs, and the centre's own coin where that is known."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from sublet.systems.model.system import Charge, NodeKind, Queue
+
+HOUR = timedelta(hours=1)
+_UNIT = re.compile(r"(?:(?P<coin>[\w-]+) per )?(?P<base>node|core|GPU)-hours?(?P<but>, times .*|, and .*|; .*)?")
+
+
+class Sizes(Protocol):
+    """What is asked for: nodes, and what is on each; None is not said."""
+
+    @property
+    def nodes(self) -> int | None: ...
+    @property
+    def cores(self) -> int | None: ...
+    @property
+    def memory(self) -> int | None: ...
+    @property
+    def gpus(self) -> int | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What so many nodes cost for so long."""
+
+    node_hours: float
+    core_hours: float | None = None  # None: it is not known how many cores a node has
+    gpu_hours: float | None = None
+    charged: float | None = None  # in the centre's own coin
+    coin: str = ""
+    remark: str = ""  # how the centre charges, where it can't be counted here, or not in full
+
+
+def cost_of(details: Sizes, queue: Queue | None, time: timedelta) -> Cost:
+    """What these nodes cost for this time in this queue; a queue that gives whole nodes charges them whole."""
+    kind = _kind(details, queue)
+    whole = queue is not None and queue.sharing == "whole"
+    hours = (details.nodes or 1) * (time / HOUR)
+    cores = kind.cores if whole and kind else details.cores
+    gpus = kind.gpus if whole and kind else details.gpus or 0
+    amounts = {"node": hours, "core": _times(hours, cores), "GPU": _times(hours, gpus)}
+    charge = _charge(queue, kind)
+    found = _UNIT.fullmatch(charge.unit) if charge else None
+    if charge is None:
+        return Cost(hours, amounts["core"], amounts["GPU"])
+    base = amounts[found["base"]] if found else None
+    if found is None or base is None or (found["base"] == "node" and not whole):
+        return Cost(hours, amounts["core"], amounts["GPU"], remark=f"{charge.factor:g} {charge.unit}")
+    coin = found["coin"] or f"{found['base']}-hours"
+    remark = (found["but"] or "").lstrip(",; ")
+    return Cost(hours, amounts["core"], amounts["GPU"], charge.factor * base, coin, remark)
+
+
+def _times(hours: float, amount: int | None) -> float | None:
+    return None if amount is None else hours * amount
+
+
+def _kind(details: Sizes, queue: Queue | None) -> NodeKind | None:
+    """The sort of node that it would get: the first that has all that is asked for."""
+    kinds = queue.nodes if queue else ()
+    wanted = (details.cores or 0, details.memory or 0, details.gpus or 0)
+    able = (one for one in kinds if _has(one, *wanted))
+    return next(able, kinds[0] if kinds else None)
+
+
+def _has(kind: NodeKind, cores: int, memory: int, gpus: int) -> bool:
+    return (kind.cores or cores) >= cores and (kind.most_memory or memory) >= memory and kind.gpus >= gpus
+
+
+def _charge(queue: Queue | None, kind: NodeKind | None) -> Charge | None:
+    charges = queue.charges if queue else ()
+    of_kind = (one for one in charges if kind and one.node == kind.name)
+    return next(of_kind, next((one for one in charges if not one.node), None))

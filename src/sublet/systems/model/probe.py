@@ -1,0 +1,205 @@
+"""What a live system says of itself, beside what was known of it before anyone signed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.systems.model.system import NodeKind, Queue, Quota, System
+
+State = Literal["same", "different", "unknown"]  # unknown: one of the two doesn't say
+STATES: tuple[State, ...] = get_args(State)
+THERE, ABSENT = "there", "not there"
+GIB = 1 << 30
+NOMINAL = 0.9  # the system counts a node's memory without what firmware and kernel keep: down to this part of its name
+MODULES, CONDOR = "modules", "htcondor"  # beside programs, what is always looked for
+ALWAYS = ("apptainer", MODULES, CONDOR)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a system says now; limits that it doesn't show are None."""
+
+    as_of: datetime
+    scheduler: str = ""
+    version: str = ""
+    default_queue: str = ""
+    queues: tuple[Queue, ...] = ()
+    qos: tuple[Queue, ...] = ()  # sets of limits that are chosen beside a queue, or stand for one
+    accounts: tuple[str, ...] = ()  # the person's own
+    tools: Mapping[str, str] = field(default_factory=dict)  # name → version, or where it is
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact, as it was known and as the system says it; empty: not said."""
+
+    subject: str  # `system`, `queue compute`, `tool apptainer`
+    what: str
+    known: str
+    live: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A system's facts, compared."""
+
+    system: str
+    live: Live
+    queues: tuple[Queue, ...]  # by the names that they were known by
+    differences: tuple[Difference, ...]
+
+
+def compare_probe(system: System, live: Live) -> Probe:
+    """What is live, beside what was known."""
+    found = [live_queue(queue, live) for queue in system.queues]
+    return Probe(system.name, live, (*filter(None, found), *_others(system, live)), compare(system, live))
+
+
+def compare(system: System, live: Live) -> tuple[Difference, ...]:
+    """Every fact that either side says, in order: the system, its queues, accounts, tools."""
+    return (*_scheduler(system, live), *_queues(system, live), *_accounts(system, live), *_tools(system, live))
+
+
+def live_queue(queue: Queue, live: Live) -> Queue | None:
+    """What the system says of a queue that is known: its partition's limits, its QOS's, or the tighter of both."""
+    words = queue.words
+    found = [
+        next((one for one in kind if one.name == words[word]), None)
+        for word, kind in (("partition", live.queues), ("qos", live.qos))
+        if word in words
+    ]
+    if not found or None in found:
+        return None
+    first, *rest = (one for one in found if one)
+    for limits in rest:
+        first = tighter(first, limits)
+    return replace(first, name=queue.name)
+
+
+def tighter(queue: Queue, limits: Queue) -> Queue:
+    """A queue within more limits."""
+    least = {name: _of(max, queue, limits, name) for name in ("min_nodes", "min_cores")}
+    most = {name: _of(min, queue, limits, name) for name in ("max_nodes", "max_time", "max_cores", "max_gpus")}
+    changed: dict[str, Any] = {**least, **most}
+    return replace(queue, **changed, quotas=(*queue.quotas, *limits.quotas))
+
+
+def _of(choose: Callable[..., Any], one: Queue, other: Queue, name: str) -> Any:
+    values = [value for queue in (one, other) if (value := getattr(queue, name)) is not None]
+    return choose(values, default=None)
+
+
+def _difference(subject: str, what: str, known: str, live: str, *, same: bool | None = None) -> Iterator[Difference]:
+    if known or live:
+        alike = known == live if same is None else same
+        state: State = "unknown" if not (known and live) else "same" if alike else "different"
+        yield Difference(subject, what, known, live, state)
+
+
+def _scheduler(system: System, live: Live) -> Iterator[Difference]:
+    yield from _difference("system", "scheduler", system.scheduler, live.scheduler)
+    older, newer = system.version, live.version
+    yield from _difference("system", "version", older, newer, same=f"{newer}.".startswith(f"{older}."))
+    yield from _difference("system", "default queue", system.default_queue, live.default_queue)
+
+
+def _queues(system: System, live: Live) -> Iterator[Difference]:
+    for queue in system.queues:
+        found = live_queue(queue, live)
+        subject = f"queue {queue.name}"
+        if found is None:
+            yield Difference(subject, "queue", THERE, ABSENT, "different")
+        else:
+            yield from _limits(subject, queue, found)
+    for other in _others(system, live):
+        yield Difference(f"queue {other.name}", "queue", "", THERE, "unknown")
+        yield from _limits(f"queue {other.name}", Queue(other.name), other)
+
+
+def _others(system: System, live: Live) -> list[Queue]:
+    """The queues that nothing was known of."""
+    meant = {queue.name for queue in system.queues} | {queue.words.get("partition", "") for queue in system.queues}
+    return [queue for queue in live.queues if queue.name not in meant]
+
+
+def _limits(subject: str, known: Queue, live: Queue) -> Iterator[Difference]:
+    texts: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+        ("min_nodes", "fewest nodes", str),
+        ("max_nodes", "most nodes", str),
+        ("max_time", "longest time", duration_text),
+        ("min_cores", "fewest cores", str),
+        ("max_cores", "most cores", str),
+        ("max_gpus", "most GPUs", str),
+    )
+    sliced = known.sharing == "slice" and live.sharing == "shared"  # what is sold as a node is a part of one
+    yield from _difference(
+        subject, "sharing", known.sharing, live.sharing, same=sliced or known.sharing == live.sharing
+    )
+    for name, what, text in texts:
+        before, now = getattr(known, name), getattr(live, name)
+        yield from _difference(subject, what, text(before) if before else "", text(now) if now else "")
+    yield from _nodes(subject, known.nodes, live.nodes)
+    yield from _quotas(subject, known.quotas, live.quotas)
+
+
+def _nodes(subject: str, known: tuple[NodeKind, ...], live: tuple[NodeKind, ...]) -> Iterator[Difference]:
+    cores = [_ordered(kind.cores for kind in kinds) for kinds in (known, live)]
+    gpus = [_ordered(kind.gpus for kind in kinds) for kinds in (known, live)]
+    yield from _difference(subject, "cores of a node", *(_listed(values, str) for values in cores))
+    before, now = (_listed(_ordered(kind.most_memory for kind in kinds), _size) for kinds in (known, live))
+    yield from _difference(subject, "memory of a node", before, now, same=_same_memory(known, live))
+    if any(gpus[0]) or any(gpus[1]):
+        yield from _difference(subject, "GPUs of a node", *(_listed(values, str) for values in gpus))
+
+
+def _size(memory: int) -> str:
+    """Exact where that is short."""
+    return memory_text(memory if memory < 10 * GIB else round(memory / GIB) * GIB)
+
+
+def _ordered(values: Iterable[int | None]) -> list[int]:
+    return sorted({value for value in values if value is not None})
+
+
+def _listed(values: list[int], text: Callable[[int], str]) -> str:
+    return ", ".join(map(text, values))
+
+
+def _same_memory(known: tuple[NodeKind, ...], live: tuple[NodeKind, ...]) -> bool:
+    """Whether each sort of node on one side has its like on the other."""
+    forth = all(any(alike(kind, one) for one in live) for kind in known if kind.most_memory)
+    back = all(any(alike(kind, one) for kind in known) for one in live if one.memory)
+    return forth and back
+
+
+def alike(known: NodeKind, live: NodeKind) -> bool:
+    """Whether a node's memory is what it is called, or what was said that a job can have of it."""
+    names = [memory for memory in (known.memory, known.usable) if memory]
+    return bool(live.memory) and any(NOMINAL * name <= (live.memory or 0) <= name / NOMINAL for name in names)
+
+
+def _quotas(subject: str, known: tuple[Quota, ...], live: tuple[Quota, ...]) -> Iterator[Difference]:
+    before, now = ({(quota.per, quota.what): quota.most for quota in quotas} for quotas in (known, live))
+    for per, what in dict.fromkeys((*before, *now)):
+        text = _size if what == "memory" else str
+        words = [text(said[per, what]) if (per, what) in said else "" for said in (before, now)]
+        yield from _difference(subject, f"most {what}{f' per {per}' if per else ''}", *words)
+
+
+def _accounts(system: System, live: Live) -> Iterator[Difference]:
+    names = ", ".join(live.accounts)
+    yield from _difference("system", "your projects", system.project, names, same=system.project in live.accounts)
+
+
+def _tools(system: System, live: Live) -> Iterator[Difference]:
+    known = {tool.name: tool for tool in system.tools}
+    for name in dict.fromkeys((*known, *ALWAYS, *live.tools)):
+        tool, found = known.get(name), live.tools.get(name, "")
+        version = tool.version if tool else ""
+        same = bool(found) and (not version or version in found)
+        yield from _difference(f"tool {name}", "tool", (version or THERE) if tool else "", found or ABSENT, same=same)

@@ -1,0 +1,315 @@
+"""How large and how long a job may be in one queue: nodes, cores, memory, GPUs, time, and how many jobs.
+
+Nodes and cores are never turned into one another in silence: where a number could mean either, both readings are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.request import GIB
+from sublet.kernel.texts import counted
+from sublet.systems.model.system import NodeKind, Queue, Quota, System
+from sublet.systems.model.wish import Finding, State, Wish
+
+NEARLY = 0.9  # of the nominal memory: above it, a job may find less
+_WHOSE = {"user": "one user", "project": "one project", "group": "one group", "": "one user or group"}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A wish before one queue of a system."""
+
+    system: System
+    queue: Queue
+    wish: Wish
+
+    @property
+    def kinds(self) -> tuple[NodeKind, ...]:
+        """The sorts of node that it could get."""
+        chosen = tuple(kind for kind in self.queue.nodes if kind.select == f"-C {self.wish.constraint}")
+        return chosen or self.queue.nodes
+
+    @property
+    def with_gpus(self) -> tuple[NodeKind, ...]:
+        """Those of them that have the GPUs; if none has, all."""
+        wanted = self.wish.gpus or 0
+        return tuple(kind for kind in self.kinds if kind.gpus >= wanted or _has_uncounted_gpus(kind)) or self.kinds
+
+    @property
+    def with_cores(self) -> tuple[NodeKind, ...]:
+        """Those of these that have the cores too, as far as is known; if none has, all of these."""
+        wanted = self.wish.cores or 0
+        return tuple(kind for kind in self.with_gpus if (kind.cores or wanted) >= wanted) or self.with_gpus
+
+    @property
+    def fitting(self) -> tuple[NodeKind, ...]:
+        """Those of these that have the memory too; if none has, none."""
+        wanted = self.wish.memory or 0
+        return tuple(kind for kind in self.with_cores if (kind.most_memory or wanted) >= wanted)
+
+    def quotas(self, what: str) -> Iterator[tuple[int, str]]:
+        """The limits on all jobs together, with the words for each."""
+        for quota in self.queue.quotas:
+            if quota.what == what:
+                yield quota.most, f"All jobs of {_WHOSE[quota.per]} in {self.queue.name} have {_amount(quota)} together"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What is the same in all findings on one part."""
+
+    field: str
+    wanted: str
+    limit: str = ""
+
+    def found(self, state: State, message: str = "", nearest: str = "") -> Finding:
+        return Finding(state, self.field, f"--{self.field}", self.wanted, self.limit, message, nearest)
+
+
+def check_sizes(case: Case) -> list[Finding]:
+    """A finding for each part of the wish that has a size."""
+    return [check(case) for check in (_nodes, _cores, _memory, _gpus, _time, _jobs)]
+
+
+def _nodes(case: Case) -> Finding:
+    queue, count = case.queue, case.wish.node_count
+    part = _Part("nodes", _said(case.wish.nodes, "1"), _span(queue.min_nodes, queue.max_nodes))
+    if queue.min_nodes and count < queue.min_nodes:
+        message = f"{queue.name} takes jobs of {queue.min_nodes} nodes and more."
+        return part.found("error", message, f"--nodes {queue.min_nodes}")
+    over = _find_exceeded_limit(part, count, _node_limits(case), lambda most: f"--nodes {most}")
+    return over or part.found("ok" if queue.max_nodes else "unknown")
+
+
+def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
+    queue = case.queue
+    yield from case.quotas("nodes")
+    if queue.max_nodes:
+        yield queue.max_nodes, f"{queue.name} takes jobs of {counted(queue.max_nodes, 'node')} at most"
+    if case.kinds and all(kind.count for kind in case.kinds):
+        there = sum(kind.count or 0 for kind in case.kinds)
+        yield there, f"There are {there} such nodes"
+
+
+def _cores(case: Case) -> Finding:
+    queue, wish = case.queue, case.wish
+    each = _most(kind.cores for kind in case.with_gpus)
+    whole = queue.sharing == "whole"
+    part = _Part(
+        "cores", _said(wish.cores, f"all {each}" if whole and each else "1"), f"{each} on each node" if each else ""
+    )
+    if wish.cores is None:
+        return _cores_not_said(case, part, each)
+    if each and wish.cores > each:
+        return _both_readings(part, case, wish.cores, each, queue.max_cores)
+    in_all = wish.cores * wish.node_count
+    if queue.min_cores and in_all < queue.min_cores:
+        message = f"{queue.name} takes jobs of {queue.min_cores} cores and more."
+        return part.found("error", message, f"--cores {-(-queue.min_cores // wish.node_count)}")
+    limits = list(case.quotas("cores"))
+    if queue.max_cores:
+        limits.append((queue.max_cores, f"{queue.name} takes jobs of {counted(queue.max_cores, 'core')} at most"))
+    if over := _find_exceeded_limit(part, in_all, limits, lambda most: _spread("cores", most, wish.node_count)):
+        return over
+    if whole and wish.cores < each:
+        message = f"{queue.name} gives whole nodes: the job takes all {each} cores of each, not {wish.cores}."
+        return part.found("warning", message, f"--cores {each}")
+    return part.found("ok" if each or queue.max_cores else "unknown")
+
+
+def _cores_not_said(case: Case, part: _Part, each: int) -> Finding:
+    count, queue = case.wish.node_count, case.queue
+    if queue.sharing != "whole" and count > 1 and each:
+        message = (
+            f"{count} nodes alone could mean {count} x {each} cores, all of each node,"
+            f" or {count} x 1 core; neither is taken for granted."
+        )
+        return replace(part, wanted="not said").found("warning", message, f"--cores {each}, or --cores 1")
+    return part.found("ok" if each else "unknown")
+
+
+def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int | None) -> Finding:
+    """More than a node has: perhaps it was meant for one node, perhaps for all of them together."""
+    wish, noun = case.wish, part.field
+    message = f"No node of {case.queue.name} has {asked} {noun}; they have {each}. --{noun} is for each node."
+    in_all = [each * wish.node_count, *(most for most, _ in case.quotas(noun)), *([of_a_job] if of_a_job else [])]
+    nearest = _spread(noun, min(in_all), wish.node_count)
+    if wish.nodes is None:
+        count = -(-asked // each)
+        message += f" If {asked} in all were meant, they take {count} nodes"
+        most = min((most for most, _ in _node_limits(case)), default=count)
+        if count > most:
+            return part.found("error", f"{message}, and a job has {most} at most.", nearest)
+        return part.found("error", f"{message}.", f"{nearest}, or --nodes {count} --{noun} {-(-asked // count)}")
+    spread = -(-asked // wish.nodes)
+    if wish.nodes > 1 and spread < each:
+        message += f" If {asked} in all were meant, that is {spread} on each of {wish.nodes} nodes."
+        nearest += f", or --{noun} {spread}"
+    return part.found("error", message, nearest)
+
+
+def _memory(case: Case) -> Finding:
+    queue, wish, system = case.queue, case.wish, case.system
+    most = _most(kind.most_memory for kind in case.with_cores)
+    part = _Part("memory", _said(wish.memory and memory_text(wish.memory), "not said"), _memory_limit(case.with_cores))
+    if queue.min_memory and (wish.memory or 0) < queue.min_memory:
+        message = f"{queue.name} takes jobs of {memory_text(queue.min_memory)} and more."
+        return part.found("error", message, f"--memory {memory_text(queue.min_memory)}")
+    if wish.memory is None:
+        return part.found("ok")
+    count, limits = wish.node_count, list(case.quotas("memory"))
+    if most:
+        such = " with such cores and GPUs" if len(case.with_cores) < len(case.kinds) else ""
+        limits.append((most * count, f"No node of {queue.name}{such} has more than {_gib(most)}"))
+    if over := _find_exceeded_limit(
+        part, wish.memory * count, limits, lambda limit: f"--memory {_gib(limit // count)}"
+    ):
+        return over
+    if "--mem" in system.refuses:
+        message = f"{system.name} refuses --mem; without it a job has all the memory of its nodes."
+        return part.found("warning", message, "leave --memory out")
+    return part.found(*_tight(case, wish.memory)) if most else part.found("unknown")
+
+
+def _tight(case: Case, memory: int) -> tuple[State, str]:
+    able = case.fitting
+    if len(able) < len(case.with_cores) and not any(kind.select for kind in able):
+        return "warning", f"Only some nodes of {case.queue.name} have so much; the job may wait longer."
+    if not any(kind.usable for kind in able) and memory > NEARLY * max(kind.memory or 0 for kind in able):
+        return "warning", "A job can have less than the nodes nominally have; how much less is not known."
+    return "ok", ""
+
+
+def _gpus(case: Case) -> Finding:
+    queue, wish = case.queue, case.wish
+    asked, each = wish.gpus or 0, max((kind.gpus for kind in case.kinds), default=0)
+    known = bool(case.kinds) and not any(_has_uncounted_gpus(kind) for kind in case.kinds)
+    limit = f"{each} on each node" if each else "none" if known else ""
+    part = _Part("gpus", _said(wish.gpus, "0"), limit)
+    if asked and known and not each:
+        return part.found("error", f"Nodes of {queue.name} have no GPUs.", "--gpus 0")
+    if known and asked > each:
+        return _both_readings(part, case, asked, each, queue.max_gpus)
+    limits = list(case.quotas("gpus"))
+    if queue.max_gpus:
+        limits.append((queue.max_gpus, f"{queue.name} takes jobs of {counted(queue.max_gpus, 'GPU')} at most"))
+    if over := _find_exceeded_limit(
+        part, asked * wish.node_count, limits, lambda most: _spread("gpus", most, wish.node_count)
+    ):
+        return over
+    if not asked and case.kinds and all(kind.gpus for kind in case.kinds):
+        message = f"Each node of {queue.name} has GPUs, and none is asked for."
+        return part.found("warning", message, f"--gpus {each}")
+    if asked and asked < each and queue.sharing == "whole":
+        message = f"{queue.name} gives whole nodes: the job takes all {each} GPUs of each, not {asked}."
+        return part.found("warning", message, f"--gpus {each}")
+    return part.found("ok" if known or not asked else "unknown", _how_chosen(case) if asked else "")
+
+
+def _how_chosen(case: Case) -> str:
+    words = [kind.select for kind in case.kinds if kind.select and not kind.select.startswith("-C ")]
+    return f"A sort is chosen by {', '.join(words)}." if words else ""
+
+
+def _time(case: Case) -> Finding:
+    queue, wish = case.queue, case.wish
+    most = _longest(queue, wish.node_count)
+    span = _span(queue.min_time and duration_text(queue.min_time), most and duration_text(most))
+    part = _Part("time", _said(wish.time and duration_text(wish.time), "not said"), span)
+    if wish.time is None:
+        state: State = "error" if "time" in case.system.needs else "warning"
+        message = f"{case.system.name} wants it to be said." if state == "error" else "A site's default can be minutes."
+        return part.found(state, message, f"--time {duration_text(most)}, or less" if most else "--time 1h")
+    if queue.min_time and wish.time < queue.min_time:
+        least = duration_text(queue.min_time)
+        return part.found("error", f"{queue.name} takes jobs of {least} and more.", f"--time {least}")
+    if most is None:
+        return part.found("unknown")
+    if wish.time <= most:
+        return part.found("ok")
+    message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {duration_text(most)} at most"
+    nearest = f"--time {duration_text(most)}"
+    longer = next((step for step in queue.time_by_nodes if step.time >= wish.time), None)
+    if longer:
+        message += f", and for {duration_text(longer.time)} those of {longer.min_nodes}-{longer.max_nodes} nodes"
+        count = longer.min_nodes if longer.min_nodes > wish.node_count else longer.max_nodes
+        nearest += f", or --nodes {count}"
+    return part.found("error", f"{message}.", nearest)
+
+
+def _longest(queue: Queue, nodes: int) -> timedelta | None:
+    steps = (step.time for step in queue.time_by_nodes if step.min_nodes <= nodes <= step.max_nodes)
+    return next(steps, queue.max_time)
+
+
+def _jobs(case: Case) -> Finding:
+    queue, count = case.queue, case.wish.jobs or 1
+    counts = [quota for quota in queue.quotas if quota.what in ("running", "submitted")]
+    part = _Part("jobs", _said(case.wish.jobs, "1"), ", ".join(f"{quota.most} {quota.what}" for quota in counts))
+    for quota in sorted(counts, key=lambda quota: quota.what, reverse=True):  # what is refused comes first
+        if count > quota.most:
+            whose = _WHOSE[quota.per]
+            if quota.what == "submitted":
+                message = f"{queue.name} takes {counted(quota.most, 'job')} of {whose}, waiting and running."
+                return part.found("error", message, f"--jobs {quota.most}")
+            message = f"{queue.name} runs {counted(quota.most, 'job')} of {whose} at a time; the others wait."
+            return part.found("warning", message, f"--jobs {quota.most}")
+    return part.found("ok" if counts or count == 1 else "unknown")
+
+
+def _find_exceeded_limit(
+    part: _Part, wanted: int, limits: Iterable[tuple[int, str]], nearest: Callable[[int], str]
+) -> Finding | None:
+    """The strictest limit that is exceeded, if one is."""
+    over = [(most, why) for most, why in limits if wanted > most]
+    if not over:
+        return None
+    most, why = min(over)
+    return part.found("error", f"{why}.", nearest(most))
+
+
+def _memory_limit(kinds: tuple[NodeKind, ...]) -> str:
+    most = _most(kind.most_memory for kind in kinds)
+    nominal = "" if any(kind.usable == most for kind in kinds) else ", nominally"
+    return f"{_gib(most)} on each node{nominal}" if most else ""
+
+
+def _most(amounts: Iterable[int | None]) -> int:
+    """The largest; 0 if one of them is not known, because it could be larger still."""
+    known = list(amounts)
+    return 0 if None in known else max((amount or 0 for amount in known), default=0)
+
+
+def _has_uncounted_gpus(kind: NodeKind) -> bool:
+    """Whether it has GPUs, but nobody says how many."""
+    return bool(kind.gpu) and not kind.gpus
+
+
+def _amount(quota: Quota) -> str:
+    if quota.what == "memory":
+        return memory_text(quota.most)
+    return counted(quota.most, {"nodes": "node", "cores": "core", "gpus": "GPU"}.get(quota.what, "job"))
+
+
+def _spread(noun: str, most: int, nodes: int) -> str:
+    """So many in all, over so many nodes."""
+    return f"--{noun} {most // nodes}" if most >= nodes else f"--nodes {most} --{noun} 1"
+
+
+def _gib(size: int) -> str:
+    """Rounded down to what is pleasant to read and write."""
+    return memory_text(size // GIB * GIB if size > GIB else size)
+
+
+def _said(value: object, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def _span(least: object, most: object) -> str:
+    if least and most:
+        return f"{least} to {most}"
+    return f"up to {most}" if most else f"from {least}" if least else ""
