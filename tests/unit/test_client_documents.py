@@ -1,5 +1,6 @@
 """A file that is named relative to here is found where the document is; what is named otherwise stays as it is."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,27 @@ def test_a_program_that_is_not_here_is_refused_where_it_can_be_nowhere_else(
 def test_what_need_not_be_a_file_here_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert prepare({"run": line}, {}, local=True).missing == ""
+
+
+def write_notebook(path: Path, source: list[str], tags: list[str]) -> None:
+    cell = {"cell_type": "code", "metadata": {"tags": tags}, "source": source, "outputs": []}
+    path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}))
+
+
+def test_a_mistyped_parameter_of_a_notebook_is_told_before_anything_is_booked(tmp_path: Path) -> None:
+    book = tmp_path / "fit.ipynb"
+    write_notebook(book, ["alpha = 0.5\n", "years: int = 3\n"], ["parameters"])
+    with pytest.raises(BadRequest) as raised:
+        prepare({"notebook": str(book), "parameters": {"alhpa": 1}}, {}, local=True)
+    assert raised.value.message == "The notebook fit.ipynb has no parameter alhpa."
+    assert raised.value.advice == "Did you mean alpha? It has alpha, years."
+    assert prepare({"notebook": str(book), "parameters": {"alpha": 1, "years": 2}}, {}, local=True)
+
+
+@pytest.mark.parametrize(("source", "tags"), [(["alpha = 1"], []), (["not python {"], ["parameters"]), ([], [])])
+def test_a_notebook_whose_parameters_are_not_known_takes_any(
+    tmp_path: Path, source: list[str], tags: list[str]
+) -> None:
+    book = tmp_path / "free.ipynb"
+    write_notebook(book, source, tags)
+    assert prepare({"notebook": str(book), "parameters": {"beta": 1}}, {}, local=True)

@@ -75,6 +75,10 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
 def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
     """Name what is here by its whole path, and bring what the command names."""
     files, found = Files(), locate(document, directories)
+    if found.get("notebook") and found.get("parameters"):
+        from sublet.client.notebook_parameters import check_parameters  # slow to load, and only needed here
+
+        check_parameters(found)
     missing = "" if stays else check_programs(document, directories)
     if "workdir" in found:
         found["workdir"] = files.bring_folder(found["workdir"], directories["workdir"])

@@ -1,0 +1,53 @@
+"""Parameters that a notebook on this machine does not have: said before anything is booked."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sublet.kernel.errors import BadRequest
+
+TAG = "parameters"  # of the cell whose values are replaced
+LARGEST = 32 << 20  # bytes of a notebook that is looked into
+
+
+def check_parameters(document: Mapping[str, Any]) -> None:
+    """Refuse a parameter that the notebook's own cell of parameters does not name: it is mistyped.
+
+    A notebook without such a cell takes any, and so does one whose cell can't be read.
+    """
+    path, given = document.get("notebook"), document.get("parameters")
+    if not isinstance(path, str) or not isinstance(given, Mapping) or not os.path.isabs(path):
+        return
+    known = find_names(path)
+    if known is None:
+        return
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, 1, 0.6)
+            there = f"It has {', '.join(sorted(known))}." if known else "Its cell of parameters is empty."
+            raise BadRequest(
+                f"The notebook {os.path.basename(path)} has no parameter {name}.",
+                hint=f"Did you mean {near[0]}? {there}" if near else there,
+            )
+
+
+def find_names(path: str) -> set[str] | None:
+    """The names that a notebook's cell of parameters gives values to; None if it has none that can be read."""
+    try:
+        if os.path.getsize(path) > LARGEST:
+            return None
+        with open(path, "rb") as file:
+            cells = json.load(file)["cells"]
+        tagged = [cell for cell in cells if TAG in cell.get("metadata", {}).get("tags", ())]
+        if not tagged:
+            return None
+        body = ast.parse("".join(tagged[0]["source"])).body
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SyntaxError, RecursionError):
+        return None
+    names = (node for line in body for node in ast.walk(line) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
