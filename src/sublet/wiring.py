@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from sublet.access.access import Access
 from sublet.access.account_platforms import AccountPlatforms
 from sublet.access.accounts import Accounts
@@ -78,7 +76,6 @@ from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
 from sublet.kernel.vault import Vault
 from sublet.kinds.registry import survey_kinds
-from sublet.movers.logins import Login
 from sublet.movers.registry import survey_movers
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
@@ -94,6 +91,7 @@ from sublet.people.standing import Standing
 from sublet.people.standings import Standings
 from sublet.people.tokens import Tokens
 from sublet.platforms.registry import load_platforms
+from sublet.policies import choose_mover_policies
 from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
 from sublet.store.store import Store
 
@@ -106,17 +104,10 @@ def _load_kinds(settings: Settings) -> tuple[ExecutableKinds, dict[str, str]]:
 
 
 def _load_movers(settings: Settings) -> tuple[Movers, dict[str, str]]:
-    """The movers that are installed, for whom they may move what, and what is wrong with others."""
-    personal = settings.mode == "personal"
-    roots = settings.file_roots if personal or settings.file_roots else ()
-    public_only = not personal and not settings.private_data
-    largest = 0 if personal else settings.largest_data
-    survey = partial(survey_movers, roots, public_only=public_only, home=settings.home, largest=largest)
-    own = survey(logins=[Login(below, **dict(login)) for below, login in settings.registries.items()])
-    usual = own if personal else survey()
-    guests = survey_movers((), public_only=not settings.private_data, largest=settings.largest_data)
+    """The movers that are installed, made for each of those they may work for, and what is wrong with others."""
+    usual, guests, reviewed = map(survey_movers, choose_mover_policies(settings))
     broken = {f"mover {name}": why for name, why in usual.broken.items()}
-    return Movers(usual.found, guests.found, own.found), broken
+    return Movers(usual.found, guests.found, reviewed.found), broken
 
 
 def _load_platforms(settings: Settings, store: Store, now: Clock, broken: dict[str, str]) -> KnownPlatforms:

@@ -9,6 +9,7 @@ from sublet.apps.model.tree import KIND, TreeFile, archive_of, hash_of, location
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.app import AppMover, keep
+from sublet.movers.port import Policy
 
 pytestmark = pytest.mark.anyio
 FILES = [
@@ -31,7 +32,7 @@ async def test_files_and_modes_arrive_with_links_as_what_they_lead_to_and_bringi
 ) -> None:
     tree, target = keep(tmp_path / "apps", archive_of(FILES)), tmp_path / "there"
     target.mkdir()
-    mover = AppMover(tmp_path / "apps")
+    mover = AppMover(Policy(app_archives=tmp_path / "apps"))
     assert not mover.check(code(tree))
     for _ in range(2):
         await mover.bring(code(tree), target, nothing)
@@ -46,13 +47,13 @@ async def test_an_archive_that_changed_after_it_was_pinned_brings_nothing(tmp_pa
     (tmp_path / "apps" / f"{tree}.tar").write_bytes(archive_of([TreeFile("run.sh", b"rm -rf /", executable=True)]))
     (tmp_path / "there").mkdir()
     with pytest.raises(DataNotThere, match="not what was pinned"):
-        await AppMover(tmp_path / "apps").bring(code(tree), tmp_path / "there", nothing)
+        await AppMover(Policy(app_archives=tmp_path / "apps")).bring(code(tree), tmp_path / "there", nothing)
     assert not list((tmp_path / "there").iterdir())
 
 
 async def test_a_hash_that_is_not_here_or_is_a_path_is_refused_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "secret.tar").write_bytes(b"")
-    mover = AppMover(tmp_path / "apps")
+    mover = AppMover(Policy(app_archives=tmp_path / "apps"))
     assert mover.check(code(hash_of(b"")))
     assert mover.check(code("../secret"))
-    assert AppMover().check(code(hash_of(b"")))
+    assert AppMover(Policy()).check(code(hash_of(b"")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,9 @@ import pytest
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
-from sublet.movers.http import HttpMover
 from sublet.movers.logins import Login
 from sublet.movers.oci import OciMover
+from sublet.movers.port import UNLIMITED, Policy
 from sublet.movers.registries import read_reference
 from tests.real import images
 from tests.registries import Registry, registry
@@ -51,8 +52,8 @@ async def test_an_image_comes_as_an_archive_that_is_known_by_its_digest(
 ) -> None:
     first, second = folder(tmp_path, "first"), folder(tmp_path, "second")
     steps: list[tuple[int, int | None]] = []
-    await OciMover().bring(image(f"{server.address}/tools/box:1"), first, lambda *step: steps.append(step))
-    await OciMover().bring(image(f"{server.address}/tools/box@{pushed}"), second, lambda *step: None)
+    await OciMover(UNLIMITED).bring(image(f"{server.address}/tools/box:1"), first, lambda *step: steps.append(step))
+    await OciMover(UNLIMITED).bring(image(f"{server.address}/tools/box@{pushed}"), second, lambda *step: None)
     assert [path.name for path in first.iterdir()] == ["image.tar"]
     assert (first / "image.tar").read_bytes() == (second / "image.tar").read_bytes()
     assert steps[-1][0] == steps[-1][1]
@@ -67,10 +68,10 @@ async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_ask
 ) -> None:
     index = server.push_index("tools/many", "2", pushed)
     server.manifests["tools/many", pushed] = server.manifests["tools/box", pushed]
-    pinned = await OciMover().pin(image(f"{server.address}/tools/many:2"))
+    pinned = await OciMover(UNLIMITED).pin(image(f"{server.address}/tools/many:2"))
     assert pinned.location == f"docker://{server.address}/tools/many@{index}"
     target = folder(tmp_path, "many")
-    await OciMover().bring(pinned, target, lambda *step: None)
+    await OciMover(UNLIMITED).bring(pinned, target, lambda *step: None)
     archive = Archive(str(target / "image.tar"))
     archive.close()
     assert {index, pushed} <= set(archive.known_as())
@@ -79,7 +80,7 @@ async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_ask
 async def test_what_is_not_there_or_is_something_else_is_not_brought(
     server: Registry, pushed: str, tmp_path: Path
 ) -> None:
-    mover, target = OciMover(), folder(tmp_path, "wrong")
+    mover, target = OciMover(UNLIMITED), folder(tmp_path, "wrong")
     for location, why in (
         (f"{server.address}/tools/nothing:1", "no such image"),
         (f"{server.address}/tools/box@sha256:{'1' * 64}", "no such image"),
@@ -99,7 +100,7 @@ async def test_what_is_not_there_or_is_something_else_is_not_brought(
 
 
 async def test_a_strangers_image_is_not_fetched_from_a_private_registry(server: Registry, pushed: str) -> None:
-    mover = OciMover(HttpMover(public_only=True))
+    mover = OciMover(Policy())
     for name in ("tools/box:1", f"tools/box@{pushed}"):
         with pytest.raises(DataNotThere, match="not a public address"):
             await mover.pin(image(f"{server.address}/{name}"))
@@ -116,7 +117,7 @@ async def test_an_image_that_is_shown_to_an_account_alone_is_fetched_by_its_logi
         digest = server.push("tools/box", "1", tmp_path / "box.tar")
         server.push("toolshed/box", "1", tmp_path / "box.tar")
         login = Login(f"{server.address}/tools", "ann", secret)
-        mover, box = OciMover(logins=[login]), image(f"{server.address}/tools/box:1")
+        mover, box = OciMover(replace(UNLIMITED, logins=[login])), image(f"{server.address}/tools/box:1")
         target = folder(tmp_path, "target")
         await mover.bring(box, target, lambda *step: None)
         assert (target / "image.tar").exists()
@@ -127,7 +128,7 @@ async def test_an_image_that_is_shown_to_an_account_alone_is_fetched_by_its_logi
         with pytest.raises(DataNotThere, match=r"sign in|strangers"):
             await mover.pin(image(f"{server.address}/toolshed/box:1"))
         with pytest.raises(DataNotThere, match=r"sign in|this login"):
-            await OciMover(logins=[Login(server.address, "bob", secret)]).pin(box)
+            await OciMover(replace(UNLIMITED, logins=[Login(server.address, "bob", secret)])).pin(box)
         secret.chmod(0o644)
         with pytest.raises(DataNotThere, match="others can read"):
             await mover.pin(box)
@@ -165,7 +166,7 @@ async def test_what_is_no_manifest_is_neither_pinned_nor_read_for_ever(body: byt
     with registry() as server:
         server.manifests["tools/odd", "1"] = ("application/json", body)
         with pytest.raises(DataNotThere, match=words):
-            await OciMover().pin(image(f"{server.address}/tools/odd:1"))
+            await OciMover(UNLIMITED).pin(image(f"{server.address}/tools/odd:1"))
 
 
 @pytest.mark.parametrize("digest", ["/etc/passwd", "sha256:../../../x", "sha256:" + "A" * 64])
@@ -175,7 +176,7 @@ async def test_a_part_that_is_named_by_a_path_is_not_written_there(digest: str, 
         text = json.dumps({"schemaVersion": 2, "config": part, "layers": [part]}).encode()
         server.manifests["tools/odd", "1"] = ("application/vnd.oci.image.manifest.v1+json", text)
         with pytest.raises(DataNotThere, match="no manifest there that can be read"):
-            await OciMover().bring(
+            await OciMover(UNLIMITED).bring(
                 image(f"{server.address}/tools/odd:1"), folder(tmp_path, "odd"), lambda done, of: None
             )
     assert not server.fetched()

@@ -32,6 +32,7 @@ from sublet.kernel.errors import NoHTCondor, ReleaseRefused, SubletError
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
 from sublet.movers.http import HttpMover
+from sublet.movers.port import UNLIMITED
 from sublet.platforms.htcondor.release import Release, find_release
 from sublet.reach.local import LocalReach
 
@@ -229,7 +230,7 @@ class AccessPoints:
         def progress(done: int, total: int | None) -> None:
             self._fetched = f"{done * 100 // total} %" if total else f"{done >> 20} MiB"
 
-        await HttpMover().bring(data, target, progress)
+        await HttpMover(UNLIMITED).bring(data, target, progress)
         return await asyncio.to_thread(_only_file, target)
 
 

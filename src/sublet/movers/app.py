@@ -15,7 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import BadTree
 from sublet.movers.arrival import missing, refused
-from sublet.movers.port import Progress
+from sublet.movers.port import Policy, Progress
 
 FOLDER = "apps"  # below SUBLET_HOME
 MOST_ARCHIVE = MOST_BYTES + MOST_FILES * 4096  # with its headers
@@ -25,7 +25,7 @@ MOST_ARCHIVE = MOST_BYTES + MOST_FILES * 4096  # with its headers
 class AppMover:
     """Unpacks apps; only what a kind brings by itself, never what a request names."""
 
-    folder: Path | None = None  # where the archives are; None: nowhere
+    policy: Policy
     name: str = "app"
     schemes: Sequence[str] = (SCHEME,)
     kinds: Sequence[str] = (KIND,)
@@ -40,7 +40,7 @@ class AppMover:
         return []
 
     def _archive(self, tree: str) -> Path:
-        return (self.folder or Path("/nonexistent")) / f"{tree}.tar"
+        return (self.policy.app_archives or Path("/nonexistent")) / f"{tree}.tar"
 
     async def measure(self, data: Data) -> int | None:
         """The size of the archive."""

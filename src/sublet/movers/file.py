@@ -18,7 +18,7 @@ from sublet.booking.model.request import Data
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
 from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refused, safe_name
-from sublet.movers.port import Progress
+from sublet.movers.port import Policy, Progress
 
 SPEED = 200_000_000  # bytes a second, for a guess
 
@@ -31,7 +31,7 @@ class Stopped(Exception):
 class FileMover:
     """Copies files and directories of this machine."""
 
-    roots: Sequence[Path] | None = None  # only what is below these; None: anywhere
+    policy: Policy
     name: str = "file"
     schemes: Sequence[str] = ("file",)
 
@@ -48,7 +48,7 @@ class FileMover:
             message = "A file is named by its whole path, from / on."
             reasons.append(refused(data, message, nearest="file:///home/me/cube.fits"))
         elif not self._allowed(Path(os.path.normpath(self.path(data)))):
-            allowed = ", ".join(map(str, self.roots or ()))
+            allowed = ", ".join(map(str, self.policy.file_roots or ()))
             message = (
                 f"Files may be brought from {allowed} only." if allowed else "No files of this machine may be brought."
             )
@@ -62,7 +62,8 @@ class FileMover:
         return Path(unquote(urlsplit(data.location).path))
 
     def _allowed(self, path: Path) -> bool:
-        return self.roots is None or any(path.is_relative_to(root) for root in self.roots)
+        roots = self.policy.file_roots
+        return roots is None or any(path.is_relative_to(root) for root in roots)
 
     async def measure(self, data: Data) -> int | None:
         """The size of a file; a directory would take too long to add up."""

@@ -18,7 +18,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refused, safe_name
-from sublet.movers.port import SIMPLE, Progress
+from sublet.movers.port import SIMPLE, Policy, Progress
 
 SPEED = 10_000_000  # bytes a second, for a guess
 REDIRECTS = 5
@@ -41,10 +41,9 @@ class Interrupted(Exception):
 class HttpMover:
     """Downloads files."""
 
+    policy: Policy
     tries: int = 5  # without any progress between them
     pause: float = 0.5  # seconds before the second try; twice as long before each further one
-    public_only: bool = False  # whether this machine and private networks are out of reach, as for strangers' requests
-    largest: int = 0  # bytes that one download may have, as strangers could name an endless one; 0: any number
     name: str = "http"
     schemes: Sequence[str] = ("http", "https")
     kinds: Sequence[str] = (SIMPLE, "S3-data-resource", "ivoa-data-resource")  # whose address is on the web
@@ -77,8 +76,8 @@ class HttpMover:
         return guess(data, SPEED)
 
     def client(self) -> httpx2.AsyncClient:
-        """What asks servers, within the limits of this mover."""
-        transport = PublicOnly() if self.public_only else None
+        """What asks servers, within its policy."""
+        transport = PublicOnly() if self.policy.public_only else None
         return httpx2.AsyncClient(transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS)
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
@@ -110,7 +109,7 @@ class HttpMover:
         while True:
             before = part.size
             try:
-                await _download(client, data, part, progress, self.largest)
+                await _download(client, data, part, progress, self.policy.largest)
                 return
             except Interrupted as broken:
                 failures = 1 if part.size > before else failures + 1

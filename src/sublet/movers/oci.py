@@ -9,7 +9,7 @@ import shutil
 import tarfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,8 @@ from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import guess, missing, refused
 from sublet.movers.http import MOMENT, SPEED, HttpMover, Part, words
-from sublet.movers.logins import Login, login_for
-from sublet.movers.port import Progress
+from sublet.movers.logins import login_for
+from sublet.movers.port import Policy, Progress
 from sublet.movers.registries import (
     Manifest,
     NotInRegistry,
@@ -45,10 +45,14 @@ EXAMPLE = "docker://ghcr.io/owner/name:tag"
 class OciMover:
     """Fetches images."""
 
-    http: HttpMover = field(default_factory=HttpMover)
-    logins: Sequence[Login] = ()
+    policy: Policy
     name: str = "oci"
     schemes: Sequence[str] = ("docker",)
+
+    @property
+    def http(self) -> HttpMover:
+        """What downloads, under the same policy."""
+        return HttpMover(self.policy)
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address."""
@@ -70,7 +74,7 @@ class OciMover:
     async def pin(self, data: Data) -> Data:
         """The image that the reference means now, by a name that can't mean another one later."""
         named = read_reference(data.location)
-        if named and named.digest and not self.http.public_only:
+        if named and named.digest and not self.policy.public_only:
             return data
         async with self._registry(data) as (client, reference):  # a stranger's one must be public, pinned or not
             raw, _ = await raw_manifest(client, reference, reference.digest or reference.tag)
@@ -79,7 +83,7 @@ class OciMover:
     def signs_in(self, data: Data) -> bool:
         """Whether there is a login for it."""
         reference = read_reference(data.location)
-        return reference is not None and login_for(self.logins, reference) is not None
+        return reference is not None and login_for(self.policy.logins, reference) is not None
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch it into the directory, as one archive: the same image is always the same bytes."""
@@ -108,7 +112,7 @@ class OciMover:
             raise missing(data, "it is not a reference to an image in a registry")
         try:
             async with self.http.client() as client:
-                login = login_for(self.logins, reference)
+                login = login_for(self.policy.logins, reference)
                 await sign_in(client, reference, login.authorization if login else "")
                 yield client, reference
         except NotInRegistry as error:

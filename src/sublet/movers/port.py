@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.movers.logins import Login
 
 SIMPLE = "simple-data-resource"
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What a mover may bring, for whoever it works for. Every mover is made with one, and keeps to it."""
+
+    public_only: bool = True  # this machine and private networks are out of reach; see kernel/public_addresses.py
+    largest: int = 0  # bytes that one item may have, as strangers could name an endless one; 0: any number
+    file_roots: Sequence[Path] | None = ()  # files of this machine: only those below these; None: any
+    logins: Sequence[Login] = ()  # the service's own logins to registries
+    app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
+
+
+UNLIMITED = Policy(public_only=False, file_roots=None)  # for what a person does on their own machine
+
+
 class Mover(Protocol):
-    """One way to bring data somewhere."""
+    """One way to bring data somewhere. Its entry point names what makes it: `make(policy=…)`."""
 
     name: str
     schemes: Sequence[str]  # of locations: ("http", "https")

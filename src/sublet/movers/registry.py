@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.metadata import EntryPoint
 
 from sublet.kernel.plugins import plugins
-from sublet.movers.app import FOLDER, AppMover
-from sublet.movers.file import FileMover
-from sublet.movers.http import HttpMover
-from sublet.movers.logins import Login
-from sublet.movers.oci import OciMover
-from sublet.movers.port import Mover
+from sublet.movers.port import Mover, Policy
 
 GROUP = "sublet.movers"
+TAKES_NO_POLICY = (
+    "It takes no `policy`, so nobody could tell it what it may bring. "
+    "A mover is made by `make(policy=…)`; see sublet.movers.port.Policy."
+)
+
+
+class TakesNoPolicy(TypeError):
+    """What an entry point names can't be told what it may bring."""
+
+    def __init__(self) -> None:
+        """Say so, and what to do."""
+        super().__init__(TAKES_NO_POLICY)
 
 
 @dataclass(frozen=True)
@@ -25,26 +33,21 @@ class Movers:
     broken: Mapping[str, str]
 
 
-def survey_movers(
-    roots: Sequence[Path] | None = None,
-    public_only: bool = False,
-    home: Path | None = None,
-    largest: int = 0,
-    logins: Sequence[Login] = (),
-) -> Movers:
-    """Every mover that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
-    held: dict[object, Callable[[], Mover]] = {
-        AppMover: lambda: AppMover(home / FOLDER if home else None),
-        FileMover: lambda: FileMover(None if roots is None else tuple(root.resolve() for root in roots)),
-        HttpMover: lambda: HttpMover(public_only=public_only, largest=largest),
-        OciMover: lambda: OciMover(HttpMover(public_only=public_only, largest=largest), logins),
-    }
+def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> Movers:
+    """Every mover that is installed, under one policy; one that can't be loaded is shown as broken, not absent."""
     found: list[Mover] = []
     broken: dict[str, str] = {}
-    for point in plugins(GROUP):
+    for point in plugins(GROUP) if points is None else points:
         try:
-            made = point.load()
-            found.append(held.get(made, made)())
+            found.append(_make_mover(point.load(), policy))
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
     return Movers(found, broken)
+
+
+def _make_mover(make: Callable[..., Mover], policy: Policy) -> Mover:
+    try:
+        inspect.signature(make).bind(policy=policy)
+    except TypeError as error:
+        raise TakesNoPolicy from error
+    return make(policy=policy)

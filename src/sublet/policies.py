@@ -1,0 +1,33 @@
+"""What the mode of a service means: the policies that are chosen by it, once, and passed on by the wiring."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from sublet.kernel.settings import Settings
+from sublet.movers.app import FOLDER
+from sublet.movers.logins import Login
+from sublet.movers.port import UNLIMITED, Policy
+
+
+class MoverPolicies(NamedTuple):
+    """What movers may bring, for each of those they work for."""
+
+    usual: Policy
+    guests: Policy  # none of them sees this machine's files
+    reviewed: Policy  # with the service's own logins, for what was reviewed
+
+
+def choose_mover_policies(settings: Settings) -> MoverPolicies:
+    """On a person's own machine all that they could fetch themselves; strangers' requests are limited."""
+    guests = Policy(public_only=not settings.private_data, largest=settings.largest_data)
+    personal = settings.mode == "personal"
+    asked = UNLIMITED if personal else guests
+    roots = settings.file_roots
+    if roots is not None:
+        asked = replace(asked, file_roots=tuple(root.resolve() for root in roots))
+    usual = replace(asked, app_archives=settings.home / FOLDER)
+    logins = tuple(Login(below, **dict(login)) for below, login in settings.registries.items())
+    reviewed = replace(usual, logins=logins)
+    return MoverPolicies(reviewed if personal else usual, guests, reviewed)
