@@ -255,7 +255,7 @@ class Asking:
                 person.name,
                 "offerset.made",
                 f"{len(sessions)} offer{'' if len(sessions) == 1 else 's'}",
-                "OFFERED",
+                Phase.OFFERED,
             )
         return made
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.client.call import Call
 
 T = TypeVar("T")
@@ -22,8 +23,7 @@ WORD = re.compile(r"[\w.-]+")  # a name that is one word in every shell
 PATIENCE = 2.0  # seconds; nobody waits longer for a Tab
 ACTIVE_ONLY = frozenset({"cancel", "pause", "resume", "extend", "attach"})
 OVER_ONLY = frozenset({"delete"})
-ACTIVE = {"ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING"}
-OTHERS = {"OFFERED", "REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"}
+OTHERS = {*Phase} - ACTIVE
 
 
 def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -75,7 +75,7 @@ def sessions(ctx: click.Context) -> Iterator[tuple[str, str]]:
     """Sessions that the command can be about: by their ids, and by their names where something is typed already."""
     from sublet.booking.calls import sessions as calls
 
-    unwanted = {"OFFERED", "REJECTED", "EXPIRED"} | (ACTIVE if ctx.info_name in OVER_ONLY else set())
+    unwanted = {Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED} | (ACTIVE if ctx.info_name in OVER_ONLY else set())
     for view in ask_service(calls.sessions(active=ctx.info_name in ACTIVE_ONLY, limit=200)).items:
         if view.phase not in unwanted:
             yield view.short, f"{view.name} ({view.phase})"
@@ -87,7 +87,7 @@ def offers(_: click.Context) -> Iterator[tuple[str, str]]:
     """Offers that are open."""
     from sublet.booking.calls import sessions as calls
 
-    for view in ask_service(calls.sessions(phase="OFFERED", limit=200)).items:
+    for view in ask_service(calls.sessions(phase=Phase.OFFERED, limit=200)).items:
         yield view.short, f"{view.name} on {view.platform}"
 
 

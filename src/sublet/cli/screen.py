@@ -9,22 +9,24 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TextIO
 
+from sublet.booking.model.phases import Phase
+
 ELLIPSIS = "…"
 NARROWEST = 20  # columns; whatever is narrower is no terminal that anyone reads
 CODES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 # What each phase looks like; what is over and went well needs no colour.
-PHASES = {
-    "RUNNING": "green",
-    "AVAILABLE": "green",
-    "FAILED": "red",
-    "ACCEPTED": "yellow",
-    "WAITING": "yellow",
-    "PREPARING": "yellow",
-    "RELEASING": "yellow",
-    "OFFERED": "cyan",
-    "CANCELLED": "dim",
-    "EXPIRED": "dim",
-    "REJECTED": "dim",
+PHASES: dict[str, str] = {
+    Phase.RUNNING: "green",
+    Phase.AVAILABLE: "green",
+    Phase.FAILED: "red",
+    Phase.ACCEPTED: "yellow",
+    Phase.WAITING: "yellow",
+    Phase.PREPARING: "yellow",
+    Phase.RELEASING: "yellow",
+    Phase.OFFERED: "cyan",
+    Phase.CANCELLED: "dim",
+    Phase.EXPIRED: "dim",
+    Phase.REJECTED: "dim",
 }
 # Text that is typed is never broken: what stands in backticks, or a command at the end of a line.
 _COLOUR = re.compile(r"\033\[[0-9;]*m")

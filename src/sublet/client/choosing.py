@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from sublet.booking.model.phases import Phase
 from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.client.facts import OfferFacts, OfferList
 from sublet.kernel.errors import BadRequest, CostsMoney
@@ -14,7 +15,7 @@ O = TypeVar("O", bound=OfferFacts)  # noqa: E741 - an offer, of either client
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 
 
-NOT_TAKEN = frozenset({"OFFERED", "REJECTED", "EXPIRED"})
+NOT_TAKEN = frozenset({Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED})
 
 
 def find_taken(view: OfferSetView) -> OfferView | None:
@@ -24,7 +25,7 @@ def find_taken(view: OfferSetView) -> OfferView | None:
 
 def keep_open(view: OfferSetView) -> OfferSetView:
     """The answer with the offers alone that can still be accepted."""
-    return replace(view, offers=tuple(offer for offer in view.offers if offer.phase == "OFFERED"))
+    return replace(view, offers=tuple(offer for offer in view.offers if offer.phase == Phase.OFFERED))
 
 
 def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callable[[Any], O] | None) -> O:

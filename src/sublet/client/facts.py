@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Generic, TypeVar, overload
 
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.sessions import EndView, SessionView
-from sublet.client.following import OVER
 from sublet.client.ranking import choose, login_needed
 from sublet.kernel.errors import NoOffers
 
@@ -182,7 +182,7 @@ class SessionFacts:
 
     def __repr__(self) -> str:
         """Short, for a person at a prompt."""
-        how = f": {self.view.end.sentence}" if self.view.end and self.phase == "FAILED" else ""
+        how = f": {self.view.end.sentence}" if self.view.end and self.phase == Phase.FAILED else ""
         return f"<session {self.view.short}: {self.phase}{how}>"
 
 

@@ -10,13 +10,13 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from sublet.booking.calls import sessions
+from sublet.booking.model.phases import OVER
 from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Answer, Call
 from sublet.kernel.errors import NotOverYet, ServiceUnreachable
 
 T = TypeVar("T")
 Timeout = float | timedelta  # seconds, or a duration
-OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
 Decoder = codecs.getincrementaldecoder("utf-8")
 TRIES = 20  # without a byte between them, before a lost connection is an error: half a minute

@@ -11,6 +11,7 @@ from sqlalchemy import func, insert, or_, select, update
 
 from sublet.apps.model.app import App, Version, VersionState
 from sublet.apps.store.tables import apps, versions
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import ACTIVE
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import sessions
@@ -111,7 +112,7 @@ class Apps:
 
     def sessions(self, ids: Collection[str]) -> Sequence[str]:
         """The sessions that are being worked on and run one of these versions, and those that are offered."""
-        phases = ["OFFERED", *(phase.value for phase in ACTIVE)]
+        phases = [Phase.OFFERED.value, *(phase.value for phase in ACTIVE)]
         query = select(sessions.c.id).where(sessions.c.app.in_(list(ids)), sessions.c.phase.in_(phases))
         return [row[0] for row in self._sql.select(query)]
 

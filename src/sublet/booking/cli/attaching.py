@@ -20,12 +20,12 @@ import click
 
 from sublet.booking.calls import sessions
 from sublet.booking.cli.connecting import NOT_YET, SHELL, open_ways, ready_lines
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.texts import away
-from sublet.client.following import OVER
 from sublet.client.waiting import patiently
 from sublet.kernel.errors import NotAllowedNow, ServiceUnreachable, SubletError
 
@@ -83,7 +83,7 @@ def _when_ready(out: Output, name: str) -> SessionView:
 
 def terminal_of(view: SessionView) -> str:
     """The WebSocket address of a session's shell, with its secret."""
-    if not view.connectors and view.phase != "AVAILABLE":
+    if not view.connectors and view.phase != Phase.AVAILABLE:
         hint = f"See why with: sublet explain {view.short}" if view.phase in OVER else ""
         raise NotAllowedNow(
             f"{view.short} is {view.phase}: there is nothing to attach to.", hint=hint, session=view.short

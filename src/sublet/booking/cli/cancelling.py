@@ -11,6 +11,7 @@ import click
 from sublet.booking.calls import sessions
 from sublet.booking.cli.session_filters import PAGE, filter_options, filters_of, list_sessions
 from sublet.booking.cli.sessions import listed
+from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.views.moves import CancelView
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command
@@ -22,7 +23,7 @@ from sublet.kernel.texts import counted
 if TYPE_CHECKING:
     from sublet.client.link import Link
 
-CANCELLABLE = ("OFFERED", "ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING")
+CANCELLABLE = tuple(phase for phase, moves in CLIENT_MOVES.items() if Phase.CANCELLED in moves)
 
 
 @command(
@@ -100,4 +101,4 @@ def _cancel_all(link: Link, found: Sequence[SessionView], reason: str) -> Cancel
 
 
 def _cancelled(view: SessionView) -> str:
-    return "is cancelled." if view.phase == "CANCELLED" else f"is being cancelled; it is {view.phase} now."
+    return "is cancelled." if view.phase == Phase.CANCELLED else f"is being cancelled; it is {view.phase} now."

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from sublet.booking.model.phases import Phase
 from sublet.booking.views.sessions import ConnectorView, SessionView
 
 SHELL = "uri:shell"
 NOUNS = {"uri:jupyter-lab": "JupyterLab", SHELL: "The shell"}
-NOT_YET = frozenset({"ACCEPTED", "WAITING", "PREPARING"})
+NOT_YET = frozenset({Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
 
 
 def open_ways(view: SessionView) -> list[ConnectorView]:

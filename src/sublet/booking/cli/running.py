@@ -18,6 +18,7 @@ from sublet.booking.cli.fetching import check_folder, fetch_all
 from sublet.booking.cli.offers import giving_back
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, wishes
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command
@@ -28,7 +29,7 @@ from sublet.cli.prompts import ask_yes_or_no
 from sublet.cli.screen import paint_phase
 from sublet.cli.texts import away, length, when
 from sublet.client.choosing import find_taken, keep_open
-from sublet.client.following import OVER, Following
+from sublet.client.following import Following
 from sublet.client.link import Link
 from sublet.client.progress import is_progress_wanted
 from sublet.client.ranking import Choice
@@ -254,7 +255,7 @@ def _tell(out: Output, session: SessionView) -> None:
     soon = session.start is not None and session.start - datetime.now(UTC) < SOON
     if session.condition and not (session.phase in NOT_YET and (soon or not is_progress_wanted())):
         out.note(f"{session.short}: {session.condition}")
-    elif session.phase == "AVAILABLE":
+    elif session.phase == Phase.AVAILABLE:
         choice = "asks whether to cancel it or to let it go on" if out.can_ask else "lets it go on"
         out.note(f"Ctrl-C here {choice}.")
         for line in ready_lines(session):
@@ -268,9 +269,9 @@ def _tell_end(out: Output, session: SessionView) -> None:
         out.data(session)
     sentence = session.end.sentence if session.end else ""
     took = f" after {length(session.ended - session.started)}" if session.ended and session.started else ""
-    if session.phase != "COMPLETED":
+    if session.phase != Phase.COMPLETED:
         out.note(f"{session.short} {paint_phase(session.phase, sys.stderr)}{took}: {sentence}")
-        if session.phase == "FAILED" and session.kind == "interactive":
+        if session.phase == Phase.FAILED and session.kind == "interactive":
             out.note(f"See what it printed with: sublet logs --stderr {session.short}")
     else:
         out.detail(f"{session.short} {session.phase}{took}")
@@ -280,7 +281,7 @@ def exit_code(session: SessionView) -> int:
     """The job's own exit code, or what a shell would say."""
     end = session.end
     if end is None:
-        return 0 if session.phase == "COMPLETED" else 1
+        return 0 if session.phase == Phase.COMPLETED else 1
     if end.kind == "exited" or (end.kind in OWN_CODE and end.code):
         return end.code or 0
     if end.kind == "signalled" and end.signal:

@@ -11,6 +11,7 @@ import click
 from sublet.booking.calls import sessions
 from sublet.booking.cli.connecting import ready_lines
 from sublet.booking.cli.session_filters import MOST, filter_options, filters_of, list_sessions
+from sublet.booking.model.phases import ACTIVE, OVER, Phase
 from sublet.booking.views.sessions import EndView, SessionPage, SessionView
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
@@ -21,9 +22,7 @@ from sublet.people.calls import people
 if TYPE_CHECKING:
     from sublet.client.link import Link
 
-OVER = frozenset({"REJECTED", "EXPIRED", "COMPLETED", "FAILED", "CANCELLED"})
-ACTIVE = ("ACCEPTED", "WAITING", "PREPARING", "AVAILABLE", "RUNNING", "RELEASING")
-CURRENT = (*ACTIVE, "COMPLETED", "FAILED", "CANCELLED")
+CURRENT = (*sorted(ACTIVE), Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)
 RECENT = timedelta(days=1)
 HEAD = ("ID", "PERSON", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GPUS", "TIME", "NOTE")
 
@@ -97,7 +96,7 @@ def _each(number: int, view: SessionView) -> str:
 
 
 def _time(view: SessionView, now: datetime) -> str:
-    if view.phase == "OFFERED":
+    if view.phase == Phase.OFFERED:
         return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
     if view.ended and view.started:
         since = away(view.ended, now, units=1)
@@ -116,7 +115,7 @@ def _remark(view: SessionView) -> str:
     """A few words that fit a table; `sublet explain` has the whole sentence."""
     if view.condition:
         return view.condition
-    if not view.end or view.phase == "COMPLETED":
+    if not view.end or view.phase == Phase.COMPLETED:
         return ""
     return describe_end_briefly(view.end) or view.end.sentence
 
@@ -162,7 +161,7 @@ def described(view: SessionView, now: datetime) -> list[str]:
             ("terms", view.terms.kind),
             ("after", ", ".join(id[:8] for id in view.after)),
             ("costs", costs(view)),
-            ("expires", when(view.expires, now) if view.phase == "OFFERED" else ""),
+            ("expires", when(view.expires, now) if view.phase == Phase.OFFERED else ""),
             ("start", when(view.start, now) if not view.started else ""),
             ("started", when(view.started, now)),
             ("until", when(view.until, now) if view.phase not in OVER else ""),

@@ -1,4 +1,4 @@
-"""A session's phases, its ends, and the table of the moves between phases."""
+"""A session: an offer that was made, what has become of it, and how it ended; its phases are in `phases.py`."""
 
 from __future__ import annotations
 
@@ -8,54 +8,12 @@ from enum import StrEnum
 from typing import Literal
 
 from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.phases import ACTIVE as ACTIVE
+from sublet.booking.model.phases import CLIENT_MOVES as CLIENT_MOVES
+from sublet.booking.model.phases import MOVES as MOVES
+from sublet.booking.model.phases import OVER as OVER
+from sublet.booking.model.phases import Phase as Phase
 from sublet.booking.model.request import Request
-
-
-class Phase(StrEnum):
-    """Where a session is, in IVOA's words."""
-
-    OFFERED = "OFFERED"  # held for the asker, until it expires
-    ACCEPTED = "ACCEPTED"  # the asker took it; recorded, nothing done yet
-    REJECTED = "REJECTED"  # the asker declined it, took a sibling, or needed its room for a later request
-    EXPIRED = "EXPIRED"  # nobody answered in time
-    WAITING = "WAITING"  # for its time to come
-    PREPARING = "PREPARING"  # data and images are being brought
-    AVAILABLE = "AVAILABLE"  # interactive: someone can connect
-    RUNNING = "RUNNING"  # the executable runs
-    RELEASING = "RELEASING"  # it has ended; results are collected, nodes given back
-    COMPLETED = "COMPLETED"  # it ended as it should
-    FAILED = "FAILED"  # it did not; `end` says why
-    CANCELLED = "CANCELLED"  # someone stopped it; `end` says who
-
-
-P = Phase
-OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
-ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
-
-MOVES: dict[Phase, frozenset[Phase]] = {
-    P.OFFERED: frozenset({P.ACCEPTED, P.REJECTED, P.EXPIRED, P.CANCELLED}),
-    P.ACCEPTED: frozenset({P.WAITING, P.CANCELLED, P.FAILED}),
-    P.WAITING: frozenset({P.PREPARING, P.CANCELLED, P.FAILED}),
-    P.PREPARING: frozenset({P.AVAILABLE, P.RUNNING, P.RELEASING, P.CANCELLED, P.FAILED}),
-    P.AVAILABLE: frozenset({P.RUNNING, P.RELEASING}),
-    P.RUNNING: frozenset({P.RELEASING}),
-    P.RELEASING: frozenset({P.COMPLETED, P.FAILED, P.CANCELLED}),
-    P.REJECTED: frozenset(),
-    P.EXPIRED: frozenset(),
-    P.COMPLETED: frozenset(),
-    P.FAILED: frozenset(),
-    P.CANCELLED: frozenset(),
-}
-
-# What a client may ask for by `POST /sessions/{uuid}`. Work that runs is cancelled through RELEASING.
-CLIENT_MOVES: dict[Phase, tuple[Phase, ...]] = {
-    P.OFFERED: (P.ACCEPTED, P.REJECTED, P.CANCELLED),
-    P.ACCEPTED: (P.CANCELLED,),
-    P.WAITING: (P.CANCELLED,),
-    P.PREPARING: (P.CANCELLED,),
-    P.AVAILABLE: (P.CANCELLED,),
-    P.RUNNING: (P.CANCELLED,),
-}
 
 
 class EndKind(StrEnum):

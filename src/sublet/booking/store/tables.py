@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Table, Text, UniqueConstraint, text
 
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.kernel.db.schema import Id, Serial, metadata
 
 # In so many words, because SQLite uses a partial index only for a query with the same words.
-WORKED_ON = text("phase IN ('ACCEPTED', 'AVAILABLE', 'PREPARING', 'RELEASING', 'RUNNING', 'WAITING')")
-OFFERED = text("phase = 'OFFERED'")
-WAITING = text("phase = 'WAITING'")
+WORKED_ON = text("phase IN ({})".format(", ".join(f"'{phase}'" for phase in sorted(ACTIVE))))
+OFFERED = text(f"phase = '{Phase.OFFERED}'")
+WAITING = text(f"phase = '{Phase.WAITING}'")
 
 offersets = Table(
     "offersets",
