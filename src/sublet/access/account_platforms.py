@@ -15,7 +15,6 @@ from sublet.access.model.account import Account
 from sublet.kernel.errors import BadSettings
 from sublet.kernel.settings import Settings
 from sublet.kernel.vault import Vault
-from sublet.platforms.batch.remote import Remote
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
 from sublet.reach.agent import Agent
@@ -97,8 +96,7 @@ class AccountPlatforms:
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
         """Give a platform that is an account the key that it signs in with."""
-        if isinstance(platform, Remote):
-            platform.hold_key(self.holding(platform.name))
+        platform.hold_key(self.holding(platform.name))
 
     async def end_agent(self) -> None:
         """Forget every key that is open."""

@@ -11,7 +11,7 @@ from uuid import uuid4
 from sublet.access.account_keys import read_key
 from sublet.access.account_platforms import PURPOSE, AccountPlatforms
 from sublet.access.model.access import AccessRule, Limits
-from sublet.access.model.account import Account, host_key
+from sublet.access.model.account import CONNECTORS, Account, host_key
 from sublet.access.model.hpc_json import Plan, read_hpc
 from sublet.access.quotas import Quotas
 from sublet.access.rules import AccessRules
@@ -36,8 +36,7 @@ from sublet.kernel.settings import Settings
 from sublet.kernel.vault import Vault
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person
-from sublet.platforms.registry import load_platforms
-from sublet.platforms.slurm.options import ALLOWED
+from sublet.platforms.registry import list_addable_options, load_platforms
 from sublet.reach.host_keys import scan
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -194,7 +193,7 @@ class Accounts:
     def plans(self, person: Person, document: object) -> list[Plan]:
         """What the accounts of an `hpc.json` would be here; nothing is changed."""
         _operator(person)
-        return read_hpc(document, ALLOWED)
+        return read_hpc(document, list_addable_options(CONNECTORS.values()))
 
     async def reseal(self) -> dict[str, int]:
         """Seal the accounts' keys with the newest master key."""

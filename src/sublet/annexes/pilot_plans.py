@@ -24,7 +24,7 @@ from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.errors import NotListening
 from sublet.kernel.settings import Settings
 from sublet.kinds.port import Callback
-from sublet.platforms.slurm.commands import WANTED as TOOLS
+from sublet.platforms.machine import CLUSTER_TOOLS
 from sublet.store.store import Store
 
 AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
@@ -94,7 +94,7 @@ class PilotPlans:
         )
         tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         key = pilot_key(self.secrets.key(), place.lease.id, number)
-        return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), TOOLS)
+        return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), CLUSTER_TOOLS)
 
     async def plan_pilot(self, place: Place, number: int, point: AccessPoint) -> Plan:
         """What is decided for one pilot, as of now."""

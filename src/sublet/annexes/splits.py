@@ -37,7 +37,7 @@ from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
 from sublet.platforms.htcondor.release import find_release
-from sublet.platforms.slurm.commands import WANTED as TOOLS
+from sublet.platforms.machine import CLUSTER_TOOLS
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
@@ -132,7 +132,7 @@ class Splits:
             if wanted
             else ""
         )
-        return far_bundle(plan, point.lease * 2, kept, TOOLS)
+        return far_bundle(plan, point.lease * 2, kept, CLUSTER_TOOLS)
 
     def _bridge(self, lease: str, number: int) -> Path:
         return self._relaying(lease).directory / "bridge" / str(number)

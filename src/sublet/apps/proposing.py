@@ -160,7 +160,7 @@ class Proposing:
         schemes = {scheme for mover in self.movers.usual if SIMPLE in kinds_of(mover) for scheme in mover.schemes}
         return Facilities(
             images={name: image.location for name, image in self.settings.images.items()},
-            mpi=tuple(name for name, platform in there if platform.kind == "slurm"),
+            mpi=tuple(name for name, platform in there if platform.runs_mpi),
             nodes={name: _sorts_of(survey) for name, survey in seen.items()},
             gpus={name: max((node.gpus for node in survey.nodes), default=0) for name, survey in seen.items()},
             online=tuple(name for name, out in outs.items() if out),

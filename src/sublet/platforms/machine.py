@@ -31,6 +31,7 @@ TOOLS = (
     "unsquashfs",
     "git",
 )
+CLUSTER_TOOLS = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for their users
 CONTAINER_TOOLS = {name: name for name in ("podman", "apptainer", "singularity", "docker")} | {"charliecloud": "ch-run"}
 PROBE = 64 * MIB
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -20,6 +20,7 @@ from sublet.booking.model.request import Request
 from sublet.kernel.container_network import USUAL
 from sublet.kernel.errors import BadAmount, PlatformRefused
 from sublet.reach.login import Login
+from sublet.reach.unattended import Holding
 from sublet.systems.model.pilot_config import Additions
 from sublet.systems.model.probe import Live
 
@@ -143,6 +144,8 @@ class Platform(BaseModel):
     fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
     tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
     is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
+    runs_mpi: ClassVar[bool] = False  # whether it starts the tasks of MPI programs on their nodes by itself
+    addable_options: ClassVar[frozenset[str]] = frozenset()  # of its scheduler: those that a person may add to jobs
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
@@ -214,6 +217,9 @@ class Platform(BaseModel):
     def chains(self) -> bool:
         """Whether a job can wait in its queue until other jobs of the platform have ended well: `Job.after`."""
         return False
+
+    def hold_key(self, holding: Holding) -> None:
+        """Sign in with a key that is no file: this holds it while a login is being opened. Before it is opened."""
 
     async def open(self, home: Path) -> None:
         """Get ready; `home` is a directory of the service's own, for this platform."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from sublet.kernel.plugins import plugins
 from sublet.kernel.settings_lines import describe_error
 from sublet.platforms.port import Platform
 
+GROUP = "sublet.platforms"
 PLATFORMS = "platforms"
 Refuse = Callable[[Sequence[str | int], str], BadSettings]
 
@@ -21,11 +22,22 @@ def refuse_settings(path: Sequence[str | int], why: str) -> BadSettings:
     return BadSettings(f"The settings can't be used: {why}")
 
 
+def list_kinds() -> frozenset[str]:
+    """The kinds of platform that are installed."""
+    return frozenset(entry.name for entry in plugins(GROUP))
+
+
+def list_addable_options(kinds: Iterable[str]) -> frozenset[str]:
+    """Those options of schedulers that a person may add to jobs on platforms of these kinds."""
+    classes: list[type[Platform]] = [plugins(GROUP)[kind].load() for kind in {*kinds}]
+    return frozenset[str]().union(*(cls.addable_options for cls in classes))
+
+
 def load_platforms(
     named: Mapping[str, Mapping[str, Any]], refuse: Refuse = refuse_settings
 ) -> tuple[dict[str, Platform], dict[str, str]]:
     """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
-    found = {entry.name: entry for entry in plugins("sublet.platforms")}
+    found = {entry.name: entry for entry in plugins(GROUP)}
     platforms: dict[str, Platform] = {}
     broken: dict[str, str] = {}
     for name, values in named.items():

@@ -63,7 +63,7 @@ class Plan:
 
 
 def read_hpc(document: object, allowed: Collection[str]) -> list[Plan]:
-    """The accounts of a document: name → `hpc` object. `allowed` are the options of sbatch that may be added."""
+    """The accounts of a document: name → `hpc` object. `allowed` are the options of its scheduler that may be added."""
     if (
         not isinstance(document, Mapping)
         or not document

@@ -14,10 +14,12 @@ from typing import Any
 from sublet.kernel.errors import SubletError
 from sublet.kernel.settings import Settings
 from sublet.platforms.port import Platform
+from sublet.platforms.registry import list_kinds
 from sublet.systems.door import door_of
 from sublet.systems.model.system import System
 from sublet.systems.own import Systems
 
+USUAL_SCHEDULER = "slurm"  # of a system whose file names none
 Stamp = tuple[tuple[str, int, int], ...]  # of each file: its name, when it was changed, and its size
 
 
@@ -48,10 +50,10 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
         except SubletError as error:
             broken[name] = f"{error.message} {error.advice}".strip()
             continue
-        if system.scheduler in ("", "slurm") and system.hosts:
+        if _kind_of(system) in list_kinds() and system.hosts:
             platforms[name] = platform_of(system)
         else:
-            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; only Slurm can be used so far."
+            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; no platform of that kind is installed."
     return platforms, broken
 
 
@@ -87,10 +89,15 @@ def known_system(settings: Settings, name: str) -> System:
     return systems.find(name) if name in systems.own_names() else System(name)
 
 
+def _kind_of(system: System) -> str:
+    """The kind of the platform that a system is: that of its scheduler."""
+    return system.scheduler or USUAL_SCHEDULER
+
+
 def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
     door = door_of(system)
-    values: dict[str, Any] = {"kind": "slurm", "project": system.project, "constraint": system.constraint}
+    values: dict[str, Any] = {"kind": _kind_of(system), "project": system.project, "constraint": system.constraint}
     values |= {"queue": system.queue, "queues": {one.name: one.words for one in system.queues if one.options}}
     values |= {
         "key": system.key,

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from sublet.booking.model.together import Joined
 from sublet.kernel.errors import DiskFull, PlatformRefused, PlatformUnreachable, SubletError, UnsafeSite
-from sublet.platforms.machine import TOOLS
+from sublet.platforms.machine import CLUSTER_TOOLS
 from sublet.platforms.port import Results
 from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm import rows as rows
@@ -31,7 +31,6 @@ ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=a
 QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
 ROOM = 'df -Pk "$1" 2>/dev/null || df -Pk "${1%/*}"'  # where nothing is, its directory is gone too
 MOVE_END = 'cd "$1" && printf "%s\\n" "$2" >until.part && mv until.part until'
-WANTED = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for users of a cluster
 LOOKED_AT = 200  # sessions in one command
 SHARED = {  # scripts → those whose functions they have
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
@@ -96,7 +95,7 @@ def to_survey(root: str, tools: Sequence[str] = (), site_file: str = "/dev/null"
 
 def where_tools_are(path: Sequence[str], modules: Sequence[str], in_modules: Mapping[str, str]) -> tuple[str, ...]:
     """The words of `tools.sh`: where to look, and for what."""
-    wanted = [f"{tool}={in_modules[tool]}" if tool in in_modules else tool for tool in WANTED]
+    wanted = [f"{tool}={in_modules[tool]}" if tool in in_modules else tool for tool in CLUSTER_TOOLS]
     return (str(len(path)), *path, str(len(modules)), *modules, *wanted)
 
 

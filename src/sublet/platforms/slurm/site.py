@@ -22,7 +22,7 @@ from sublet.platforms.sessiondir import KEY
 from sublet.platforms.slurm import commands as to
 from sublet.platforms.slurm.manners import Manners
 from sublet.platforms.slurm.offers import Site
-from sublet.platforms.slurm.options import wrong
+from sublet.platforms.slurm.options import ALLOWED, wrong
 from sublet.platforms.slurm.pace import Pace, PacedReach, pace_of
 from sublet.platforms.slurm.probe import probe
 from sublet.platforms.slurm.queues import open_to, partitions
@@ -63,6 +63,8 @@ class SlurmSite(Remote):
 
     kind: ClassVar[str] = "slurm"
     has_queues: ClassVar[bool] = True
+    runs_mpi: ClassVar[bool] = True
+    addable_options: ClassVar[frozenset[str]] = ALLOWED
     fetches: ClassVar[bool] = False  # nodes have no way out at most sites
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",

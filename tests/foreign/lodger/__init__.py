@@ -1,0 +1,1 @@
+"""Plug-ins for Sublet that know nothing of it but its ports."""
