@@ -13,13 +13,14 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
+from sublet.booking.model.marks import write_marks
 from sublet.kernel.db.engine import Database
 from sublet.kernel.errors import BrokenStore
 from sublet.store import Store
 from sublet.store.migrate import HEAD, Copies, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
-from tests.contract.stored import rows
+from tests.contract.stored import offer_some, rows
 from tests.nursery import talking, typed
 from tests.postgres import Postgres
 
@@ -121,3 +122,36 @@ def test_a_database_is_copied_before_its_tables_are_changed(tmp_path: Path) -> N
     assert found == [("0006",)]
     assert len(rows(f"sqlite:///{tmp_path}/backups/sublet-0006-2.db", "SELECT id FROM codes")) == 3
     assert rows(f"sqlite:///{file}", "SELECT version_num FROM alembic_version") == [(HEAD,)]
+
+
+SAID = {  # what versions without marks said of a session → the marks that it has
+    "paused: stopped on its node; its time runs on; ends soon, at 2030-01-07 13:00:00 UTC": "paused warned",
+    "unknown: the platform has no record of it; if that stays so, it is given up at 13:00:00 UTC": "lost",
+    "being cancelled; unknown: the platform has no record of it": "lost",
+    "Sign in to here first. sublet system login here": "login-needed",
+    "Sign in to there first. sublet system login there": "",
+    "here is being drained by its operator: cooling": "held-back",
+    "of 2 parts 1 run, 1 wait: Slurm job 7 waits in debug": "",
+    "": "",
+}
+
+
+def test_what_conditions_said_before_there_were_marks_becomes_marks_once(store_url: str) -> None:
+    store = Store.open(store_url)
+    sessions = store.write_sync(lambda tx: offer_some(tx, count=len(SAID) + 1))
+    store.close()
+    database = Database(store_url)
+    with database.writing.connect() as connection:
+        database.begin(connection)
+        command.downgrade(config_for(connection), "0013")
+        connection.execute(text("INSERT INTO drains (platform, by, created, reason) VALUES ('here', 'op', 1, '')"))
+        for session, words in zip(sessions, [*SAID, "paused, and over"], strict=True):
+            phase = "COMPLETED" if words.endswith("over") else "PREPARING"
+            said = {"said": words, "phase": phase, "id": session.id}
+            connection.execute(text("UPDATE sessions SET condition = :said, phase = :phase WHERE id = :id"), said)
+        connection.commit()
+    database.close()
+    store = Store.open(store_url)
+    found = store.read_sync(lambda tx: [tx.sessions.get(session.id) for session in sessions])
+    store.close()
+    assert [write_marks(one.marks) for one in found if one] == [*SAID.values(), ""]

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Predicted, Remote
 from sublet.booking.model.session import MOVES, Connector, End, EndKind, Phase, Usage
 from sublet.kernel.errors import BadRequest
@@ -78,6 +79,7 @@ def test_a_move_changes_what_it_says_and_returns_it(store: Store) -> None:
         "started": NOON,
         "ended": later,
         "condition": "paused",
+        "marks": frozenset({Mark.PAUSED, Mark.LOGIN_NEEDED}),
         "job": "17",
         "cancel_by": "bob",
         "end": end,
@@ -88,7 +90,7 @@ def test_a_move_changes_what_it_says_and_returns_it(store: Store) -> None:
     expected = replace(session, phase=Phase.ACCEPTED, modified=later, **changes)  # type: ignore[arg-type]
     assert moved == expected
     assert store.read_sync(lambda tx: tx.sessions.get(session.id)) == expected
-    emptied = {"end": None, "connectors": (), "until": None}
+    emptied = {"end": None, "connectors": (), "until": None, "marks": frozenset()}
     cleared = store.write_sync(lambda tx: tx.sessions.change(session.id, now=later, **emptied))
     assert cleared == replace(expected, **emptied)  # type: ignore[arg-type]
 

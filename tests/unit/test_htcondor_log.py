@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.job import State
+from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import EndKind
 from sublet.platforms.htcondor.log import Told, read_log
 from sublet.platforms.htcondor.states import TRIES, Record, judge, read_record
@@ -97,11 +98,12 @@ def test_a_removed_job_says_by_whom() -> None:
 
 
 def test_a_paused_job_says_so() -> None:
-    paused = [judge(told("cancelled", events=count), None, None).condition for count in range(12)]
-    assert any(words.startswith("paused: stopped") for words in paused)
+    states = [judge(told("cancelled", events=count), None, None) for count in range(12)]
+    assert any(state.marks == PAUSED and state.condition.startswith("paused: stopped") for state in states)
     held = judge(told("held", job=1, events=22), None, None)
     assert held.state is State.QUEUED
     assert held.condition.startswith("paused: held")
+    assert held.marks == PAUSED
 
 
 def test_a_job_that_htcondor_holds_has_ended_with_its_reason() -> None:

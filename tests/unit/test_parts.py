@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from sublet.booking.model import bag
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, told
 from sublet.booking.model.session import End, EndKind, Phase, Usage
 from sublet.booking.model.together import Joined, end_of, together
@@ -74,8 +76,14 @@ def test_parts_run_while_one_runs_or_waits_after_another_has_ended() -> None:
     assert together([over, lost]).state is State.UNKNOWN
     assert together([runs, lost]).state is State.RUNNING
     assert "1 are unknown: not in the queue" in together([runs, lost]).condition
-    held = state(State.QUEUED, condition="paused: held in the queue")
-    assert together([over, held, held]).condition == "paused: held in the queue"
+
+
+def test_a_whole_is_paused_when_all_that_is_left_of_it_is_whatever_the_words_are() -> None:
+    runs, over = state(State.RUNNING, condition="paused: by its words alone"), state(State.ENDED, end=GOOD)
+    held = replace(state(State.QUEUED, condition="held"), marks=PAUSED)
+    whole = together([over, held, held])
+    assert (whole.condition, whole.marks) == ("held", PAUSED)
+    assert together([runs, held]).marks == together([runs, runs]).marks == NONE
 
 
 def test_the_whole_lasts_from_the_first_start_to_the_last_end() -> None:

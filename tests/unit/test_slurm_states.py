@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sublet.booking.model.job import State
+from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import Connector, EndKind, Usage
 from sublet.platforms.slurm.states import ELSEWHERE, ENDS, RUNS, WAITS, Look, Record, Row, judge, settle
 
@@ -133,6 +134,7 @@ def test_a_paused_job_says_so() -> None:
     found = judge(replace(RAN, paused=True), row("RUNNING"))
     assert found
     assert found.condition == "paused: stopped on its node; its time runs on"
+    assert found.marks == PAUSED
 
 
 def test_a_job_that_listens_says_on_which_node_and_port() -> None:
@@ -146,3 +148,4 @@ def test_a_job_that_its_owner_holds_is_paused() -> None:
     found = judge(CLAIMED, replace(row("PENDING"), reason="JobHeldUser"))
     assert found
     assert (found.state, found.condition) == (State.QUEUED, "paused: held in the queue, as Slurm job 7 in debug")
+    assert found.marks == PAUSED

@@ -15,6 +15,7 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import set_condition
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.session import ACTIVE, OVER, Dependency, EndKind, Phase, Session
 from sublet.kernel.errors import NotYours
@@ -143,7 +144,7 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
     if not booked and await _chain(context, session, platform) is not None:
         return None
     again = now + (RETRY if booked else LOOK)
-    return Step(due=min(again, latest + GRACE) if latest else again, changes={"condition": words})
+    return Step(due=min(again, latest + GRACE) if latest else again, changes=set_condition(words))
 
 
 async def describe_wait(context: LoopContext, session: Session) -> str:
@@ -182,4 +183,4 @@ async def end_with_failed(context: LoopContext, session: Session, platform: Plat
     now = context.now()
     if now - (state.ended or now) > TOLD:
         return None  # someone else took it out of the queue
-    return Step(due=now + RETRY, changes={"condition": "its queue gave it up; what it waited for is looked at"})
+    return Step(due=now + RETRY, changes=set_condition("its queue gave it up; what it waited for is looked at"))

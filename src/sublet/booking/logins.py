@@ -14,6 +14,7 @@ from typing import Literal
 
 import structlog
 
+from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import ACTIVE, Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.signals import Signals
@@ -217,7 +218,7 @@ class Logins:
 
 def needs_login(session: Session) -> bool:
     """Whether it waits for a person to sign in."""
-    return session.phase in ACTIVE and f"sublet system login {session.offer.platform}" in session.condition
+    return session.phase in ACTIVE and Mark.LOGIN_NEEDED in session.marks
 
 
 def _under_way(state: LoginState, found: Signing, person: Person) -> LoginState:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from sublet.booking.model.marks import PAUSED, set_condition
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import Phase, Session, paused
 from sublet.booking.platforms.known import KnownPlatforms
@@ -38,13 +40,15 @@ class Pausing:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
         how = await self.platforms.of(session).pause(session.job)
-        return await self._tell(session, person, paused(how), "session.paused", how), how
+        changes = set_condition(paused(how), session.marks | PAUSED)
+        return await self._tell(session, person, changes, "session.paused", how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
         how = await self.platforms.of(session).resume(session.job)
-        return await self._tell(session, person, "", "session.resumed", how), how
+        changes = set_condition("", session.marks - PAUSED)
+        return await self._tell(session, person, changes, "session.resumed", how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
         """The session, if its platform has it in hand."""
@@ -56,14 +60,14 @@ class Pausing:
             raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
         return session
 
-    async def _tell(self, session: Session, person: Person, condition: str, event: str, how: str) -> Session:
+    async def _tell(self, session: Session, person: Person, changes: dict[str, Any], event: str, how: str) -> Session:
         """Record it; the loop looks again at once, and then says what the platform says."""
         now = self.now()
 
         def write(tx: Tx) -> Session | None:
             tx.events.add(now, session.id, session.person, event, how, session.phase)
             write_down(tx, now, person, event.removeprefix("session."), session)
-            return tx.sessions.change(session.id, when=PAUSABLE, now=now, condition=condition, due=now)
+            return tx.sessions.change(session.id, when=PAUSABLE, now=now, due=now, **changes)
 
         changed = await self.store.write(write)
         log.info(event, session=session.id, platform=session.offer.platform, detail=how)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sublet.booking.holds import list_held_platforms
 from sublet.booking.model.holds import hold_of
+from sublet.booking.model.marks import set_condition
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import OVER, End, EndKind, Phase, Session
 from sublet.booking.signals import Signals
@@ -63,8 +64,8 @@ class SessionEndings:
         changes: dict[str, Any] = {
             "cancel_by": person.name,
             "cancel_reason": reason,
-            "condition": "being cancelled",
             "due": now,
+            **set_condition("being cancelled"),
         }
         return require_moved(tx.sessions.change(id, now=now, **changes), id)
 

@@ -14,6 +14,7 @@ from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.holds import takes_of
+from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
@@ -310,7 +311,8 @@ class Sessions:
         tx.books.extend(offer.platform, id, until)
         write_down(tx, now, person, "extend", session)
         tx.events.add(now, id, session.person, "session.extended", f"until {instant(until)}", session.phase)
-        return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, condition="", due=now), id)
+        changes = set_condition("", session.marks - {Mark.WARNED})
+        return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, due=now, **changes), id)
 
     async def delete(self, name: str, person: Person) -> None:
         """Forget a session that is over, with its files."""

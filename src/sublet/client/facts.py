@@ -161,6 +161,11 @@ class SessionFacts:
         return self.view.until
 
     @property
+    def marks(self) -> frozenset[str]:
+        """What is so of it for now: paused, warned, lost, login-needed, unreachable, held-back."""
+        return frozenset(self.view.marks)
+
+    @property
     def condition(self) -> str:
         """How it is, in words."""
         return self.view.condition

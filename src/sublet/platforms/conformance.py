@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Shape
-from sublet.booking.model.session import PAUSED, EndKind
+from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.platforms.port import Platform, Results
 
@@ -186,7 +187,7 @@ async def a_paused_job_stands_still(trial: Trial) -> None:
         return await printed() == before
 
     async def is_paused() -> bool:
-        return (await trial.state(job)).condition.startswith(PAUSED)
+        return Mark.PAUSED in (await trial.state(job)).marks
 
     await trial.until("what it prints", printed)
     try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.booking.model.job import JobState, Mount, State
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.kernel.shortage import is_shortage
@@ -201,13 +202,15 @@ class SessionDir:
         if shim is None or not shim.alive:
             return JobState(State.UNKNOWN, started=moment(shim.began_now) if shim else None)
         warning = self._text("warning")
-        words = [paused(STOPPED)] if self._text("paused") else []
+        is_paused = bool(self._text("paused"))
+        words = [paused(STOPPED)] if is_paused else []
         words += [f"ends soon, at {warning}"] if warning else []
         return JobState(
             State.RUNNING,
             started=moment(shim.began_now),
             connector=self._connector(),
             condition="; ".join(words),
+            marks=PAUSED if is_paused else NONE,
         )
 
     def obeyed(self, order: str) -> bool:

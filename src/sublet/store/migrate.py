@@ -17,7 +17,7 @@ from sublet.kernel.errors import BrokenStore
 from sublet.store.tables import metadata
 
 log = structlog.get_logger()
-HEAD = "0013"  # the newest migration that this version ships
+HEAD = "0014"  # the newest migration that this version ships
 
 
 def migrate(database: Database, copies: Copies | None = None) -> None:

@@ -8,8 +8,11 @@ from datetime import datetime
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, RETRY, Step
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.session import End, EndKind, Phase, Session
 from sublet.platforms.port import Platform
+
+LOST = frozenset({Mark.LOST})
 
 
 async def ask_state(platform: Platform, session: Session) -> JobState:
@@ -25,8 +28,8 @@ def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
     started = session.started or state.started
     if state.started and state.ended and context.platforms.of(session).is_here:
         started = state.started  # by the clock as it was set at the end, so that the time between them is true
-    changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None, "condition": ""}
-    return Step(Phase.RELEASING, context.now(), "session.ended", end.kind.value, changes=changes)
+    changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None}
+    return Step(Phase.RELEASING, context.now(), "session.ended", end.kind.value, changes=changes | set_condition())
 
 
 async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
@@ -34,10 +37,10 @@ async def cancel_job(context: LoopContext, session: Session, platform: Platform,
     await platform.cancel([session.job], session.cancel_by)
     now = context.now()
     if state.state is not State.UNKNOWN:
-        return Step(due=now + RETRY, changes={"condition": "being cancelled"})
-    words = "being cancelled; unknown: the platform has no record of it"
-    if session.condition != words:
-        return Step(None, now + RETRY, "session.lost", words, changes={"condition": words})
+        return Step(due=now + RETRY, changes=set_condition("being cancelled"))
+    if Mark.LOST not in session.marks:
+        words = "being cancelled; unknown: the platform has no record of it"
+        return Step(None, now + RETRY, "session.lost", words, changes=set_condition(words, LOST))
     lost = f"{session.offer.platform} had no record of it any more"
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by, detail=lost))
     return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
@@ -47,7 +50,7 @@ def note_found(context: LoopContext, session: Session, state: JobState) -> Step 
     """Its platform knows it again."""
     if session.lost is None or state.state is State.UNKNOWN:
         return None
-    return Step(due=context.now(), changes={"lost": None, "condition": ""})
+    return Step(due=context.now(), changes={"lost": None, **set_condition()})
 
 
 async def give_up_lost(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
@@ -57,7 +60,8 @@ async def give_up_lost(context: LoopContext, session: Session, platform: Platfor
     until = _give_up_at(context, session, state, lost)
     if session.lost is None:
         words = f"unknown: the platform has no record of it; if that stays so, it is given up at {until:%H:%M:%S} UTC"
-        return Step(None, min(until, now + RETRY), "session.lost", words, changes={"condition": words, "lost": now})
+        changes = {"lost": now, **set_condition(words, LOST)}
+        return Step(None, min(until, now + RETRY), "session.lost", words, changes=changes)
     if now < until:
         return Step(due=min(until, now + RETRY))
     if not _may_have_run(session, state):
@@ -74,11 +78,11 @@ async def _end_unstarted(context: LoopContext, session: Session, platform: Platf
     if state.state is State.ENDED and state.end and state.end.kind is not EndKind.CANCELLED:
         return record_end(context, session, state)
     if state.state is State.RUNNING:
-        return Step(due=context.now() + RETRY, changes={"lost": None})
+        return Step(due=context.now() + RETRY, changes={"lost": None, **set_condition()})
     now = context.now()
     why = f"It never ran: {name} lost it while it waited in the queue, and has had no record of it since"
     end = End(EndKind.NOT_STARTED, detail=f"{why} {lost:%Y-%m-%d %H:%M:%S} UTC.")
-    changes = {"end": end, "ended": now, "started": None, "condition": ""}
+    changes = {"end": end, "ended": now, "started": None, **set_condition()}
     return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes=changes)
 
 

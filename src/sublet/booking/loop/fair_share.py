@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import Step, deadline_of
+from sublet.booking.model.marks import set_condition
 from sublet.booking.model.session import Session
 from sublet.booking.store.fair_share import Place
 from sublet.store.tx import Tx
@@ -31,9 +32,8 @@ async def no_turn(context: LoopContext, session: Session) -> Step | None:
     words = f"waits for a turn: {place.there} of the account's {place.capacity} jobs are there"
     latest = deadline_of(session)
     again = now + LOOK
-    return Step(
-        due=min(again, max(latest, now + timedelta(seconds=1))) if latest else again, changes={"condition": words}
-    )
+    due = min(again, max(latest, now + timedelta(seconds=1))) if latest else again
+    return Step(due=due, changes=set_condition(words))
 
 
 def end_turn(tx: Tx, session: Session, now: datetime) -> None:

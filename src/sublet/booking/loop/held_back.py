@@ -9,6 +9,7 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, Step, deadline_of, failed
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.holds import takes_of
+from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.session import EndKind, Phase, Session
@@ -17,6 +18,7 @@ from sublet.store.tx import Tx
 LOOK = timedelta(seconds=30)
 WAIT = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING)
 MOST = 1000
+HELD_BACK = frozenset({Mark.HELD_BACK})
 
 
 def is_held(session: Session) -> bool:
@@ -40,14 +42,14 @@ async def held_back(context: LoopContext, session: Session) -> Step | None:
     if deadline and now >= deadline + GRACE:
         return failed(context, EndKind.WINDOW_PASSED, drain.sentence)
     again = min(at for at in (now + LOOK, drain.until, deadline and deadline + GRACE) if at)
-    return Step(due=again, changes={"condition": drain.sentence})
+    return Step(due=again, changes=set_condition(drain.sentence, HELD_BACK))
 
 
 def go_on(tx: Tx, platform: str, now: datetime, horizon: timedelta) -> None:
     """A drain is over: look at those that it held back, and give those whose time has passed another."""
     for session in tx.sessions.list(platform=platform, phases=WAIT, limit=MOST).items:
         if is_held(session) and not session.cancel_by:
-            tx.sessions.change(session.id, now=now, condition="", due=now)
+            tx.sessions.change(session.id, now=now, due=now, **set_condition())
             if session.offer.terms.kind == "booked" and session.start and session.start < now:
                 _book_later(tx, session, now, horizon)
 

@@ -9,12 +9,15 @@ from functools import partial
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import NONE, Marks, describe_trouble, mark_trouble, set_condition
 from sublet.booking.model.session import ACTIVE, Phase
 from sublet.kernel import metrics
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.store.tx import Tx
 
+Told = tuple[str, Marks]  # a condition and its marks: when either is another, it is written anew
+NOTHING: Told = ("", NONE)
 BATCH = 500
 LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
 RUNS = (Phase.RUNNING, Phase.AVAILABLE)
@@ -30,7 +33,7 @@ class Hearing:
         self.running: dict[str, str] = {}  # sessions with a job that this process listens for → their platforms
         self.swept: dict[str, datetime] = {}
         self.sweeps: dict[str, asyncio.Task[None]] = {}  # under way: one platform's silence keeps no other waiting
-        self.seen: dict[str, dict[str, str]] = {}  # platform → job → its condition at the last sweep
+        self.seen: dict[str, dict[str, Told]] = {}  # platform → job → what was told of it at the last sweep
 
     async def hear(self, now: datetime) -> bool:
         """Take what the platforms have to tell, those sessions are due at once; whether there was anything."""
@@ -57,19 +60,19 @@ class Hearing:
         jobs = await self.context.store.read(lambda tx: tx.sessions.active(name))
         self.running |= dict.fromkeys(jobs, name)
         wanted = list(jobs.values())
-        seen, new = self.seen.get(name, {}), dict[str, str]()
+        seen, new = self.seen.get(name, {}), dict[str, Told]()
         for first in range(0, len(wanted), BATCH):
             some = wanted[first : first + BATCH]
             try:
                 states = await self.context.platforms.get(name).ask(some)
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
-                words = f"{error.message} {error.advice}".strip()
-                await self._tell_all(name, [job for job in wanted if seen.get(job) != words], words, now)
-                self.seen[name] = dict.fromkeys(wanted, words)
+                told = describe_trouble(error), mark_trouble(NONE, error)
+                await self._tell_all(name, [job for job in wanted if seen.get(job) != told], error, now)
+                self.seen[name] = dict.fromkeys(wanted, told)
                 return
-            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, ""))], now)
-            new |= {job: state.condition for job, state in states.items()}
+            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, NOTHING))], now)
+            new |= {job: (state.condition, state.marks) for job, state in states.items()}
         self.seen[name] = new
 
     def _swept(self, name: str, task: asyncio.Task[None]) -> None:
@@ -78,21 +81,24 @@ class Hearing:
             log.error("sweep.failed", platform=name, why=repr(error))
         self.context.signals.nudged.set()
 
-    async def _tell_all(self, platform: str, jobs: Sequence[str], words: str, now: datetime) -> None:
+    async def _tell_all(self, platform: str, jobs: Sequence[str], error: SubletError, now: datetime) -> None:
         """Say of sessions that run why nothing is heard of them; when it is again, their condition is another."""
 
         def tell(tx: Tx) -> None:
             for session in tx.sessions.by_job(platform, jobs):
-                tx.sessions.change(session.id, when=RUNS, now=now, condition=words)
+                changes = set_condition(describe_trouble(error), mark_trouble(session.marks, error))
+                tx.sessions.change(session.id, when=RUNS, now=now, **changes)
 
         if jobs:
             await self.context.store.write(tell)
             await self.context.signals.announce()
 
     @staticmethod
-    def _changed(state: JobState | None, condition: str) -> bool:
-        """Whether a job has ended, is lost, or has another condition than at the last sweep."""
-        return state is None or state.state not in (State.RUNNING, State.QUEUED) or state.condition != condition
+    def _changed(state: JobState | None, told: Told) -> bool:
+        """Whether a job has ended, is lost, or is told of otherwise than at the last sweep."""
+        if state is None or state.state not in (State.RUNNING, State.QUEUED):
+            return True
+        return (state.condition, state.marks) != told
 
     async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
         """Make the sessions of these jobs due."""

@@ -26,6 +26,7 @@ from sublet.booking.loop.owner import Owner
 from sublet.booking.loop.polling import Hearing
 from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
+from sublet.booking.model.marks import describe_trouble, mark_trouble, set_condition
 from sublet.booking.model.session import OVER, Phase, Session
 from sublet.booking.platforms.start_history import record as record_start
 from sublet.booking.ports import Caretaker
@@ -203,14 +204,15 @@ class Loop:
             wait = self.backoff.lengthen(session.id)
             words = f"this machine is short of something ({short}); it is tried again"
             log.warning("step.short", session=session.id, phase=session.phase, why=short, wait=wait.total_seconds())
-            return Step(due=self.context.now() + wait, changes={"condition": words})
+            return Step(due=self.context.now() + wait, changes=set_condition(words, session.marks))
         words = str(error)
         if isinstance(error, PlatformUnreachable | LoginNeeded):
             metrics.platform_errors.labels(session.offer.platform, error.code).inc()
-            words = f"{error.message} {error.advice}".strip()
+            words = describe_trouble(error)
         else:
             log.warning("step.failed", session=session.id, phase=session.phase, why=words)
-        return Step(due=self.context.now() + AGAIN, changes={"condition": words})
+        changes = set_condition(words, mark_trouble(session.marks, error))
+        return Step(due=self.context.now() + AGAIN, changes=changes)
 
     async def _apply(self, old: Session, token: str, step: Step) -> Session | None:
         """Record a step, if the claim still holds; the session again if it can go on at once."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.marks import set_condition
 from sublet.booking.model.session import End, EndKind, Phase, Session
 from sublet.platforms.port import Platform
 
@@ -30,7 +31,7 @@ class Step:
 def failed(context: LoopContext, kind: EndKind, why: str) -> Step:
     """Failed before it ran."""
     now = context.now()
-    changes = {"end": End(kind, detail=why), "ended": now, "condition": ""}
+    changes = {"end": End(kind, detail=why), "ended": now, **set_condition()}
     return Step(Phase.FAILED, now + context.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
 
 

@@ -16,8 +16,9 @@ from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import held_back
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed, has_outlived
 from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.marks import NONE, Mark, set_condition
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.session import PAUSED, STOPPED, Connector, End, EndKind, Phase, Session, paused
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Phase, Session, paused
 from sublet.data.layout import laid_out
 from sublet.data.staging import carry, find_kept_files, mounts_of, stage
 from sublet.kernel.clock import is_clock_set
@@ -28,6 +29,7 @@ from sublet.kinds.port import Setting, Way
 from sublet.platforms.port import Platform
 
 P = Phase
+WARNED = frozenset({Mark.WARNED})
 
 
 async def accepted(context: LoopContext, session: Session) -> Step:
@@ -35,7 +37,7 @@ async def accepted(context: LoopContext, session: Session) -> Step:
     if step := await _end_waiting(context, session):
         return step
     at = context.now() if session.offer.after else _prepare_at(session)
-    return Step(P.WAITING, at, "session.waiting", changes={"condition": ""})
+    return Step(P.WAITING, at, "session.waiting", changes=set_condition())
 
 
 async def waiting(context: LoopContext, session: Session) -> Step:
@@ -46,9 +48,9 @@ async def waiting(context: LoopContext, session: Session) -> Step:
         return step
     if context.now() < at:
         context.signals.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
-        return Step(due=at, changes={"condition": await describe_wait(context, session)})
+        return Step(due=at, changes=set_condition(await describe_wait(context, session)))
     context.loop_state.fresh.add(session.id)
-    return Step(P.PREPARING, context.now(), "session.preparing", changes={"condition": ""})
+    return Step(P.PREPARING, context.now(), "session.preparing", changes=set_condition())
 
 
 async def preparing(context: LoopContext, session: Session) -> Step:
@@ -75,7 +77,7 @@ async def preparing(context: LoopContext, session: Session) -> Step:
     if deadline and now >= deadline:
         return failed(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
-        return Step(due=session.start, changes={"condition": "ready; waits for its start"})
+        return Step(due=session.start, changes=set_condition("ready; waits for its start"))
     if (
         step := await must_wait(context, session, platform)
         or await held_back(context, session)
@@ -159,7 +161,7 @@ async def _submitted(
         return failed(context, kind, error.message)
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
-    changes = {"job": id, "condition": "", "started": started}
+    changes = {"job": id, "started": started, **set_condition()}
     return Step(due=context.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
 
 
@@ -222,19 +224,17 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
         return failed(context, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
-        if (others := await describe_wait(context, session)) and not words.startswith(PAUSED):
+        if (others := await describe_wait(context, session)) and Mark.PAUSED not in state.marks:
             words = f"{others}; {words}"
-        return Step(due=context.now() + RETRY, changes={"condition": words})
+        return Step(due=context.now() + RETRY, changes=set_condition(words, state.marks))
     if session.offer.interactive and state.connector is None:
-        return Step(
-            due=context.now() + timedelta(milliseconds=300),
-            changes={"condition": state.condition or "starting to listen"},
-        )
+        soon = context.now() + timedelta(milliseconds=300)
+        return Step(due=soon, changes=set_condition(state.condition or "starting to listen", state.marks))
     now = context.now()
     connectors = _connectors(session, state)
     phase = P.AVAILABLE if connectors else P.RUNNING
     started = state.started or now
-    changes = {"condition": state.condition, "started": started, "connectors": connectors}
+    changes = {"started": started, "connectors": connectors, **set_condition(state.condition, state.marks)}
     if session.until is None:  # others' queues start it when they do: its time runs from then
         session = replace(session, until=state.until or started + session.offer.duration)
         changes["until"] = session.until
@@ -255,21 +255,22 @@ async def running(context: LoopContext, session: Session) -> Step:
         return await cancel_job(context, session, platform, state)
     if state.state is State.UNKNOWN:
         return await give_up_lost(context, session, platform, state)
-    if state.until:  # its parts begin when they do, and each has the whole time
-        session = replace(session, until=state.until)
+    if state.until and state.until != session.until:  # its parts begin when they do, and each has the whole time
+        session = replace(session, until=state.until, marks=session.marks - WARNED)
     if has_outlived(session, platform, now):
         await platform.cancel([session.job], "sublet, because its time was over")
-        return Step(due=now + RETRY, changes={"condition": "its time is over; it is being stopped"})
+        return Step(due=now + RETRY, changes=set_condition("its time is over; it is being stopped", session.marks))
     if session.until and session.offer.terms.kind == "booked":
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(context, session))
     soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
     words = soon if warned else state.condition or await context.code.describe_code(session)
-    if warned and state.condition.startswith(PAUSED):
+    if warned and Mark.PAUSED in state.marks:
         words = f"{paused(STOPPED)}; {words}"
-    event = "session.warned" if warned and session.condition != words else ""
+    marks = state.marks | (WARNED if warned else NONE)
+    event = "session.warned" if warned and Mark.WARNED not in session.marks else ""
     connectors = _connectors(session, state) or session.connectors
-    changes: dict[str, object] = {"condition": words, "connectors": connectors}
+    changes: dict[str, object] = {"connectors": connectors, **set_condition(words, marks)}
     if state.until:  # else it stays as it is by then: someone may be extending it
         changes["until"] = session.until
     return Step(None, _look_again(context, session), event, words, changes=changes)
@@ -281,7 +282,7 @@ async def releasing(context: LoopContext, session: Session) -> Step:
     end = session.end or End(EndKind.UNKNOWN)
     finished = tuple(replace(connector, status="FINISHED") for connector in session.connectors)
     now = context.now()
-    changes = {"condition": "", "ended": session.ended or now, "connectors": finished}
+    changes = {"ended": session.ended or now, "connectors": finished, **set_condition()}
     detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
     due = now if _leaves_nothing(context, session) else now + context.settings.keep
     return Step(end.phase, due, f"session.{end.phase.lower()}", detail, True, changes)
@@ -293,7 +294,7 @@ async def over(context: LoopContext, session: Session) -> Step:
     until = (session.ended or session.modified) + context.settings.keep
     if platform and _leaves_nothing(context, session) and context.now() < until:
         await platform.come_home(session.id)
-        return Step(due=until, event="session.fetched", changes={"condition": ""})
+        return Step(due=until, event="session.fetched", changes=set_condition())
     if platform:
         await platform.clean(session.id)
     return Step(event="session.cleaned")
@@ -362,6 +363,6 @@ def _stopped(context: LoopContext, session: Session) -> Step:
     """Cancelled before it was submitted."""
     now = context.now()
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
-    changes = {"end": end, "ended": now, "condition": ""}
+    changes = {"end": end, "ended": now, **set_condition()}
     words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
     return Step(P.CANCELLED, now + context.settings.keep, "session.cancelled", words, True, changes)

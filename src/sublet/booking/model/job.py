@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from sublet.booking.model.marks import NONE, Marks
 from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import Connector, End
 
@@ -79,3 +80,4 @@ class JobState:
     connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
     condition: str = ""  # in the platform's words
     until: datetime | None = None  # of several parts: when the time of the last is over, as far as it is known
+    marks: Marks = NONE  # `paused`, if it stands still because someone wanted that

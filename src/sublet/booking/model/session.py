@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from sublet.booking.model.marks import NONE, Mark, Marks
 from sublet.booking.model.offer import Offer, Reason
 from sublet.booking.model.phases import ACTIVE as ACTIVE
 from sublet.booking.model.phases import CLIENT_MOVES as CLIENT_MOVES
@@ -36,7 +37,6 @@ class EndKind(StrEnum):
     UNKNOWN = "unknown"  # there is no record of how it ended
 
 
-PAUSED = "paused"  # so begins the condition of what someone paused
 HELD = "held in the queue"
 STOPPED = "stopped on its node; its time runs on"
 RELEASED = "released in the queue"
@@ -45,7 +45,7 @@ CONTINUED = "continued on its node"
 
 def paused(how: str) -> str:
     """The condition of a session that was paused in this way."""
-    return f"{PAUSED}: {how}"
+    return f"paused: {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Session:
     created: datetime
     modified: datetime
     expires: datetime  # of the offer
-    condition: str = ""  # in words, beside the phase
+    condition: str = ""  # in words, beside the phase; nothing is decided by it
     start: datetime | None = None  # when it is to start: fixed at accept
     until: datetime | None = None  # when its booked time ends: fixed at accept, moved by extend
     started: datetime | None = None  # when it did start
@@ -115,11 +115,12 @@ class Session:
     cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
     lost: datetime | None = None  # since when its platform has had no record of it
     own_id: str = ""  # what the platform itself calls its job, such as Slurm's number
+    marks: Marks = NONE  # what is so of it for now; what is done with it is decided by these
 
     @property
     def paused(self) -> bool:
         """Whether someone paused it, as far as its platform has told."""
-        return self.condition.startswith(PAUSED)
+        return Mark.PAUSED in self.marks
 
 
 @dataclass(frozen=True, slots=True)

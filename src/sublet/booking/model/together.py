@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import Mark, Marks
 from sublet.booking.model.parts import INCOMPLETE, ranges
-from sublet.booking.model.session import PAUSED, End, EndKind, Usage
+from sublet.booking.model.session import End, EndKind, Usage
 
 WORST = (  # what a whole is called by when its parts ended in several ways, the first that there is
     EndKind.CANCELLED,
@@ -48,7 +49,9 @@ def together(parts: Sequence[JobState], joined: Joined | None = None) -> JobStat
         return JobState(State.ENDED, end, started, ended)
     if not left:
         return JobState(State.RUNNING, started=started, condition=JOINING)
-    return JobState(_state(parts), started=started, condition=_condition(parts), until=until)
+    marks = Marks.intersection(*(part.marks for part in left))
+    words = left[0].condition if Mark.PAUSED in marks else _condition(parts)
+    return JobState(_state(parts), started=started, condition=words, until=until, marks=marks)
 
 
 def _state(parts: Sequence[JobState]) -> State:
@@ -60,9 +63,6 @@ def _state(parts: Sequence[JobState]) -> State:
 
 def _condition(parts: Sequence[JobState]) -> str:
     """How many do what; and in words what holds up the first that is held up."""
-    held = [part.condition for part in parts if part.state is not State.ENDED]
-    if all(condition.startswith(PAUSED) for condition in held):
-        return held[0]
     counted = Counter(part.state for part in parts)
     words = {State.RUNNING: "run", State.QUEUED: "wait", State.UNKNOWN: "are unknown", State.ENDED: "have ended"}
     told = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])

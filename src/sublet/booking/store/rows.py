@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import select
 
+from sublet.booking.model.marks import read_marks, write_marks
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.session import Connector, End, Phase, Session
 from sublet.booking.model.timeline import micros, moment
@@ -39,6 +40,7 @@ COLUMNS = (
     S.cancel_reason,
     S.lost,
     S.own_id,
+    S.marks,
 )
 SESSION = select(*COLUMNS)
 
@@ -56,6 +58,8 @@ def stored(name: str, value: Any) -> Any:
         return micros_or_none(value)
     if name in WORDS:
         return plain(str(value))
+    if name == "marks":
+        return write_marks(value)
     if name == "offer":
         return dump(OFFER, value)
     if name == "end":
@@ -80,6 +84,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
         "modified": micros(session.modified),
         "expires": micros(session.expires),
         "condition": plain(session.condition),
+        "marks": write_marks(session.marks),
         "start": micros_or_none(session.start),
         "until": micros_or_none(session.until),
         "started": micros_or_none(session.started),
@@ -131,4 +136,5 @@ def read_session(row: Row) -> Session:
         cancel_reason=row[20],
         lost=moment_or_none(row[21]),
         own_id=row[22],
+        marks=read_marks(row[23]),
     )

@@ -46,6 +46,7 @@ sessions = Table(
     Column("modified", BigInteger, nullable=False),
     Column("expires", BigInteger, nullable=False),
     Column("condition", Text, nullable=False),
+    Column("marks", Text, nullable=False, server_default=""),
     Column("start", BigInteger),
     Column("until", BigInteger),
     Column("started", BigInteger),

@@ -86,6 +86,7 @@ def session_view(session: Session, base: str) -> SessionView:
         kind=session.kind,
         phase=session.phase.value,
         condition=session.condition,
+        marks=tuple(sorted(mark.value for mark in session.marks)),
         platform=offer.platform,
         pledge=pledge_text(offer.pledge),
         way=offer.way,

@@ -52,6 +52,7 @@ class SessionView:
     kind: str  # the executable's short kind
     phase: str
     condition: str = ""  # in words, beside the phase
+    marks: tuple[str, ...] = ()  # for programs: paused, warned, lost, login-needed, unreachable, held-back
     platform: str
     pledge: str = ""  # the parts of it that are drawn on: `srcnet`, `srcnet + open`; none: it has no such parts
     way: str

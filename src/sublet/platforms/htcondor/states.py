@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from signal import Signals
 
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import HELD, STOPPED, End, EndKind, Usage, paused
 from sublet.platforms.htcondor.log import Told
 
@@ -97,11 +98,12 @@ def _going_on(told: Told) -> JobState:
             "output": "its results are being brought back",
         }.get(told.busy, "")
         if told.status == "suspended":
-            words = paused(STOPPED)
+            return JobState(State.RUNNING, started=told.started, condition=paused(STOPPED), marks=PAUSED)
         return JobState(State.RUNNING, started=told.started, condition=words)
     if told.status == "held":
-        held = paused(HELD) if told.hold == BY_PERSON else f"{named} is held: {told.reason}"
-        return JobState(State.QUEUED, condition=held)
+        if told.hold == BY_PERSON:
+            return JobState(State.QUEUED, condition=paused(HELD), marks=PAUSED)
+        return JobState(State.QUEUED, condition=f"{named} is held: {told.reason}")
     words = "is getting its files" if told.busy == "input" else "waits for a slot"
     again = f"; a try failed before it was started: {told.reason}" if told.back and not told.starts else ""
     return JobState(State.QUEUED, condition=f"{named} {words}{again}")

@@ -20,6 +20,7 @@ from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.amounts import memory_text, parse_duration
 from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Shape, Terms
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, End, EndKind, Usage, paused
@@ -66,12 +67,12 @@ class Played:
         """Where it is at a time."""
         if (self.held or now < self.starts) and now < self.ends:
             words = paused(HELD) if self.held else "waits in a queue that is only played"
-            return JobState(State.QUEUED, condition=words)
+            return JobState(State.QUEUED, condition=words, marks=PAUSED if self.held else NONE)
         started = datetime.fromtimestamp(min(self.starts, self.ends), UTC)
         if now < self.ends:
             open_ = Connector(self.connects, "AVAILABLE", "HTTP", NOWHERE) if self.connects else None
-            words = paused(STOPPED) if self.paused is not None else ""
-            return JobState(State.RUNNING, started=started, connector=open_, condition=words)
+            words, marks = (paused(STOPPED), PAUSED) if self.paused is not None else ("", NONE)
+            return JobState(State.RUNNING, started=started, connector=open_, condition=words, marks=marks)
         return JobState(State.ENDED, self.end(), started, datetime.fromtimestamp(self.ends, UTC))
 
     def resumed(self, now: float) -> Played:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from signal import Signals
 
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.booking.model.together import Joined
 
@@ -167,9 +168,11 @@ def _of_queue(look: Look, row: Row) -> JobState:
         elif look.warning:
             words = f"ends soon, at {look.warning}"
         way = read_connector(look.connector)
-        return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way)
+        marks = PAUSED if look.paused else NONE
+        return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way, marks=marks)
     if row.reason == HELD_BY_USER:
-        return JobState(State.QUEUED, condition=paused(f"{HELD}, as Slurm job {row.id} in {row.queue}"))
+        words = paused(f"{HELD}, as Slurm job {row.id} in {row.queue}")
+        return JobState(State.QUEUED, condition=words, marks=PAUSED)
     reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
     plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""
     return JobState(State.QUEUED, condition=f"Slurm job {row.id} {WAITS[row.state]} in {row.queue}{reason}{plan}")
