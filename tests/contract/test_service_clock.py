@@ -14,6 +14,7 @@ from sublet.booking.model.session import Phase, Session
 from sublet.platforms.local.platform import Local
 from sublet.platforms.local.shim import clocks
 from sublet.service import Service
+from sublet.store.tx import Tx
 from tests.contract.services import ME, ask, in_phase, over, reach, serving
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,10 @@ async def read(service: Service, session: Session) -> Session:
 
 
 @pytest.mark.parametrize("step", [HOUR, -HOUR])
-async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path, step: timedelta) -> None:
+async def test_times_follow_the_clock_unless_they_were_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
+) -> None:
+    monkeypatch.setenv(clocks.VARIABLE, str(tmp_path / "clock"))
     async with serving(tmp_path, platforms=HERE) as service:
         runs = await reach(service, (await begin(service, time="20m")).id, in_phase(Phase.RUNNING))
         tomorrow = f"{service.now() + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}/PT0S"
@@ -43,9 +47,9 @@ async def test_times_follow_the_clock_unless_they_were_asked_for(tmp_path: Path,
         takes = await service.store.read(lambda tx: tx.books.calendar("here").takes(runs.id))
 
         def set_clock() -> None:  # as the loop does, in one write
-            offset = clocks.offset() + step.total_seconds()
-            service.store.write_sync(lambda tx: follow_clock(tx, ["here"], offset, service.now()))
+            service.store.write_sync(lambda tx: follow_clock(tx, ["here"], clocks.offset(), service.now()))
 
+        (tmp_path / "clock").write_text(f"{step.total_seconds()}")
         set_clock()
         moved = {id: await service.store.read(lambda tx, id=id: tx.sessions.get(id)) for id in before}
         assert all(moved.values())
@@ -93,6 +97,43 @@ async def test_a_session_that_is_being_prepared_when_the_clock_is_set_starts_all
         file.write_text(f"{step.total_seconds()}")
         slow._go.set()
         ended = await over(service, session.id)
+        assert ended.phase is Phase.COMPLETED, ended.end
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_a_step_that_another_process_followed_and_that_was_taken_back_ends_nothing(
+    tmp_path: Path, step: timedelta
+) -> None:
+    """This process was away while the clock was set and set back; the other one died between the two."""
+    async with serving(tmp_path, platforms=HERE) as service:
+        runs = await reach(service, (await begin(service, time="20m")).id, in_phase(Phase.RUNNING))
+        until = (await read(service, runs)).until
+        offset = clocks.offset() + step.total_seconds()
+        await service.store.write(lambda tx: follow_clock(tx, ["here"], offset, service.now()))
+        service.signals.nudged.set()
+
+        def is_back(one: Session) -> bool:
+            return one.until is not None and until is not None and abs(one.until - until) < timedelta(seconds=2)
+
+        assert (await reach(service, runs.id, is_back)).phase is Phase.RUNNING
+        await service.sessions.cancel(runs.id, ME)
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_a_session_that_is_accepted_before_a_step_is_followed_starts_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
+) -> None:
+    file = tmp_path / "clock"
+    monkeypatch.setenv(clocks.VARIABLE, str(file))
+    async with serving(tmp_path, platforms=HERE) as service:
+        [offer] = (await ask(service, run=["true"], cores=1, time="1m")).offers[:1]
+
+        def accept(tx: Tx) -> Session:  # the clock is set in the middle of the write: nobody can have followed it yet
+            file.write_text(f"{step.total_seconds()}")
+            return service.sessions._accept(tx, offer.id, ME)
+
+        accepted = await service.store.write(accept)
+        ended = await over(service, accepted.id)
         assert ended.phase is Phase.COMPLETED, ended.end
 
 

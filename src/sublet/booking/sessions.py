@@ -12,6 +12,7 @@ from sublet.booking.asking import named
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
+from sublet.booking.loop.clock_watch import recorded_now
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
@@ -193,7 +194,7 @@ class Sessions:
             raise NotFound(noun="offer", name=name, hint=hint) from error
 
     def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
-        now = self.now()
+        now = recorded_now(tx, self.now())
         session = require_session(tx, id)
         if key:
             tx.keys.bind(person.name, "accept", key, id, now)

@@ -7,7 +7,7 @@ recorded times are moved by as much, so that they mean the same moments as befor
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.booking.loop.context import LoopContext
@@ -30,6 +30,7 @@ class ClockWatch:
         """Nothing was seen yet."""
         self._context = context
         self._recorded: float | None = None  # the offset that the database has
+        self._is_doubted = False  # whether the records were seen to follow another setting of the clock
         self.followed = 0  # steps of the clock since this process began
 
     @property
@@ -42,11 +43,24 @@ class ClockWatch:
         """Whether the clock was set since the last look: recorded times can't be compared with it."""
         return self._recorded is not None and abs(clocks.offset() - self._recorded) >= LEAST.total_seconds() / 2
 
+    def agrees(self, tx: Tx) -> bool:
+        """Whether recorded times follow the clock as this process saw it last; if not, it looks again.
+
+        Another process may have followed a step that was taken back before this one looked.
+        """
+        recorded = tx.clocks.offset(boot_id())
+        seen = self._recorded
+        if recorded is None or seen is None or abs(recorded.total_seconds() - seen) < LEAST.total_seconds() / 2:
+            return True
+        self._is_doubted = True
+        return False
+
     async def look(self) -> None:
         """Follow a step of the clock, if there was one since the last look, or while no service ran."""
         offset, before = clocks.offset(), self._recorded
-        if before is not None and not self.is_behind:
+        if before is not None and not self.is_behind and not self._is_doubted:
             return
+        self._is_doubted = False
         here = [name for name, one in self._context.platforms.by_name.items() if one.is_here]
         step = await self._context.store.write(lambda tx: follow_clock(tx, here, offset, self._context.now()))
         self._recorded = offset
@@ -65,6 +79,14 @@ class ClockWatch:
         self._context.platforms.surveys.clear()
         self._context.signals.freed.update(self._context.platforms.by_name)
         await self._context.signals.announce()
+
+
+def recorded_now(tx: Tx, now: datetime) -> datetime:
+    """The time by the clock that recorded times follow: for a moment after someone set the machine's, another."""
+    recorded = tx.clocks.offset(boot_id())
+    if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST.total_seconds() / 2:
+        return now
+    return datetime.fromtimestamp(clocks.steady(), UTC) + recorded
 
 
 def describe_step(step: timedelta) -> str:

@@ -141,6 +141,8 @@ class Loop:
                 await self.context.signals.announce()
 
     def _claim(self, tx: Tx, now: datetime) -> tuple[int, Sequence[Claim]]:
+        if not self.clock_watch.agrees(tx):
+            return 0, []
         expired = tx.sessions.expire(now, BATCH)
         for session in expired:
             tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
@@ -223,7 +225,12 @@ class Loop:
         if platform and (own_id := platform.find_own_id(old.id)) and own_id != old.own_id:
             step = replace(step, changes={**step.changes, "own_id": own_id})
         site = platform.site if platform else ""
-        new = await self.context.store.write(lambda tx: _record(tx, old, token, step, now, more, site))
+
+        def record(tx: Tx) -> tuple[Session | None, bool]:
+            goes_on = more and self.clock_watch.agrees(tx)
+            return _record(tx, old, token, step, now, goes_on, site), goes_on
+
+        new, goes_on = await self.context.store.write(record)
         if new is None:
             log.warning("claim.lost", session=old.id)
             self.context.loop_state.fresh.discard(old.id)  # whoever has it now may submit it
@@ -232,7 +239,7 @@ class Loop:
         if step.event:
             log.info(step.event, session=old.id, phase=new.phase, platform=old.offer.platform, detail=step.detail)
             await self.context.signals.announce()
-        return new if more else None
+        return new if goes_on else None
 
     def _note(self, new: Session, step: Step) -> None:
         """Count it, and listen for its job while it has one."""

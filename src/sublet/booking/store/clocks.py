@@ -60,6 +60,11 @@ class Clocks:
         values = {"of_boot": boot, "old": row[0], "new": new, "by": span_of(by), "now": micros(now)}
         return by if self._sql.change(STEP, values) else timedelta(0)
 
+    def offset(self, boot: str) -> timedelta | None:
+        """How far a machine's clock is ahead of its steady one, as recorded times have it; None: nobody has looked."""
+        row = self._sql.row(GET, {"of_boot": boot})
+        return timedelta(microseconds=row[0]) if row else None
+
     def last_step(self, boot: str) -> ClockStep | None:
         """The last step of a machine's clock in this run of it."""
         row = self._sql.row(GET, {"of_boot": boot})
