@@ -97,6 +97,7 @@ def settings(plan: Plan) -> dict[str, str]:
         "MessageTimeout": "10",
         "MpiDefault": "none",
         "PrologFlags": "Alloc",
+        "Licenses": "matlab:4",
     }
     if plan.accounts:
         chosen |= {

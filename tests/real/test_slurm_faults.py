@@ -15,6 +15,7 @@ from sublet.app import open_service
 from sublet.booking.model.job import Job, State
 from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Compute, Executable, Range, Request
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.kernel.settings import Settings
@@ -127,7 +128,7 @@ async def two_parts(slurm: Slurm, name: str) -> Job:
     """A bag whose parts have a node each; the first tasks wait for a word, the second part's for ever."""
     script = ": >begun.$SUBLET_PART; until [ -e go ]; do sleep 0.1; done; [ $SUBLET_PART = 0 ] || sleep 200"
     made = await a_bag(slurm, name, 2, seconds=240, tasks=[["sh", "-c", script]] * 40)
-    return replace(made, queue="compute")
+    return replace(made, scheduler=SchedulerOptions(queue="compute"))
 
 
 async def the_limit_is_reached(cluster: Cluster) -> None:

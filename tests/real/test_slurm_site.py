@@ -13,6 +13,7 @@ import pytest
 from sublet.booking.model.job import Mount, State
 from sublet.booking.model.offer import Predicted, Shape
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Finding, Rule, try_rule
@@ -299,11 +300,31 @@ async def test_offers_are_slurms_own_plan_in_each_queue_that_fits(cluster: Clust
     assert later.start <= first.start < first.latest_start < later.end
     assert first.begin == later.start
     evening = Window(now + timedelta(hours=9), now + timedelta(hours=10))
-    both = replace(request, windows=(evening, later), queue="compute")
+    both = replace(request, windows=(evening, later), scheduler=SchedulerOptions(queue="compute"))
     offers = (await slurm.offers(both, ["sh"], now)).offers
     assert [offer.begin for offer in offers] == [later.start, evening.start]
     assert evening.start <= offers[1].start < offers[1].latest_start < evening.end
     await slurm.close()
+
+
+async def test_what_is_asked_of_the_scheduler_is_what_slurm_has_of_the_job(slurm: Slurm, cluster: Cluster) -> None:
+    now, far = datetime.now(UTC), ("AvailableFeatures=fast", "ActiveFeatures=fast")
+    cluster.site.on("ctl", "scontrol", "update", "NodeName=c2", *far)
+    free = ("comment=for class", "contiguous")
+    asked = SchedulerOptions("debug", "", "", "fast", 100, "", "matlab:2", exclusive=True, mail="end", options=free)
+    request = Request(Executable("command"), Compute(), duration=timedelta(minutes=2), scheduler=asked)
+    assert not slurm.unfit(request)
+    assert (await slurm.offers(request, ["sh"], now)).offers
+    none = await slurm.offers(replace(request, scheduler=replace(asked, constraint="slow")), ["sh"], now)
+    assert not none.offers, "no node has such a feature"
+    job = await slurm.submit(small("sleep", "20", scheduler=asked), key())
+    await running(slurm, job)
+    shown = cluster.site.on("ctl", "scontrol", "show", "job", slurm.find_own_id(job))
+    for word in ("Nice=100", "Features=fast", "Licenses=matlab:2", "OverSubscribe=NO", "Contiguous=1", "NodeList=c2"):
+        assert word in shown, shown
+    assert f"session={job}" in shown
+    assert "for class" in shown, "its own comment stands behind Sublet's"
+    await slurm.cancel([job], "me")
 
 
 async def test_a_no_names_the_limit_of_the_queue(slurm: Slurm) -> None:

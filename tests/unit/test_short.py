@@ -10,6 +10,7 @@ from sublet.booking.documents.kinds import NODE_COMPUTE, SIMPLE_COMPUTE
 from sublet.booking.documents.request import read_request
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.model.request import GIB, Range, Request, Volume
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import BadRequest
 
@@ -169,7 +170,7 @@ def test_a_name_an_environment_a_platform_and_the_most_to_pay_go_along() -> None
     )
     assert request.executable is not None
     assert (request.executable.name, request.platform) == ("my run", "here")
-    assert (request.queue, request.qos, request.project) == ("short", "high", "abc")
+    assert request.scheduler == SchedulerOptions(queue="short", qos="high", project="abc")
     assert request.executable.fields["environment"] == {"A": 1}
     assert request.costs[0].max == 5
 

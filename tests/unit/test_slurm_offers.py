@@ -6,6 +6,7 @@ import pytest
 
 from sublet.booking.model.offer import Node, Offer, Reason
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.platforms.slurm import offers as offering
 from sublet.platforms.slurm.offers import Site
 from sublet.platforms.slurm.options import Account, Wish, comment, flags, wckey, wrong
@@ -50,7 +51,7 @@ def test_where_a_queue_is_a_qos_alone_no_partition_is_named_and_slurm_is_asked_o
     wishes, reasons = offering.fitting(request(cores=8, nodes=8), SITE, queues, "far")
     assert not reasons
     [wish] = wishes
-    said = flags(wish, Account(qos=CALLED.get(name, {}).get("qos", "")))
+    said = flags(wish, Account(SchedulerOptions(qos=CALLED.get(name, {}).get("qos", ""))))
     assert not [word for word in said if word.startswith("--partition")]
     assert ("--qos=regular" in said) is bool(name)
     assert partitions(SITE, queues) == {"small", "large", "closed"}
@@ -137,9 +138,9 @@ def test_a_site_takes_as_many_parts_as_its_limits_leave_beside_what_is_there() -
     site = Site(NOW, queues=(SMALL, SiteQueue("q", qos="short")), accounts=("physics",), largest_array=1001, **limits)  # type: ignore[arg-type]
     assert offering.most_parts(site, "small", Account(), there=0) == 30
     assert offering.most_parts(site, "small", Account(), there=25) == 5
-    assert offering.most_parts(site, "small", Account(qos="other"), there=0) == 40
+    assert offering.most_parts(site, "small", Account(SchedulerOptions(qos="other")), there=0) == 40
     assert offering.most_parts(site, "q", Account(), there=0) == 5
-    assert offering.most_parts(site, "small", Account(project="chemistry"), there=10) == 1
+    assert offering.most_parts(site, "small", Account(SchedulerOptions(project="chemistry")), there=10) == 1
     assert offering.most_parts(Site(NOW, largest_array=0), "small", Account(), there=0) == 1, "it has no arrays"
     assert offering.most_parts(Site(NOW, largest_array=1001), "small", Account(), there=50) == 1001
 
@@ -231,12 +232,9 @@ def test_a_hidden_queue_makes_the_view_partial() -> None:
 
 def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
     wish = Wish("small", 2, 4, GIB + 1, 1, timedelta(seconds=61), threads=2, begin=NOW, names=("n1", "n2"), comment="x")
-    assert flags(wish, Account("proj", "short", "a&b", "res", ("--licenses=m:1",))) == (
+    asked = SchedulerOptions(project="proj", qos="short", constraint="a&b", reservation="res")
+    assert flags(wish, Account(asked, ("--licenses=m:1",))) == (
         "--partition=small",
-        "--account=proj",
-        "--qos=short",
-        "--constraint=a&b",
-        "--reservation=res",
         "--nodes=2",
         "--ntasks-per-node=4",
         "--cpus-per-task=2",
@@ -247,6 +245,10 @@ def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
         "--nodelist=n1,n2",
         "--comment=x",
         "--licenses=m:1",
+        "--qos=short",
+        "--account=proj",
+        "--constraint=a&b",
+        "--reservation=res",
     )
 
 

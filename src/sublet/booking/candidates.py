@@ -18,6 +18,7 @@ from sublet.booking.model.limits import check_metrics, drop_unaffordable
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
 from sublet.booking.model.offers import WayFacts
 from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.scheduler_rules import find_refused
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
@@ -147,19 +148,14 @@ class Candidates:
         return next((reason for reason in reasons if reason), None)
 
     def _unnamed(self, platform: Platform, request: Request) -> Reason | None:
-        """Why a queue, a quality of service, a project or a pledge can't be named here; None if it can, or none is."""
-        said = {"queue": request.queue, "qos": request.qos, "project": request.project}
-        field = next((field for field, value in said.items() if value), "")
+        """Why a pledge, or an option of a scheduler, can't be named here; None if it can, or none is."""
         name = platform.name
         if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
             there = ", ".join(known)
             message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
             return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
-        if not field or (platform.has_queues and self.settings.mode == "personal"):
-            return None
-        why = "it has none" if not platform.has_queues else "on a gateway its operator chooses"
-        message = f"A {field} can't be chosen on {name}: {why}."
-        return Reason("urn:not-supported", field, message, said[field], "", f"leave {field} out", name)
+        allowed = None if self.settings.mode == "personal" else self.settings.scheduler_options
+        return find_refused(request.scheduler, name, platform.can_take, allowed)
 
     async def _consult_all(
         self,
@@ -256,7 +252,10 @@ class Candidates:
         answer = await platform.offers(wanted, ways, self.now())
         if fault := find_fault(answer, name, ways, wanted):
             raise PlatformBroken(platform=name, why=fault)
-        offers = tuple(replace(offer, metrics=survey.metrics or offer.metrics) for offer in answer.offers)
+        offers = tuple(
+            replace(offer, metrics=survey.metrics or offer.metrics, scheduler=request.scheduler)
+            for offer in answer.offers
+        )
         answer = drop_unaffordable(replace(answer, offers=offers), request, name)
         login = bool(answer.offers) and await needs_login(platform)
         return replace(found, bounds=most, answer=answer, needs_login=login)

@@ -52,10 +52,17 @@ class Wishes(TypedDict, total=False):
     max_cost: float
     # where, and who pays
     platform: str
+    pledge: str
     queue: str
     qos: str
     project: str
-    pledge: str
+    constraint: str
+    nice: int
+    reservation: str
+    licenses: str
+    exclusive: bool
+    mail: str
+    options: Mapping[str, str | int | bool] | Sequence[str]
     # what to call it
     name: str
     description: str

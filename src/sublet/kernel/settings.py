@@ -54,6 +54,7 @@ _NOT_PLAIN = {
     "images",
     "prices",
     "proxies",
+    "scheduler_options",
     "registries",
     "connections",
     "rules",
@@ -114,6 +115,11 @@ class Settings(BaseModel):
         ge=1,
         le=50,
         description="How many offers a platform makes at most, beyond one in each window that was named.",
+    )
+    scheduler_options: tuple[str, ...] = Field(
+        default=(),
+        description="What a gateway's people may ask of a cluster's scheduler beside `constraint` and `nice`: `queue`, "
+        "`qos`, `project`, `reservation`, `licenses`, `exclusive`, `mail`, or an option of sbatch by its name.",
     )
     answer_within: Duration = Field(
         default=timedelta(seconds=3),

@@ -109,6 +109,7 @@ class PledgeSettings(BaseModel):
     title: str = Field(default="", max_length=200, description="What it is, in words.")
 
 
+OF_A_QUEUE = ("queue", "qos", "project")
 METRIC = "urn:ivoa:calycopis:metric:"
 
 
@@ -208,6 +209,10 @@ class Platform(BaseModel):
     def lets_out(self, is_for_stranger: bool) -> bool | None:
         """Whether containers there have a network that leads out; None: nobody knows."""
         return None
+
+    def can_take(self, option: str) -> bool:
+        """Whether a request may say this scheduler option here, so that it counts: one of `SchedulerOptions`."""
+        return self.has_queues and option in OF_A_QUEUE
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What it could never run, whatever its calendar says; who answers with offers says so there too."""

@@ -28,7 +28,7 @@ from sublet.kernel.texts import counted
 from sublet.systems.model.wish import Finding
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
-NOT_OURS = ("--constraint", "--jobs", "--option")  # flags of `system check` that a request has no word for
+NOT_OURS = ("--jobs",)  # flags of `system check` that a request has no word for
 HELD = "urn:held"  # a reason that names what unaccepted offers hold
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 
@@ -89,8 +89,8 @@ def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[st
     if not name:
         raise click.UsageError("--show wants --platform, and a system of `sublet system list`.")
     system = Systems(sublet_home().systems).find(str(name))
-    typed = {field for field in (*SIZES, "queue", "project") if given[field] is not None}
-    sources = dict.fromkeys({*SIZES, "queue", "project"} - typed, file or "")
+    parts = {*SIZES, "queue", "project", "constraint"}
+    sources = dict.fromkeys({field for field in parts if given[field] is None}, file or "")
     found = outline(system, wish_in(asked), sources=sources, today=today())
     return checked(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
 

@@ -14,6 +14,7 @@ import click
 
 from sublet.cli.command import with_options
 from sublet.cli.output import Output
+from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
 from sublet.cli.texts import size
 from sublet.client.documents import Prepared, parse, prepare
 from sublet.client.names import shorten
@@ -23,7 +24,7 @@ NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
     *("cores", "memory", "gpus", "nodes", "time", "image", "tasks", "notebook", "interactive", "name", "workdir"),
-    *("platform", "queue", "project", "pledge"),
+    *("platform", "pledge"),
 )
 
 AMOUNTS = (
@@ -48,8 +49,7 @@ MORE = (
     click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),
     click.option("--name", metavar="NAME", help="What to call it."),
     click.option("--platform", metavar="NAME", help="Only on this platform."),
-    click.option("--queue", metavar="NAME", help="On a cluster: only in this queue."),
-    click.option("--project", metavar="NAME", help="On a cluster: who pays."),
+    *scheduler_flags(),
     click.option("--pledge", metavar="NAME", help="Only of this part of a platform; open: of what is not pledged."),
     click.option("--after", metavar="SESSION", multiple=True, help="Only once this session has completed well."),
     click.option("--max-cost", metavar="AMOUNT", type=float, help="At most this price."),
@@ -117,6 +117,7 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Options and a command, as the short form has them."""
     said: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
+    said |= read_scheduler_flags(given)
     if words:
         said["run"] = list(words)
     if given["script"]:

@@ -13,7 +13,8 @@ from sublet.booking.documents.data_locations import locate_data
 from sublet.booking.documents.kinds import short_name
 from sublet.booking.documents.limits import read_limits
 from sublet.booking.documents.reading import Reading
-from sublet.booking.documents.shapes import AFTER, COMMON, TOP, WHERE, Document
+from sublet.booking.documents.scheduler import read_scheduler
+from sublet.booking.documents.shapes import AFTER, COMMON, PLACE, TOP, Document
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.model.amounts import parse_duration, shown
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Reason
@@ -116,7 +117,7 @@ def _request(shape: Document, now: datetime, reading: Reading) -> Request:
     reading.ignore_unknown(requested, _REQUESTED, "schedule.requested")
     starts = requested.get("start"), shape["compute"].get("starts")
     windows, recurring = reading.attempt(((), ()), _starts, *starts, now)
-    where: dict[str, Any] = {name: reading.attempt("", a_name, shape[name], name) for name in WHERE if name in shape}
+    where = {name: reading.attempt("", a_name, shape[name], name) for name in PLACE if name in shape}
     length = reading.attempt(_TWO_HOURS, _duration, requested["duration"], "schedule.requested.duration", _A_SECOND)
     executable = _executable(shape["executable"], reading) if "executable" in shape else None
     compute = _compute(shape["compute"], reading)
@@ -131,7 +132,9 @@ def _request(shape: Document, now: datetime, reading: Reading) -> Request:
         costs=read_limits(shape, "costs", reading),
         metrics=read_limits(shape, "metrics", reading),
         after=reading.attempt((), _after, shape.get(AFTER, ())),
-        **where,
+        platform=where.get("platform", ""),
+        pledge=where.get("pledge", ""),
+        scheduler=read_scheduler(shape, reading),
     )
 
 

@@ -14,11 +14,13 @@ from sublet.booking.documents.older import (
     spread_volume,
     with_unit,
 )
+from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.kernel.document_fields import a_list, a_map, decline
 
 Document = dict[str, Any]
 
-WHERE = ("platform", "queue", "qos", "project", "pledge")  # only there, and who pays
+PLACE = ("platform", "pledge")
+WHERE = (*PLACE, *SCHEDULER_NAMES)  # only there, and who pays
 AFTER = "after"  # the sessions that must have completed first
 TOP = frozenset(
     {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, *WHERE}

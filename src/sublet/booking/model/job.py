@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from sublet.booking.model.marks import NONE, Marks
 from sublet.booking.model.offer import Shape
+from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.session import Connector, End
 
 
@@ -51,9 +52,7 @@ class Job:
     kept: Mapping[str, str] = field(default_factory=dict)  # a path below the session's directory → the kept file there
     person: str = ""
     name: str = ""
-    queue: str = ""  # of a shared platform: the queue to wait in; empty: whichever fits
-    qos: str = ""  # of a shared platform: empty: as its settings say
-    project: str = ""  # of a shared platform: who pays; empty: as its settings say
+    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: what it doesn't say is as settings say
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1

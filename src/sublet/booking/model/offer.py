@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from sublet.booking.model.ranking import Rated
+from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 
 IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
 
@@ -110,8 +111,7 @@ class Offer:
     interactive: bool = False  # it will be AVAILABLE to connect to, instead of RUNNING
     why: str = ""  # why this offer is in the set: "earliest", "largest", "cheapest", "09:00 on Monday"
     queue: str = ""  # of a shared platform: the queue it would wait in
-    qos: str = ""  # of a shared platform: as the request named it
-    project: str = ""  # of a shared platform: as the request named it
+    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: as the request named them
     count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
     parts: int = 1  # of how many jobs with this shape and duration it is made

@@ -254,6 +254,7 @@ class _Search:
             storage_costs=bill.storage,
             metrics=terms.metrics,
             why=why,
+            scheduler=terms.request.scheduler,
             pledge=dict(terms.pledge),
         )
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
+
 GIB = 1024**3
 PLAIN_COMPUTE = "simple-compute-resource"
 COMPUTE_WITH_NODES = "node-compute-resource"  # with GPUs, several windows and parts of a GiB too
@@ -122,9 +124,7 @@ class Request:
     costs: tuple[Limit, ...] = ()
     metrics: tuple[Limit, ...] = ()
     platform: str = ""  # only this platform, when named
-    queue: str = ""  # of a shared platform: only this queue
-    qos: str = ""  # of a shared platform: the quality of service to ask for
-    project: str = ""  # of a shared platform: who pays
+    scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: its queue, who pays, and the like
     pledge: str = ""  # of a platform with pledges: only this one, or what is `open`
     parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
     after: tuple[str, ...] = ()  # sessions that must have completed first

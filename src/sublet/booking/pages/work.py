@@ -121,9 +121,14 @@ def _amounts(request: Request) -> str:
         words.append(_range(compute.gpus, "GPU"))
     words.append(f"for {duration_text(request.duration)}")
     words += [f"on {request.platform}"] if request.platform else []
-    for name in ("queue", "qos", "project"):
-        words += [f"{name} {value}"] if (value := getattr(request, name)) else []
+    words += [name if value is True else f"{name} {value}" for name, value in _scheduler_words(request)]
     return ", ".join(words)
+
+
+def _scheduler_words(request: Request) -> Iterator[tuple[str, Any]]:
+    asked = request.scheduler
+    yield from ((name, value) for name, value in asked.said().items() if name != "options")
+    yield from asked.free()
 
 
 def _range(amount: Range, noun: str) -> str:

@@ -12,6 +12,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import OfferSet, Phase
 from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.older_rows import gather_request_options
 from sublet.booking.store.tables import events, offersets, sessions
 from sublet.kernel.db.sql import Row, Sql, dump, given, plain
 
@@ -121,7 +122,7 @@ def _offerset(row: Row) -> OfferSet:
         created=moment(created),
         expires=moment(expires),
         result=result,
-        request=REQUEST.validate_json(request),
+        request=REQUEST.validate_json(gather_request_options(request)),
         document=document,
         content_type=content_type,
         reasons=REASONS.validate_json(reasons),

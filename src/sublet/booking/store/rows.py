@@ -12,6 +12,7 @@ from sublet.booking.model.marks import read_marks, write_marks
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.session import Connector, End, Phase, Session
 from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.older_rows import gather_offer_options
 from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Row, dump, micros_or_none, moment_or_none, plain
 
@@ -107,7 +108,7 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
 @lru_cache(maxsize=2048)
 def _read_offer(text: str) -> Offer:
     """An offer, which is a value: whoever looks at the same session again gets the same one."""
-    return OFFER.validate_json(text)
+    return OFFER.validate_json(gather_offer_options(text))
 
 
 def read_session(row: Row) -> Session:

@@ -224,6 +224,10 @@ class MemoryPlatform(Platform):
         offers = {one.start: one for one in (self._offer(request, ways[0], now, window) for window in met)}
         return Answer(offers=tuple(offers[start] for start in sorted(offers)))
 
+    def can_take(self, option: str) -> bool:
+        """It plays a cluster that takes them all."""
+        return True
+
     def _soonest(self, now: datetime) -> datetime:
         return now if self.terms == "remote" else now + self.waits[1]
 
@@ -244,9 +248,7 @@ class MemoryPlatform(Platform):
             metrics=(Quote(PERFORMANCE, *self.performance),),
             terms=terms,
             why="earliest",
-            queue=(request.queue or "played") if self.terms == "predicted" else "",
-            qos=request.qos,
-            project=request.project,
+            queue=(request.scheduler.queue or "played") if self.terms == "predicted" else "",
             count=wanted.nodes.min,
             begin=opens if opens > now else None,
         )

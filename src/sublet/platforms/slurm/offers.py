@@ -82,9 +82,9 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
 def most_parts(site: Site, queue: str, account: Account, there: int) -> int:
     """Of how many parts an array may be that is submitted beside so many jobs that are there."""
     own = next((one.qos for one in site.queues if one.name == queue), "")
-    accounts = [account.project] if account.project else site.accounts
+    accounts = [account.asked.project] if account.asked.project else site.accounts
     limits = [site.submits[name] for name in accounts if name in site.submits]
-    limits += [site.qos_submits[name] for name in (account.qos or USUAL_QOS, own) if name in site.qos_submits]
+    limits += [site.qos_submits[name] for name in (account.asked.qos or USUAL_QOS, own) if name in site.qos_submits]
     return max(1, min([site.largest_array, *(limit - there for limit in limits)]))
 
 
@@ -101,7 +101,7 @@ def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, no
     wishes, reasons = fitting(request, site, queues, platform, job.begin)
     if not wishes and not queues:
         raise PlatformRefused(platform=platform, why="it has no queue that can be used")
-    if not wishes and not job.queue:
+    if not wishes and not job.scheduler.queue:
         raise PlatformRefused(platform=platform, why=reasons[0].message)
     best = wishes[0] if wishes else wish_for(request, queues[0], site.nodes, job.begin)
     return replace(best, names=job.nodes, parts=job.parts)
@@ -209,8 +209,6 @@ def offer_for(
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
         why=f"{why}{wish.where}{in_parts(wish)}{note}",
         queue=wish.queue,
-        qos=request.qos,
-        project=request.project,
         count=wish.nodes,
         begin=window.start if window and window.start > now else None,
         parts=wish.parts,

@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions, scheduler_specs
+
 MIB = 1 << 20
 LEEWAY = timedelta(minutes=1)  # beyond its own time, so that the job can stop itself and tell of it
 WORD = re.compile(r"--[a-z][a-z-]*(=[\x20-\x7e]{1,500})?")
@@ -22,6 +24,9 @@ ALLOWED = frozenset(
     thread-spec threads-per-core tmp tres-bind tres-per-task use-min-nodes wckey
     """.split()  # noqa: SIM905 - a list of so many words is read best as words
 )
+COMMENT = "comment"
+FREE = ALLOWED | {COMMENT}  # what a request may add: its comment stands behind Sublet's own
+BESIDE_A_CALENDAR = ("qos", "project", "nice", "mail")  # what neither chooses nodes nor keeps a job from its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +72,23 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a platform's settings add to every job."""
+    """Under which a job runs: what was asked for over what settings say, and the words that they add to every job."""
 
-    project: str = ""
-    qos: str = ""
-    constraint: str = ""
-    reservation: str = ""
+    asked: SchedulerOptions = NOTHING_ASKED
     options: tuple[str, ...] = ()
     refuses: tuple[str, ...] = ()  # options that the site refuses
 
 
 def flags(wish: Wish, account: Account) -> tuple[str, ...]:
-    """The words for sbatch; every value is one word, whatever is in it."""
-    return tuple(
-        f"--{name}={value}" for name, value in _said(wish, account) if value and name not in set(account.refuses)
-    ) + tuple(word for word in account.options if _name(word) not in account.refuses)
+    """The words for sbatch; every value is one word, whatever is in it. Of two words for the same the later counts."""
+    own = [f"--{name}={value}" for name, value in _said(wish, account) if value]
+    asked = [f"--{name}={value}" if value else f"--{name}" for name, value in account.asked.words() if name != COMMENT]
+    return tuple(word for word in (*own, *account.options, *asked) if option_name(word) not in account.refuses)
 
 
 def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
+    comments = [wish.comment, *(value for name, value in account.asked.free() if name == COMMENT)]
     yield "partition", wish.queue if wish.partition is None else wish.partition
-    yield "account", account.project
-    yield "qos", account.qos
-    yield "constraint", account.constraint
-    yield "reservation", account.reservation
     yield "nodes", wish.nodes
     yield "ntasks-per-node", wish.cores  # one for each core: what srun and mpirun start by themselves
     yield "cpus-per-task", wish.threads if wish.threads > 1 else ""
@@ -98,14 +97,15 @@ def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
     yield "time", math.ceil(wish.limit / timedelta(minutes=1))
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)
-    yield "comment", wish.comment
+    yield COMMENT, " ".join(filter(None, comments))  # who it is for is said first, whatever is added
     yield "wckey", wish.wckey
     yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
     yield "kill-on-invalid-dep", "yes" if wish.after else ""
     yield "array", f"0-{wish.parts - 1}" if wish.parts > 1 else ""
 
 
-def _name(word: str) -> str:
+def option_name(word: str) -> str:
+    """`nice` of `--nice=100`."""
     return word.removeprefix("--").partition("=")[0]
 
 
@@ -115,9 +115,24 @@ def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]
     for word in words:
         if not WORD.fullmatch(word):
             found.append(f"{word!r} is not an option of the form --name=value")
-        elif _name(word) not in allowed:
-            found.append(f"--{_name(word)} can't be added here")
+        elif option_name(word) not in allowed:
+            found.append(f"--{option_name(word)} can't be added here")
     return found
+
+
+def refusals(asked: SchedulerOptions, refuses: Collection[str], *, is_booked: bool) -> Iterator[tuple[str, str]]:
+    """What a site doesn't take of what was asked for: the field, and why."""
+    for name in asked.said():
+        spec = scheduler_specs()[name]
+        if spec.sbatch in refuses:
+            yield name, f"it refuses --{spec.sbatch}"
+        elif is_booked and name not in BESIDE_A_CALENDAR:
+            yield name, "its nodes are booked by a calendar that knows no such thing"
+    for name, value in asked.free():
+        if why := wrong([f"--{name}={value}" if value else f"--{name}"], FREE):
+            yield f"options.{name}", why[0]
+        elif name in refuses:
+            yield f"options.{name}", f"it refuses --{name}"
 
 
 def comment(person: str, name: str, session: str = "") -> str:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.request import Request
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
 from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch.shell import inside, life
@@ -36,7 +37,7 @@ from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.home import Fetched
 from sublet.platforms.slurm.job import far, packed, program
 from sublet.platforms.slurm.offers import Site
-from sublet.platforms.slurm.options import Account, Wish, comment, flags, wckey
+from sublet.platforms.slurm.options import Account, Wish, comment, flags, option_name, refusals, wckey
 from sublet.platforms.slurm.site import WORD, SlurmSite
 from sublet.platforms.slurm.ways import placed
 from sublet.reach.files import to_sizes
@@ -67,14 +68,14 @@ class Slurm(SlurmSite):
             return Answer(reasons=(no,))
         await self._look_around()
         site = self._surveyor.site()
-        named = request.queue or self.queue
-        queues = self._queues(site, named, request.project or self.project)
+        account = self._account(request.scheduler)
+        named = account.asked.queue
+        queues = self._queues(site, account.asked)
         if not queues:
             names = ", ".join(self.queues or [one.name for one in site.queues])
             said = f"{self.name} has no queue {named} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
         wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
-        account = self._account(request.project, request.qos or self._qos_of(named))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)
         asks, note = offering.asks_for(request, wishes, now), offering.UNASKED
@@ -103,16 +104,29 @@ class Slurm(SlurmSite):
             raise failure
         return offering.refusal(ask.wish, words, site, self.name, now)
 
-    def _qos_of(self, queue: str) -> str:
-        return self.queues.get(queue, {}).get("qos", "")
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """What the site refuses of what is asked of its scheduler, and what can't be had beside a calendar."""
+        asked = request.scheduler if request.scheduler.queue != self.queue else replace(request.scheduler, queue="")
+        found = refusals(asked, self.refuses, is_booked=self.terms == "booked")
+        return [
+            Reason("urn:not-supported", field, f"{self.name}: {field}: {why}.", nearest=f"leave {field} out")
+            for field, why in found
+        ]
 
-    def _account(self, project: str, qos: str) -> Account:
+    def can_take(self, option: str) -> bool:
+        """All that sbatch takes."""
+        return True
+
+    def _account(self, asked: SchedulerOptions) -> Account:
         """What every job says beside its own amounts; what a request names stands before the settings."""
-        for word in (project, qos):
+        for word in (asked.project, asked.qos):
             if word and not WORD.fullmatch(word):
                 raise PlatformRefused(platform=self.name, why=f"{word!r} can't be a name that Slurm knows")
-        who = (project or self.project, qos or self.qos)
-        return Account(*who, self.constraint, self.reservation, self.options, self.refuses)
+        qos = self.queues.get(asked.queue or self.queue, {}).get("qos", "") or self.qos
+        usual = SchedulerOptions(self.queue, qos, self.project, self.constraint, reservation=self.reservation)
+        mine = {name for name, _ in asked.words()}
+        options = tuple(word for word in self.options if option_name(word) not in mine)
+        return Account(asked.over(usual), options, self.refuses)
 
     # Jobs
 
@@ -185,7 +199,7 @@ class Slurm(SlurmSite):
         if key not in self._carried:
             await self.carry(key)
         words = (
-            *flags(wish, self._account(job.project, job.qos or self._qos_of(job.queue or self.queue))),
+            *flags(wish, self._account(job.scheduler)),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
             f"--output={root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.parts > 1 else 'slurm'}.log",
         )
@@ -218,7 +232,7 @@ class Slurm(SlurmSite):
     async def _wish(self, job: Job, key: str) -> Wish:
         await self._look_around()
         site = self._surveyor.site()
-        queues = self._queues(site, job.queue or self.queue, job.project or self.project)
+        queues = self._queues(site, self._account(job.scheduler).asked)
         wish = offering.wish_of(job, site, queues, self.name, datetime.now(UTC))
         who = wckey(job.person) if self.wckey else ""
         said = comment(job.person, job.name, key)

@@ -14,6 +14,7 @@ from uuid import uuid4
 from pydantic import AfterValidator, Field, PrivateAttr
 
 from sublet.booking.model.image import ImageArchive
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.kept import KeptFiles
 from sublet.platforms.batch.remote import Remote
@@ -190,7 +191,8 @@ class SlurmSite(Remote):
         """What Slurm shows, at most `fresh` old; without a login, what it showed last, and how long ago."""
         await self._look_around()
         site = self._surveyor.site()
-        names = partitions(site, self._queues(site, self.queue, self.project))
+        own = SchedulerOptions(queue=self.queue, project=self.project, reservation=self.reservation)
+        names = partitions(site, self._queues(site, own))
         survey = self._surveyor.survey(site, names, self.reservation)
         return replace(survey, notes=(*survey.notes, *self._manners.notes))
 
@@ -198,8 +200,8 @@ class SlurmSite(Remote):
         """Ask Slurm anew at the next survey."""
         self._surveyor.expire()
 
-    def _queues(self, site: Site, name: str, project: str) -> list[SiteQueue]:
-        return open_to(site, name, project, self.reservation, self.queues)
+    def _queues(self, site: Site, asked: SchedulerOptions) -> list[SiteQueue]:
+        return open_to(site, asked.queue, asked.project, asked.reservation, self.queues)
 
     async def _look_around(self) -> None:
         try:

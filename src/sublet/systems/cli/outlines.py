@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.cli.output import Output, table
 from sublet.cli.texts import costs
 from sublet.kernel.texts import counted
@@ -30,9 +31,16 @@ def wish_in(document: Mapping[str, Any]) -> Wish:
     from sublet.booking.documents.short import is_short
 
     request = read_request(document, datetime.now(UTC))
-    wish = replace(wish_of(request), queue=request.queue, project=request.project)
+    asked = request.scheduler
+    wish = replace(wish_of(request), queue=asked.queue, project=asked.project, constraint=asked.constraint)
+    wish = replace(wish, options=tuple(f"--{name}={value}" if value else f"--{name}" for name, value in _rest(asked)))
     left_out: dict[str, Any] = dict.fromkeys(SIZES - document.keys() if is_short(document) else ())
     return replace(wish, **left_out)
+
+
+def _rest(asked: SchedulerOptions) -> Iterator[tuple[str, str]]:
+    """What a check of a system knows no part for."""
+    return replace(asked, queue="", project="", constraint="").words()
 
 
 def checked(out: Output, system: System, found: Outline) -> int:

@@ -1,0 +1,34 @@
+"""The flags with which a person asks something of a cluster's scheduler, made from the table of its options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import click
+
+from sublet.booking.model.scheduler import Spec, scheduler_specs, split_free
+
+
+def scheduler_flags(leave_out: Collection[str] = ()) -> tuple[Callable[[Any], Any], ...]:
+    """A flag for each option of the table."""
+    return tuple(_flag(spec) for name, spec in scheduler_specs().items() if name not in leave_out)
+
+
+def _flag(spec: Spec) -> Callable[[Any], Any]:
+    names = (spec.flag_name, spec.name)
+    if spec.kind is bool:
+        return click.option(*names, is_flag=True, default=None, help=spec.help)
+    return click.option(*names, metavar=spec.metavar, multiple=spec.kind is tuple, help=spec.help)
+
+
+def read_scheduler_flags(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed of them, as a request's document has it."""
+    typed = {name: given[name] for name in scheduler_specs() if given.get(name) not in (None, ())}
+    return {name: _read(scheduler_specs()[name], value) for name, value in typed.items()}
+
+
+def _read(spec: Spec, value: Any) -> Any:
+    if spec.kind is tuple:
+        return dict(split_free(text.removeprefix("--")) for text in value)
+    return int(value) if spec.kind is int and value.isascii() and value.isdigit() else value
