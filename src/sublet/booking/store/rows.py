@@ -1,14 +1,17 @@
-"""Sessions as rows, and rows as sessions."""
+"""Sessions as rows, and rows as sessions: each field is in the column of its name, written and read by its type."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 from sqlalchemy import select
 
-from sublet.booking.model.marks import read_marks, write_marks
+from sublet.booking.model.marks import Mark, read_marks, write_marks
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.session import Connector, End, Phase, Session
 from sublet.booking.model.timeline import micros, moment
@@ -17,92 +20,10 @@ from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Row, dump, micros_or_none, moment_or_none, plain
 
 S = sessions.c
-COLUMNS = (
-    S.id,
-    S.offerset,
-    S.person,
-    S.name,
-    S.kind,
-    S.phase,
-    S.offer,
-    S.created,
-    S.modified,
-    S.expires,
-    S.condition,
-    S.start,
-    S.until,
-    S.started,
-    S.ended,
-    S.job,
-    S.cancel_by,
-    S.end,
-    S.connectors,
-    S.app,
-    S.cancel_reason,
-    S.lost,
-    S.own_id,
-    S.marks,
-)
-SESSION = select(*COLUMNS)
-
 OFFER = TypeAdapter(Offer)
 END = TypeAdapter(End)
 CONNECTORS = TypeAdapter(tuple[Connector, ...])
-
-TIMES = frozenset({"created", "expires", "start", "until", "started", "ended", "due", "lost"})
-WORDS = frozenset({"phase", "condition", "job", "cancel_by", "cancel_reason", "name", "own_id"})
-
-
-def stored(name: str, value: Any) -> Any:
-    """One field of a session, or `due`, as it is stored."""
-    if name in TIMES:
-        return micros_or_none(value)
-    if name in WORDS:
-        return plain(str(value))
-    if name == "marks":
-        return write_marks(value)
-    if name == "offer":
-        return dump(OFFER, value)
-    if name == "end":
-        return None if value is None else dump(END, value)
-    if name == "connectors":
-        return dump(CONNECTORS, value) if value else None
-    raise TypeError(f"a session has no {name} that can change")
-
-
-def session_row(session: Session, due: int | None) -> dict[str, Any]:
-    """A session as it is stored."""
-    return {
-        "id": session.id,
-        "offerset": session.offerset,
-        "person": plain(session.person),
-        "name": plain(session.name),
-        "kind": plain(session.kind),
-        "platform": session.offer.platform,
-        "phase": session.phase.value,
-        "offer": dump(OFFER, session.offer),
-        "created": micros(session.created),
-        "modified": micros(session.modified),
-        "expires": micros(session.expires),
-        "condition": plain(session.condition),
-        "marks": write_marks(session.marks),
-        "start": micros_or_none(session.start),
-        "until": micros_or_none(session.until),
-        "started": micros_or_none(session.started),
-        "ended": micros_or_none(session.ended),
-        "job": session.job,
-        "cancel_by": session.cancel_by,
-        "end": stored("end", session.end),
-        "connectors": stored("connectors", session.connectors),
-        "app": session.app,
-        "cancel_reason": plain(session.cancel_reason),
-        "lost": micros_or_none(session.lost),
-        "own_id": plain(session.own_id),
-        "due": due,
-        "claim_owner": None,
-        "claim_token": None,
-        "claim_until": None,
-    }
+UNCLAIMED = {"claim_owner": None, "claim_token": None, "claim_until": None}
 
 
 @lru_cache(maxsize=2048)
@@ -111,31 +32,58 @@ def _read_offer(text: str) -> Offer:
     return OFFER.validate_json(gather_offer_options(text))
 
 
+def _write_end(end: End | None) -> str | None:
+    return None if end is None else dump(END, end)
+
+
+def _read_end(text: str | None) -> End | None:
+    return None if text is None else END.validate_json(text)
+
+
+def _write_connectors(connectors: tuple[Connector, ...]) -> str | None:
+    return dump(CONNECTORS, connectors) if connectors else None
+
+
+def _read_connectors(text: str | None) -> tuple[Connector, ...]:
+    return () if text is None else CONNECTORS.validate_json(text)
+
+
+def _write_text(value: Any) -> str:
+    return plain(str(value))
+
+
+# How a value of each type is stored, and read again; None: as it is.
+BY_TYPE: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
+    str: (_write_text, None),
+    Phase: (_write_text, Phase),
+    datetime: (micros, moment),
+    datetime | None: (micros_or_none, moment_or_none),
+    Offer: (lambda offer: dump(OFFER, offer), _read_offer),
+    End | None: (_write_end, _read_end),
+    tuple[Connector, ...]: (_write_connectors, _read_connectors),
+    frozenset[Mark]: (write_marks, read_marks),
+}
+TYPES = get_type_hints(Session)
+NAMES = tuple(field.name for field in fields(Session))
+WRITERS = {name: BY_TYPE[TYPES[name]][0] for name in NAMES}
+READERS = [(number, read) for number, name in enumerate(NAMES) if (read := BY_TYPE[TYPES[name]][1])]
+SESSION = select(*(S[name] for name in NAMES))
+
+
+def stored(name: str, value: Any) -> Any:
+    """One field of a session, or `due`, as it is stored."""
+    return micros_or_none(value) if name == "due" else WRITERS[name](value)
+
+
+def session_row(session: Session, due: int | None) -> dict[str, Any]:
+    """A session as it is stored."""
+    row = {name: write(getattr(session, name)) for name, write in WRITERS.items()}
+    return {**row, "platform": session.offer.platform, "due": due, **UNCLAIMED}
+
+
 def read_session(row: Row) -> Session:
     """A session out of its row."""
-    return Session(
-        id=row[0],
-        offerset=row[1],
-        person=row[2],
-        name=row[3],
-        kind=row[4],
-        phase=Phase(row[5]),
-        offer=_read_offer(row[6]),
-        created=moment(row[7]),
-        modified=moment(row[8]),
-        expires=moment(row[9]),
-        condition=row[10],
-        start=moment_or_none(row[11]),
-        until=moment_or_none(row[12]),
-        started=moment_or_none(row[13]),
-        ended=moment_or_none(row[14]),
-        job=row[15],
-        cancel_by=row[16],
-        end=None if row[17] is None else END.validate_json(row[17]),
-        connectors=() if row[18] is None else CONNECTORS.validate_json(row[18]),
-        app=row[19],
-        cancel_reason=row[20],
-        lost=moment_or_none(row[21]),
-        own_id=row[22],
-        marks=read_marks(row[23]),
-    )
+    values = list(row)
+    for number, read in READERS:
+        values[number] = read(values[number])
+    return Session(*values)

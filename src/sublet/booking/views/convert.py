@@ -1,9 +1,10 @@
-"""From the core's values to what a person sees under /v1."""
+"""From the values of booking to what a person sees under /v1."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import get_type_hints
 
 from sublet.booking.model.answers import unanswered
 from sublet.booking.model.ends import end_sentence
@@ -19,6 +20,9 @@ from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, U
 from sublet.doors.ivoa.sessions import absolute
 
 SHORT = 8  # characters of an id that a person needs to type
+SAME = tuple(  # what a view shows of a session as it is
+    name for name, kind in get_type_hints(SessionView).items() if get_type_hints(Session).get(name) == kind
+)
 
 
 def offerset_view(
@@ -78,14 +82,9 @@ def session_view(session: Session, base: str) -> SessionView:
     """A session; `base` is where its page and its connectors are reached."""
     offer = session.offer
     return SessionView(
-        id=session.id,
+        **{name: getattr(session, name) for name in SAME},
         short=session.id[:SHORT],
-        offerset=session.offerset,
-        person=session.person,
-        name=session.name,
-        kind=session.kind,
         phase=session.phase.value,
-        condition=session.condition,
         marks=tuple(sorted(mark.value for mark in session.marks)),
         platform=offer.platform,
         pledge=pledge_text(offer.pledge),
@@ -96,14 +95,6 @@ def session_view(session: Session, base: str) -> SessionView:
         gpus=offer.shape.gpus,
         storage=dict(offer.storage),
         duration=offer.duration,
-        created=session.created,
-        modified=session.modified,
-        expires=session.expires,
-        start=session.start,
-        until=session.until,
-        started=session.started,
-        ended=session.ended,
-        job=session.job,
         end=end_view(session.end) if session.end else None,
         connectors=tuple(
             ConnectorView(kind=c.kind, status=c.status, protocol=c.protocol, location=absolute(c.location, base))
