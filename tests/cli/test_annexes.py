@@ -11,6 +11,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from sublet.annexes.cli import status as annex_status
+from sublet.annexes.cli.details import said
+from sublet.annexes.cli.templates import type_details
 from sublet.annexes.cli.texts import costs, described, overview, planned, remembered
 from sublet.annexes.views.annexes import (
     AnnexHistory,
@@ -265,6 +267,15 @@ def test_more_is_added_and_another_is_cloned(type_in: Type, canned: Serve) -> No
     ]
 
 
+def test_the_scheduler_is_asked_by_the_flags_that_requests_have() -> None:
+    given = {"nodes": "2", "queue": "short", "nice": "5", "exclusive": True, "options": ("switches=1", "contiguous")}
+    assert said(dict(given)) == DetailsView(
+        nodes=2,
+        queue="short",
+        scheduler={"nice": 5, "exclusive": True, "options": {"switches": "1", "contiguous": True}},
+    )
+
+
 def test_amounts_that_are_none_are_told(type_in: Type) -> None:
     typed = type_in("annex", "create", "example", "--lifetime", "soon")
     assert (typed.code, typed.err.splitlines()[0]) == (2, "error: soon is not a length of time.")
@@ -393,4 +404,6 @@ def test_templates_are_saved_listed_shown_and_removed(type_in: Type, canned: Ser
     assert (sent["nodes"], sent["cores"], sent["system"]) == (8, 128, "expanse")
     assert "big       --nodes 8 --lifetime 4h" in type_in("annex", "template", "list").out
     assert type_in("annex", "template", "show", "big").out == "nodes     8\nlifetime  4h\n"
+    asked = DetailsView(nodes=1, scheduler={"nice": 5, "exclusive": True, "options": {"switches": "1"}})
+    assert type_details(asked) == "--nodes 1 --nice 5 --exclusive --option switches=1"
     assert type_in("annex", "template", "remove", "big").out == "big is removed.\n"

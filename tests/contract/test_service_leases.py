@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -17,7 +18,10 @@ from sublet.annexes.model.annex import Annex, Details, Lease, Pilot
 from sublet.annexes.model.lease_state import Slots
 from sublet.annexes.shrinking import GIVEN_BACK
 from sublet.annexes.status import Heard, timed
+from sublet.annexes.views.annexes import DetailsView
+from sublet.annexes.views.convert import details_of, details_view
 from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import Phase, Session
 from sublet.kernel.errors import (
     AnnexInUse,
@@ -48,6 +52,26 @@ async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
         stored = await service.store.read(lambda tx: tx.leases.get(lease.id))
         assert stored is not None
         assert (stored.session, stored.ended, stored.annex) == (running.id, None, annex.id)
+
+
+async def test_a_lease_asks_the_scheduler_as_any_request_does_and_the_next_one_too(tmp_path: Path) -> None:
+    asked = SchedulerOptions(constraint="gpu", nice=5, exclusive=True, options=("switches=1",))
+    async with leasing(tmp_path) as service:
+        wanted = Wanted(replace(TWO, queue="short", project="abc", scheduler=asked))
+        _, lease, session = await service.annexes.leases.lease("example", wanted, ME, more=False)
+        assert session.offer.scheduler == replace(asked, queue="short", project="abc")
+        stored = await service.store.read(lambda tx: tx.leases.get(lease.id))
+        assert stored is not None
+        assert stored.details.scheduler == asked
+        assert details_of(details_view(stored.details)) == stored.details
+        _, _, more = await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
+        assert more.offer.scheduler == session.offer.scheduler
+
+
+@pytest.mark.parametrize("given", [{"nice": -1}, {"queue": "short"}, {"niece": 1}, {"constraint": "a b"}])
+def test_what_a_lease_can_t_ask_of_the_scheduler_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest):
+        details_of(DetailsView(scheduler=given))
 
 
 async def test_a_lease_under_a_key_is_made_once(tmp_path: Path) -> None:

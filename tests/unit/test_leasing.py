@@ -9,6 +9,7 @@ import pytest
 
 from sublet.annexes.model.annex import Details
 from sublet.annexes.model.leasing import LINES, plan, system_of
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.system import Charge, NodeKind, Queue, System
 
@@ -35,6 +36,31 @@ def test_every_line_is_there_with_its_source_and_its_flag() -> None:
     assert rows["idle"] == ("5m", "default")
     assert rows["cores"] == ("128", "all: compute gives whole nodes")
     assert not found.refused
+
+
+def test_what_is_asked_of_the_scheduler_is_a_line_each_with_its_source() -> None:
+    mine = Details("expanse", "compute", scheduler=SchedulerOptions(nice=5, options=("switches=1",)))
+    last = Details("expanse", "compute", scheduler=SchedulerOptions(nice=9, exclusive=True))
+    found = plan([("you", mine), ("last time: example#1", last)], EXPANSE)
+    assert found.details.scheduler == SchedulerOptions(nice=5, exclusive=True, options=("switches=1",))
+    rows = {row.field: (row.value, row.source, row.flag) for row in found.rows[len(LINES) :]}
+    assert rows == {
+        "nice": ("5", "you", "--nice"),
+        "exclusive": ("yes", "last time: example#1", "--exclusive"),
+        "options": ("switches=1", "you", "--option"),
+    }
+    elsewhere = plan([("you", Details("anvil")), ("last time: example#1", last)], replace(EXPANSE, name="anvil"))
+    assert elsewhere.details.scheduler == SchedulerOptions(), "another system has other nodes and options"
+
+
+def test_what_a_system_wants_or_refuses_of_the_scheduler_is_said_with_the_flag_that_changes_it() -> None:
+    picky = replace(EXPANSE, needs=("constraint",), refuses=("--nice",))
+    asked = Details("expanse", "compute", scheduler=SchedulerOptions(nice=5))
+    rows = {row.field: (row.state, row.flag) for row in plan([("you", asked)], picky).rows}
+    assert rows["constraint"] == ("error", "--constraint")
+    assert rows["option"] == ("error", "--option")
+    chosen = Details("expanse", "compute", scheduler=SchedulerOptions(constraint="cpu"))
+    assert not plan([("you", chosen)], picky).refused
 
 
 def test_what_is_not_said_of_the_project_comes_from_the_system() -> None:

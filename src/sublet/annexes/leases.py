@@ -165,7 +165,8 @@ class Leases:
         words = queue.words if queue else {"partition": details.queue}
         exactly = {"nodes": details.nodes or 1, "cores": details.cores or 1, "gpus": details.gpus or 0}
         memory = f"{details.memory or 0}B"
-        where = {"queue": words.get("partition"), "qos": words.get("qos"), "project": details.project}
+        own = details.scheduler
+        where = {"queue": words.get("partition"), "qos": own.qos or words.get("qos"), "project": details.project}
         return {
             "executable": {
                 "kind": "pilot",
@@ -180,6 +181,7 @@ class Leases:
             },
             "schedule": {"requested": {"duration": duration_iso(details.lifetime)}} if details.lifetime else {},
             "platform": details.system,
+            **own.document(),
             **{name: value for name, value in where.items() if value},
         }
 

@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from sublet.annexes.calls import annexes
-from sublet.annexes.views.annexes import AnnexView, DetailsView, LeaseAsk, LeaseView
+from sublet.annexes.views.annexes import OWN_LINES, AnnexView, DetailsView, LeaseAsk, LeaseView
 from sublet.booking.model.amounts import parse_duration, parse_memory
+from sublet.booking.model.scheduler import scheduler_specs
 from sublet.client.following import FIRST_PAUSE, LONGEST_PAUSE, Pause, Steps
 from sublet.kernel.errors import LeaseRefused, NotUpYet
 
@@ -50,7 +51,9 @@ class AnnexFacts:
 
 def lease_ask(name: str, template: str, like: str, details: dict[str, Any]) -> LeaseAsk:
     """Asks for nodes in words: `nodes=2, memory="8GiB", lifetime="4h"`."""
-    said = {word: _read(word, value) for word, value in details.items()}
+    asked = {word: value for word, value in details.items() if word in scheduler_specs() and word not in OWN_LINES}
+    said = {word: _read(word, value) for word, value in details.items() if word not in asked}
+    said |= {"scheduler": asked} if asked else {}
     return LeaseAsk(name=name, template=template, like=like, details=DetailsView(**said))
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import click
 
-from sublet.annexes.views.annexes import DetailsView
+from sublet.annexes.views.annexes import OWN_LINES, DetailsView
 from sublet.booking.model.amounts import parse_count, parse_duration, parse_memory
 from sublet.cli.command import with_options
+from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
 
 F = TypeVar("F", bound=Callable[..., Any])
 PARSERS: dict[str, Callable[[str], Any]] = {
@@ -25,6 +27,7 @@ OPTIONS = (
     click.option("--system", metavar="NAME", help="The cluster: one of `sublet system list`."),
     click.option("--queue", metavar="NAME", help="The partition, QOS or queue."),
     click.option("--project", metavar="NAME", help="The project, or account, that is charged."),
+    *scheduler_flags(leave_out=OWN_LINES),
     click.option("--nodes", metavar="N", help="How many nodes."),
     click.option("--cores", metavar="N", help="Cores on each node."),
     click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
@@ -43,7 +46,9 @@ def details(function: F) -> F:
     return with_options(function, OPTIONS)
 
 
-def said(given: dict[str, str | None]) -> DetailsView:
+def said(given: dict[str, Any]) -> DetailsView:
     """What was typed of them."""
-    typed = {name: text for name, text in given.items() if text is not None}
-    return DetailsView(**{name: PARSERS.get(name, str)(text) for name, text in typed.items()})
+    asked = {name: value for name, value in read_scheduler_flags(given).items() if name not in OWN_LINES}
+    own = {one.name for one in fields(DetailsView)}
+    typed = {name: text for name, text in given.items() if text is not None and name in own}
+    return DetailsView(scheduler=asked, **{name: PARSERS.get(name, str)(text) for name, text in typed.items()})

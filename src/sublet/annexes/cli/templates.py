@@ -10,8 +10,9 @@ import click
 
 from sublet.annexes.calls import annexes
 from sublet.annexes.cli.details import details, said
-from sublet.annexes.model.leasing import LINES, text_of
+from sublet.annexes.model.leasing import LINES, describe_option, text_of
 from sublet.annexes.views.annexes import DetailsView, TemplateView
+from sublet.booking.model.scheduler import scheduler_specs
 from sublet.cli.command import Example, Group, command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment
@@ -39,7 +40,8 @@ def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
         found = link.do(annexes.history(lease)).annex.leases
         if not found:
             raise NoLease(name=lease, wanted="was ever asked for")
-        over = {one.name: getattr(spoken, one.name) for one in fields(spoken)}
+        over: dict[str, Any] = {one.name: getattr(spoken, one.name) for one in fields(spoken)}
+        over["scheduler"] = {**found[-1].details.scheduler, **spoken.scheduler}
         spoken = replace(found[-1].details, **{key: value for key, value in over.items() if value not in ("", None)})
     view = link.do(annexes.save_template(name, spoken))
     out.show(view, lambda: [f"The template {name} is kept.", *_lines(view)], lambda: [name])
@@ -49,7 +51,7 @@ def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
 def list_(out: Output) -> None:
     """List your templates."""
     view, now = out.link().do(annexes.templates()), datetime.now(UTC)
-    rows = [(one.name, _short(one.details), moment(one.changed, now)) for one in view.items]
+    rows = [(one.name, type_details(one.details), moment(one.changed, now)) for one in view.items]
     out.show(
         view,
         lambda: table(("TEMPLATE", "DETAILS", "CHANGED"), rows) if rows else [],
@@ -76,11 +78,25 @@ def remove(out: Output, name: str) -> None:
 
 
 def _lines(view: TemplateView) -> list[str]:
-    return pairs([(name, text_of(name, value)) for name, value in _said(view.details)])
+    asked = [(name, describe_option(value)) for name, value in _asked(view.details)]
+    return pairs([*((name, text_of(name, value)) for name, value in _said(view.details)), *asked])
 
 
-def _short(found: DetailsView) -> str:
-    return " ".join(f"--{name} {text_of(name, value)}" for name, value in _said(found))
+def type_details(found: DetailsView) -> str:
+    """Details as they would be typed."""
+    words = [f"--{name} {text_of(name, value)}" for name, value in _said(found)]
+    for name, value in _asked(found):
+        flag = scheduler_specs()[name].flag_name
+        several = value if isinstance(value, tuple) else (value,)
+        words += [flag if one is True else f"{flag} {one}" for one in several]
+    return " ".join(words)
+
+
+def _asked(found: DetailsView) -> list[tuple[str, Any]]:
+    """What is asked of the scheduler; each free option as `NAME=VALUE`."""
+    free = found.scheduler.get("options", {})
+    words = tuple(name if value is True else f"{name}={value}" for name, value in free.items())
+    return [(name, words if name == "options" else value) for name, value in found.scheduler.items()]
 
 
 def _said(found: DetailsView) -> list[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
+from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.kernel.errors import BadName
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
@@ -60,6 +61,7 @@ class Details:
     lifetime: timedelta | None = None
     idle: timedelta | None = None  # a pilot without a job for so long ends
     carry: Literal["", "direct", "spool"] = ""  # how jobs get to the nodes; empty: the pilot finds out
+    scheduler: SchedulerOptions = NOTHING_ASKED  # beside the queue and the project, which are lines of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +182,16 @@ def filled(sources: Sequence[tuple[str, Details]]) -> tuple[Details, tuple[Line,
     """Details out of several, the first that says something of a line wins; and where each line came from."""
     values: dict[str, Any] = {}
     lines = []
-    for one in fields(Details):
+    for name in (one.name for one in fields(Details) if one.name != "scheduler"):
         for source, details in sources:
-            value = getattr(details, one.name)
+            value = getattr(details, name)
             if value not in ("", None):
-                values[one.name] = value
-                lines.append(Line(one.name, value, source))
+                values[name] = value
+                lines.append(Line(name, value, source))
                 break
-    return Details(**values), tuple(lines)
+    scheduler: dict[str, Any] = {}
+    for source, details in sources:
+        new = {name: value for name, value in details.scheduler.said().items() if name not in scheduler}
+        scheduler |= new
+        lines += [Line(name, value, source) for name, value in new.items()]
+    return Details(**values, scheduler=SchedulerOptions(**scheduler)), tuple(lines)

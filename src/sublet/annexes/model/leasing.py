@@ -9,6 +9,7 @@ from typing import Any
 
 from sublet.annexes.model.annex import Details, Line, filled
 from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.scheduler import NOTHING_ASKED, scheduler_specs
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.refusals import check, queue_for
 from sublet.systems.model.system import Queue, System
@@ -33,7 +34,13 @@ LINES = {
     "carry": "as the pilot finds out: direct, else spool",
 }
 OF_A_QUEUE: dict[str, Any] = {"cores": None, "memory": None, "gpus": None, "slots": None}  # of no meaning in another
-OF_A_SYSTEM: dict[str, Any] = {"system": "", "queue": "", "project": "", **OF_A_QUEUE}  # and on another system
+OF_A_SYSTEM: dict[str, Any] = {
+    "system": "",
+    "queue": "",
+    "project": "",
+    "scheduler": NOTHING_ASKED,
+    **OF_A_QUEUE,
+}  # and on another system
 _SAME = {"time": "lifetime"}  # what the check of a system calls otherwise
 
 
@@ -83,6 +90,7 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
     details, lines = _with_cores(details, lines, queue)
     findings = {_SAME.get(one.field, one.field): one for one in check(system, _wish(details, jobs), today)}
     rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
+    rows += [_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.said()]
     rows += [_other(one) for one in findings.values() if one.state in ("error", "warning")]
     return Plan(
         details, tuple(_own_checks(rows, details, queue)), cost_of(details, queue, details.lifetime or SHORTEST)
@@ -108,9 +116,13 @@ def _drop_unsuited(sources: Sources, system: str) -> list[tuple[str, Details]]:
 
 
 def _wish(details: Details, jobs: int) -> Wish:
+    asked = details.scheduler
+    words = replace(asked, constraint="").words()
     return Wish(
         queue=details.queue,
         project=details.project,
+        constraint=asked.constraint,
+        options=tuple(f"--{name}={value}" if value else f"--{name}" for name, value in words),
         nodes=details.nodes,
         cores=details.cores,
         memory=details.memory,
@@ -135,7 +147,24 @@ def _with_cores(details: Details, lines: tuple[Line, ...], queue: Queue | None) 
 def _row(field: str, details: Details, lines: Sequence[Line], finding: Finding | None) -> Row:
     value = getattr(details, field)
     source = next((line.source for line in lines if line.name == field), DEFAULT)
-    row = Row(field, text_of(field, value), source, f"--{field}")
+    return _with_finding(Row(field, text_of(field, value), source, f"--{field}"), finding)
+
+
+def _asked_row(name: str, details: Details, lines: Sequence[Line], finding: Finding | None) -> Row:
+    """A line that is there only if somebody says it: what is asked of the scheduler."""
+    source = next((line.source for line in lines if line.name == name), DEFAULT)
+    value = describe_option(getattr(details.scheduler, name))
+    return _with_finding(Row(name, value, source, scheduler_specs()[name].flag_name), finding)
+
+
+def describe_option(value: Any) -> str:
+    """What is asked of a scheduler, as a line has it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _with_finding(row: Row, finding: Finding | None) -> Row:
     if finding is None:
         return row
     words = [text.replace("--time ", "--lifetime ") for text in (finding.limit, finding.message, finding.nearest)]
@@ -143,10 +172,10 @@ def _row(field: str, details: Details, lines: Sequence[Line], finding: Finding |
 
 
 def _other(finding: Finding) -> Row:
-    """What a system wants and no line says: it belongs into what is known of the system."""
-    flag = {"jobs": "", "system": "--system"}.get(finding.field, "the system's file")
-    nearest = finding.nearest.replace("--constraint ", "constraint: ").replace("--option ", "")
-    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, nearest)
+    """What a system wants and no line says: a flag says it, or what is known of the system."""
+    flags = {"jobs": "", "system": "--system", "constraint": "--constraint", "option": "--option"}
+    flag = flags.get(finding.field, "the system's file")
+    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, finding.nearest)
 
 
 def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> Iterator[Row]:

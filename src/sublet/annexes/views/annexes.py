@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from sublet.booking.views.events import EventView
+
+OWN_LINES = ("queue", "project")  # scheduler options that are details of their own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,7 @@ class DetailsView:
     lifetime: timedelta | None = None
     idle: timedelta | None = None  # a node without a job for so long ends
     carry: str = ""  # direct, spool, or empty: as the pilot finds out
+    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -9,6 +10,7 @@ from sublet.annexes.model.annex import CARRIES, Annex, Details, Template
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
 from sublet.annexes.model.leasing import Plan
 from sublet.annexes.views.annexes import (
+    OWN_LINES,
     AnnexView,
     CostView,
     DetailsView,
@@ -19,6 +21,9 @@ from sublet.annexes.views.annexes import (
     RowView,
     TemplateView,
 )
+from sublet.booking.documents.scheduler import read_option
+from sublet.booking.model.scheduler import SchedulerOptions, scheduler_specs
+from sublet.kernel.document_fields import refuse_unknown_fields
 from sublet.kernel.errors import BadRequest
 from sublet.systems.model.allocation import Cost
 
@@ -37,12 +42,21 @@ def details_of(view: DetailsView) -> Details:
             raise BadRequest(detail=f"details.{name}: it is no time at all.")
     if values["carry"] and values["carry"] not in CARRIES:
         raise BadRequest(detail=f"details.carry: it is one of {', '.join(CARRIES)}, or left out.")
+    values["scheduler"] = _read_scheduler(view.scheduler)
     return Details(**values)
+
+
+def _read_scheduler(given: Mapping[str, Any]) -> SchedulerOptions:
+    """What is asked of the scheduler beside the queue and the project, which are details of their own."""
+    specs = {name: spec for name, spec in scheduler_specs().items() if name not in OWN_LINES}
+    refuse_unknown_fields(given, specs, "details.scheduler")
+    return SchedulerOptions(**{name: read_option(value, specs[name]) for name, value in given.items()})
 
 
 def details_view(details: Details) -> DetailsView:
     """Details as they are sent."""
-    return DetailsView(**{one.name: getattr(details, one.name) for one in fields(details)})
+    values: dict[str, Any] = {one.name: getattr(details, one.name) for one in fields(details)}
+    return DetailsView(**values | {"scheduler": details.scheduler.document()})
 
 
 def plan_view(annex: str, number: int, plan: Plan) -> PlanView:
