@@ -8,7 +8,7 @@ from sublet.access.accounts import Accounts
 from sublet.access.audit import AuditLog
 from sublet.access.people_work import PeopleWork
 from sublet.access.pledges import Pledges
-from sublet.access.quotas import Quotas
+from sublet.access.quotas import OpenAccess, RuledAccess
 from sublet.access.rekeying import Rekeying
 from sublet.access.rules import AccessRules
 from sublet.access.usage import Usage
@@ -119,6 +119,7 @@ def _load_platforms(settings: Settings, store: Store, now: Clock, broken: dict[s
 
 def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Service:
     """All use cases, each from what it uses; nothing is started."""
+    is_personal = settings.mode == "personal"
     kinds, bad_kinds = _load_kinds(settings)
     movers, bad_movers = _load_movers(settings)
     platforms = _load_platforms(settings, store, now, bad_kinds | bad_movers)
@@ -126,11 +127,11 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     secrets = SessionSecrets(settings.home)
     vault = Vault(settings.home, settings.master_key, secrets.key if settings.mode == "personal" else None)
     throttle, mail = Throttle(settings.throttle.limits), Mail(settings.mail)
-    authority = Authority(settings)
+    authority = Authority(settings, has_owner=is_personal)
     presenter = Presenter(settings, authority, platforms, loop_state, secrets)
 
     names, standing = PeopleNames(settings, store, authority), Standing(settings, store)
-    quotas = Quotas(settings, store, now, platforms, throttle)
+    quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
     approved, trials = Apps(settings, store, platforms, quotas, catalogue), Trials(settings)
     access_points = AccessPoints(settings, now, platforms, authority)

@@ -15,7 +15,7 @@ from sublet.booking.presenter import Presenter
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import Entry
-from sublet.kernel.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotAGateway, NotFound, TooManyOpen
+from sublet.kernel.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotFound, TooManyOpen
 from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.short_ids import pick_one, require_length
@@ -54,8 +54,7 @@ class Access:
 
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
         """Ask to be let in; asking twice is asking once."""
-        if self.settings.mode == "personal":
-            raise NotAGateway
+        self.authority.require_gateway()
         said = reason.strip()
         if not said or len(said) > LONGEST_WHY:
             detail = f"say why, in up to {LONGEST_WHY} characters"

@@ -71,8 +71,50 @@ def used(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
 
 
 @dataclass
-class Quotas:
-    """Who may use what and how much, held on the server at every door."""
+class OpenAccess:
+    """Everybody here may use everything, as on one's own machine; nothing is counted."""
+
+    platforms: KnownPlatforms
+
+    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+        """Nothing is refused."""
+        return None
+
+    async def closed(self, person: Person) -> Mapping[str, Decision]:
+        """No platform is closed."""
+        return {}
+
+    async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
+        """All of every pledge."""
+        return Bounds(pledges=dict.fromkeys(names_of(self.platforms.pledges_of(platform)), NO_LIMITS))
+
+    def limit_asking(self, person: Person) -> None:
+        """Ask as often as you like."""
+
+    def limit_holds(self, person: Person) -> int | None:
+        """Have as many offers held as you like."""
+        return None
+
+    async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
+        """No rule is behind an answer."""
+
+    async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
+        """No rule is behind a refusal."""
+
+    def admit(self, tx: Tx, session: Session, now: datetime) -> None:
+        """Every session may be accepted."""
+
+    def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
+        """Every session may last longer."""
+
+    def judge(self, tx: Tx, person: str, thing: Thing, now: datetime) -> tuple[Decision, Use]:
+        """Everything is allowed."""
+        return Decision(*thing, True), Use()
+
+
+@dataclass
+class RuledAccess:
+    """Who may use what and how much, by the access rules, held on the server at every door."""
 
     settings: Settings
     store: Store
@@ -82,8 +124,6 @@ class Quotas:
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
         """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
-        if self.settings.mode == "personal":
-            return None
         pledges = (
             tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
         )
@@ -98,7 +138,7 @@ class Quotas:
 
     async def closed(self, person: Person) -> Mapping[str, Decision]:
         """The platforms that a person may not use, and why; operators look at all of them."""
-        if self.settings.mode == "personal" or person.operator:
+        if person.operator:
             return {}
 
         def work(tx: Tx) -> dict[str, Decision]:
@@ -120,16 +160,12 @@ class Quotas:
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
-        if self.settings.mode == "personal":
-            return Bounds(pledges=dict.fromkeys(names_of(self.platforms.pledges_of(platform)), NO_LIMITS))
         thing, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
         return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), thing, pledges, request, now))
 
     def limit_asking(self, person: Person) -> None:
-        """On a gateway nobody fills the database with offers that they don't take."""
-        if self.settings.mode != "gateway":
-            return
+        """Nobody fills the database with offers that they don't take."""
         try:
             self.throttle.spend("asks_per_person", person.name)
         except TooMany as error:
@@ -138,9 +174,13 @@ class Quotas:
             hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
             raise TooMany(told, hint=hint, seconds=seconds) from error
 
+    def limit_holds(self, person: Person) -> int | None:
+        """Nobody keeps others out by offers that they never take."""
+        return self.settings.most_held
+
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
         """Write down that the rules let someone have nothing, though not as often as they ask."""
-        if self.settings.mode == "gateway" and not answer.offers and (why := await self._ruled_out(person, answer)):
+        if not answer.offers and (why := await self._ruled_out(person, answer)):
             place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
             thing = place if why.platform else next(iter(_app_of(asked.request)), place)
             with suppress(TooMany):
@@ -167,12 +207,10 @@ class Quotas:
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
-        if self.settings.mode == "personal":
-            return
         app = tx.uses.app_of(session.app) or session.app
         rules: dict[str, None] = {}
         who = who_is(tx, session.person)
-        for claim in self.claims(session.offer, app):
+        for claim in list_claims(self.platforms, session.offer, app):
             decision, use = _stands(tx, who, claim, now)
             wanted = portion(amounts_of(session.offer), claim.part)
             insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
@@ -184,11 +222,9 @@ class Quotas:
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
-        if self.settings.mode == "personal":
-            return
         app = tx.uses.app_of(session.app) or session.app
         who = who_is(tx, session.person)
-        for claim in self.claims(offer, app):
+        for claim in list_claims(self.platforms, offer, app):
             decision, use = _stands(tx, who, claim, now)
             before = amounts_of(session.offer).hours * float(claim.part)
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
@@ -196,13 +232,21 @@ class Quotas:
             insist(refusal(decision) or next(over, None), claim.thing)
         tx.uses.extend(session.id, offer.duration)
 
-    def claims(self, offer: Offer, app: str) -> Iterator[Claim]:
-        """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
-        let_in = bool(offer.pledge) and OPEN not in offer.pledge
-        yield Claim((self.platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
-        if app:
-            yield Claim(("app", app))
-        yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
+    def judge(self, tx: Tx, person: str, thing: Thing, now: datetime) -> tuple[Decision, Use]:
+        """What the rules say of someone and one thing, and what they have of it this month."""
+        return _stands(tx, who_is(tx, person), Claim(thing), now)
+
+
+Quotas = OpenAccess | RuledAccess
+
+
+def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[Claim]:
+    """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
+    let_in = bool(offer.pledge) and OPEN not in offer.pledge
+    yield Claim((platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
+    if app:
+        yield Claim(("app", app))
+    yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
 
 
 def _about(error: SubletError) -> Thing:

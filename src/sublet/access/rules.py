@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sublet.access.model.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
 from sublet.access.model.access_words import limits_text
-from sublet.access.quotas import Claim, Quotas, decided, used, who_is
+from sublet.access.quotas import Claim, Quotas, list_claims, who_is
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.authority import Authority
@@ -138,12 +138,8 @@ class AccessRules:
 
     def stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
         """How someone stands with one thing."""
-        now = self.now()
-        if self.settings.mode == "personal":
-            return Standing(Decision(*thing, True), Use())
         request = tx.access_requests.open(person, *thing)
-        who = who_is(tx, person)
-        return Standing(decided(tx, who, thing, now), used(tx, who, thing, now), request.id if request else "")
+        return Standing(*self.quotas.judge(tx, person, thing, self.now()), request.id if request else "")
 
     def things(self, tx: Tx) -> list[Thing]:
         """All that can be used here, by noun and name."""
@@ -163,7 +159,7 @@ class AccessRules:
 
         found: list[Session] = []
         for session in _under_way(tx):
-            for claim in self.quotas.claims(session.offer, tx.uses.app_of(session.app)):
+            for claim in list_claims(self.platforms, session.offer, tx.uses.app_of(session.app)):
                 key = (session.person, claim)
                 lost[key] = lost[key] if key in lost else loses(*key)
                 if lost[key] and session not in found:

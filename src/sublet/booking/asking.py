@@ -170,9 +170,9 @@ class Asking:
         return correct_starts(answer, samples, now)
 
     def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
-        """On a gateway nobody keeps others out by offers that they never take; beyond a number the oldest give way."""
-        most = self.settings.most_held
-        if self.settings.mode != "gateway" or (count := tx.sessions.count_held(person.name, now)) < most:
+        """Beyond the number that the policies let someone have, their oldest offers give way."""
+        most = min((most for policy in self.policies if (most := policy.limit_holds(person)) is not None), default=None)
+        if most is None or (count := tx.sessions.count_held(person.name, now)) < most:
             return
         movable = [hold for hold in tx.holds.of(person.name) if hold.expires > now and not hold.firm]
         surplus = count - most + 1

@@ -92,6 +92,10 @@ class AskPolicy(Protocol):
         """Refuse, with TooMany, what is asked too often."""
         ...
 
+    def limit_holds(self, person: Person) -> int | None:
+        """For how many requests of theirs offers may be held at once; None: for any number."""
+        ...
+
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
         """Write down what has to be known of an answer."""
         ...

@@ -17,17 +17,18 @@ class Authority:
     """Refuses what someone may not do here."""
 
     settings: Settings
+    has_owner: bool  # it is one person's own service; a gateway is everybody's
 
     def require_owner(self, person: Person | None = None) -> None:
         """Refuse what is only for the person whose service this is: a gateway has none, and guests are others."""
-        if self.settings.mode != "personal":
+        if not self.has_owner:
             raise PersonalOnly
         if person and person.guest:
             raise OperatorsOnly
 
     def require_gateway(self) -> None:
         """Refuse what only a gateway has."""
-        if self.settings.mode == "personal":
+        if self.has_owner:
             raise NotAGateway
 
     def require_operator(self, person: Person) -> None:
@@ -51,7 +52,7 @@ class Authority:
         if owner == person.name:
             return True
         setting = self.settings.operators_read
-        return person.operator and (self.settings.mode == "personal" if setting is None else setting)
+        return person.operator and (self.has_owner if setting is None else setting)
 
     def check_address(self, text: str) -> str:
         """The plain address of the mailbox that someone named, as people are known here by it."""
