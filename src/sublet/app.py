@@ -64,11 +64,10 @@ async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
 def build_loop(service: Service) -> Loop:
     """The loop that carries this service's sessions on, and keeps true what is not a session itself."""
     annexes = service.annexes
+    of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if service.mode == "personal" else ()
     caretakers: list[Caretaker] = [
         service.drains,
-        annexes.access_points,
-        annexes.splits,
-        annexes.drains,
+        *of_annexes,
         annexes.watch,
         annexes.inputs,
         annexes.naming,

@@ -135,7 +135,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     catalogue = AppCatalogue(settings, store, presenter, quotas)
     approved, trials = Apps(settings, store, platforms, quotas, catalogue), Trials(settings)
     access_points = AccessPoints(settings, now, platforms, authority)
-    annex_platforms = AnnexPlatforms(settings, store, platforms, access_points)
+    annex_platforms = AnnexPlatforms(settings, store, platforms, access_points, has_annexes=is_personal)
 
     candidates = Candidates(
         settings,
@@ -204,7 +204,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
 
     rules = AccessRules(settings, store, now, platforms, authority, quotas)
     account_platforms = AccountPlatforms(settings, store, vault)
-    sites = InvitedSites(settings, platforms, secrets)
+    sites = InvitedSites(settings, platforms, secrets, can_invite=is_personal)
     changes = PlatformChanges(
         settings, now, platforms, (OwnSystems(settings), sites, account_platforms, annex_platforms)
     )
@@ -368,7 +368,7 @@ def _build_annexes(
         leases=leases,
         status=status,
         watch=LeaseWatch(store, now, signals, leases, status, endings),
-        drains=AnnexDrains(settings, store, now, platforms, signals, leases, registry),
+        drains=AnnexDrains(store, now, platforms, signals, leases, registry),
         shrinking=Shrinking(store, now, platforms, signals, leases, orders, registry),
         jobs=jobs,
         dags=Dags(access_points, job_queue),

@@ -93,7 +93,7 @@ class AccessPoints:
 
     async def look_after(self, now: datetime) -> None:
         """Once in a while, and at once when the service has started: start again what has ended of it."""
-        if self.settings.mode != "personal" or (self._tended and abs(now - self._tended) < TENDED):
+        if self._tended and abs(now - self._tended) < TENDED:
             return
         self._tended = now
         wanted = self.point or (known_access_point(self.settings.home) and not self._unwanted.exists())

@@ -15,7 +15,6 @@ from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import BadRequest, NoLease, NotFound, PlatformRefused, SubletError
 from sublet.kernel.log import log
-from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -29,7 +28,6 @@ AGAIN = timedelta(seconds=30)  # after a try to give one back that failed
 class AnnexDrains:
     """Drain leases or nodes, undo that, and give back what has been drained."""
 
-    settings: Settings
     store: Store
     now: Clock
     platforms: KnownPlatforms
@@ -76,7 +74,7 @@ class AnnexDrains:
 
     async def look_after(self, now: datetime) -> None:
         """Give back the nodes that have been drained, once in a while, beside everything else."""
-        if self.settings.mode != "personal" or (self._drains_looked and now - self._drains_looked < EVERY):
+        if self._drains_looked and now - self._drains_looked < EVERY:
             return
         self._drains_looked = now
         for lease, pilots in await self.store.read(_find_drained):

@@ -27,6 +27,7 @@ class InvitedSites:
     settings: Settings
     platforms: KnownPlatforms
     secrets: SessionSecrets
+    can_invite: bool  # a gateway invites no sites
 
     noun = "site"
     _stamp: Stamp = ()
@@ -54,7 +55,7 @@ class InvitedSites:
 
     def list(self) -> dict[str, dict[str, Any]]:
         """The settings of a platform for each site that is invited."""
-        if self.settings.mode != "personal" or not self.directory.is_dir():
+        if not self.can_invite or not self.directory.is_dir():
             return {}
         return {file.name: {"kind": Invited.kind} for file in self.directory.iterdir() if not file.name.startswith(".")}
 

@@ -43,6 +43,7 @@ class AnnexPlatforms:
     store: Store
     platforms: KnownPlatforms
     access_points: AccessPoints
+    has_annexes: bool  # a gateway makes none
 
     noun = "annex"
     _annexes_seen: datetime | None = None
@@ -50,7 +51,7 @@ class AnnexPlatforms:
 
     async def find(self, now: datetime) -> tuple[PlatformSettings, dict[str, str]] | None:
         """The settings of each; None if they are as before, or were looked at just now."""
-        if self.settings.mode != "personal" or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
+        if not self.has_annexes or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
             return None
         self._annexes_seen = now
         live = await self.store.read(_leased)
@@ -64,7 +65,7 @@ class AnnexPlatforms:
         """What an annex would be for something that is offered on a system, and on no annex yet; in words."""
         offers = [session.offer for session in found.offers]
         waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
-        if self.settings.mode != "personal" or not waiting or any(offer.platform in self.known for offer in offers):
+        if not self.has_annexes or not waiting or any(offer.platform in self.known for offer in offers):
             return ()
         return (to_make_one(min(waiting, key=lambda offer: offer.start)),)
 

@@ -164,7 +164,7 @@ class Splits:
 
     async def look_after(self, now: datetime) -> None:
         """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""
-        if self.settings.mode != "personal" or (self._split_looked and abs(now - self._split_looked) < LOOKED):
+        if self._split_looked and abs(now - self._split_looked) < LOOKED:
             return
         self._split_looked = now
         if self._splitting is None or self._splitting.done():
