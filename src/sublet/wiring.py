@@ -133,7 +133,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     names, standing = PeopleNames(settings, store, authority), Standing(settings, store)
     quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
-    approved, trials = Apps(settings, store, platforms, quotas, catalogue), Trials(settings)
+    approved = Apps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
+    trials = Trials(settings, is_allowed=is_personal)
     access_points = AccessPoints(settings, now, platforms, authority)
     annex_platforms = AnnexPlatforms(settings, store, platforms, access_points, has_annexes=is_personal)
 
@@ -232,8 +233,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         catalogue,
         approved,
         runs,
-        Proposing(settings, store, now, platforms, movers, throttle, mail, catalogue),
-        Reviewing(settings, store, now, signals, mail, catalogue, endings),
+        Proposing(settings, store, now, platforms, movers, throttle, mail, catalogue, has_strangers=not is_personal),
+        Reviewing(settings, store, now, signals, mail, catalogue, endings, is_own_reviewer=is_personal),
         maintainers,
         trials,
     )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from typing import ClassVar
 
 from sublet.access.model.access import (
     NO_LIMITS,
@@ -76,6 +77,8 @@ class OpenAccess:
 
     platforms: KnownPlatforms
 
+    is_open: ClassVar[bool] = True
+
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
         """Nothing is refused."""
         return None
@@ -121,6 +124,8 @@ class RuledAccess:
     now: Clock
     platforms: KnownPlatforms
     throttle: Throttle
+
+    is_open: ClassVar[bool] = False
 
     async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
         """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""

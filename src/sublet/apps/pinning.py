@@ -37,6 +37,7 @@ class Apps:
     platforms: KnownPlatforms
     quotas: Quotas
     catalogue: AppCatalogue
+    needs_review: bool  # what was not reviewed does not run
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
         """A request for an app, pinned to the version that it means; None: it asks for something else."""
@@ -75,17 +76,13 @@ class Apps:
         if executable.kind == KIND:
             manifest = _manifest(executable)
             systems = manifest.systems if manifest else ()
-            if systems and platform not in systems and self.settings.mode == "gateway":
+            if systems and platform not in systems and self.needs_review:
                 known = ", ".join(systems)
                 told = f"{name_of(executable)} runs on {known}, not on {platform}."
                 return Reason("urn:not-supported", "platform", told, platform, known, systems[0], platform)
             return None
         others = self.settings.apps.others.get(platform, ())
-        if (
-            self.settings.mode == "personal"
-            or self.platforms.noun_of(platform) != "account"
-            or executable.kind in others
-        ):
+        if not self.needs_review or self.platforms.noun_of(platform) != "account" or executable.kind in others:
             return None
         told = f"Under the account {platform} only apps that were reviewed can be run."
         nearest = "an app: sublet app list; or propose yours: sublet app propose REPOSITORY"
@@ -93,7 +90,7 @@ class Apps:
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted only while its version is approved."""
-        if session.app and self.settings.mode == "gateway":
+        if session.app and self.needs_review:
             version = tx.apps.version(session.app)
             if version is None or version.state is not VersionState.APPROVED:
                 raise AppRefused(version=version.name if version else "It", why=_why(version))
@@ -107,7 +104,7 @@ class Apps:
     async def find_objection(self, session: Session, request: Request) -> str:
         """Why the code of a session may not be started after all; empty if it may."""
         executable = request.executable
-        if executable is None or executable.kind != KIND or self.settings.mode == "personal":
+        if executable is None or executable.kind != KIND or not self.needs_review:
             return ""
         version = await self.store.read(lambda tx: tx.apps.version(session.app))
         if version is None or version.state is not VersionState.APPROVED:
@@ -120,7 +117,7 @@ class Apps:
 
     async def describe_code(self, session: Session) -> str:
         """What there is to say of the app that a session runs, while it runs."""
-        if not session.app or self.settings.mode == "personal":
+        if not session.app or not self.needs_review:
             return ""
         version = await self.store.read(lambda tx: tx.apps.version(session.app))
         revoked = version is not None and version.state is VersionState.REVOKED

@@ -64,6 +64,7 @@ class Proposing:
     throttle: Throttle
     mail: Mail
     catalogue: AppCatalogue
+    has_strangers: bool  # what is run is not for the person whose machine this is
 
     @cached_property
     def repositories(self) -> Repositories:
@@ -155,7 +156,7 @@ class Proposing:
     def facilities(self, names: Iterable[str]) -> Facilities:
         """What these platforms have of what apps need, as they were last seen."""
         there = [(name, platform) for name in sorted(names) if (platform := self.platforms.by_name.get(name))]
-        outs = {name: platform.lets_out(self.settings.mode == "gateway") for name, platform in there}
+        outs = {name: platform.lets_out(self.has_strangers) for name, platform in there}
         seen = {name: survey for name, _ in there if (survey := self.platforms.surveys.get(name))}
         schemes = {scheme for mover in self.movers.usual if SIMPLE in kinds_of(mover) for scheme in mover.schemes}
         return Facilities(
@@ -167,7 +168,7 @@ class Proposing:
             offline=tuple(name for name, out in outs.items() if out is False),
             unknown=tuple(name for name, out in outs.items() if out is None),
             data=tuple(sorted(schemes - {"file"})),
-            largest=self.settings.largest_data if self.settings.mode == "gateway" else 0,
+            largest=self.settings.largest_data if self.has_strangers else 0,
         )
 
     async def _settled(self, manifest: Manifest) -> tuple[Manifest, list[str]]:

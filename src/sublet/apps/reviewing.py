@@ -58,6 +58,7 @@ class Reviewing:
     mail: Mail
     catalogue: AppCatalogue
     endings: SessionEndings
+    is_own_reviewer: bool  # whoever proposes may decide, whatever the settings say
 
     async def review(self, ref: str, person: Person, against: int | None = None) -> Review:
         """A version's files, and what is new in them since the last one that was approved (or since another)."""
@@ -103,7 +104,7 @@ class Reviewing:
         return await self._decided(version, P.APPROVED, (P.PROPOSED,), person, why, host)
 
     def _own_review(self, person: Person) -> bool:
-        return self.settings.apps.own_review or self.settings.mode == "personal"
+        return self.settings.apps.own_review or self.is_own_reviewer
 
     async def refuse(self, ref: str, person: Person, why: str, host: str = "") -> Version:
         """Let a version never be run; its proposer is told why."""

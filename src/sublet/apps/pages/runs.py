@@ -60,7 +60,7 @@ async def look(request: Request) -> Response:
 async def _closed(request: Request, who: Visitor) -> Response:
     """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
     service, name = service_of(request), request.path_params["name"]
-    standings = await service.access.rules.standing(who.person) if service.mode == "gateway" else ()
+    standings = () if service.access.quotas.is_open else await service.access.rules.standing(who.person)
     found = next((one for one in standings if (one.decision.noun, one.decision.name) == ("app", name)), None)
     if found is None:
         raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
