@@ -91,6 +91,7 @@ def build_context(service: Service) -> LoopContext:
         throttle=service.throttle,
         code=service.apps.approved,
         callbacks=service.annexes.pilot_plans,
+        has_strangers=service.mode == "gateway",
     )
 
 

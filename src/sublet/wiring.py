@@ -54,7 +54,7 @@ from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
 from sublet.booking.output import Output
 from sublet.booking.pausing import Pausing
-from sublet.booking.platforms.changes import PlatformChanges, admit_platforms
+from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.drains import Drains
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
@@ -67,7 +67,6 @@ from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
-from sublet.data.executables import ExecutableKinds, Movers
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now
@@ -75,8 +74,7 @@ from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
 from sublet.kernel.vault import Vault
-from sublet.kinds.registry import survey_kinds
-from sublet.movers.registry import survey_movers
+from sublet.loading import load_executable_kinds, load_known_platforms, load_movers
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
 from sublet.notices.webhooks import Telling
@@ -90,39 +88,20 @@ from sublet.people.signing_in import SigningIn
 from sublet.people.standing import Standing
 from sublet.people.standings import Standings
 from sublet.people.tokens import Tokens
-from sublet.platforms.registry import load_platforms
 from sublet.policies import choose_mover_policies
 from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
 from sublet.store.store import Store
 
 
-def _load_kinds(settings: Settings) -> tuple[ExecutableKinds, dict[str, str]]:
-    """The kinds that are installed, and what is wrong with others."""
-    kinds = survey_kinds()
-    broken = {f"kind {name}": why for name, why in kinds.broken.items()}
-    return ExecutableKinds(kinds.by_name, contained_only=settings.mode == "gateway"), broken
-
-
-def _load_movers(settings: Settings) -> tuple[Movers, dict[str, str]]:
-    """The movers that are installed, made for each of those they may work for, and what is wrong with others."""
-    usual, guests, reviewed = map(survey_movers, choose_mover_policies(settings))
-    broken = {f"mover {name}": why for name, why in usual.broken.items()}
-    return Movers(usual.found, guests.found, reviewed.found), broken
-
-
-def _load_platforms(settings: Settings, store: Store, now: Clock, broken: dict[str, str]) -> KnownPlatforms:
-    """The platforms of the settings; none is open yet."""
-    platforms, bad = admit_platforms(*load_platforms(settings.platforms, settings.refuse), settings.mode)
-    personal = settings.mode == "personal"
-    return KnownPlatforms(store, now, settings.answer_within, platforms, broken | bad, personal)
-
-
 def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Service:
     """All use cases, each from what it uses; nothing is started."""
     is_personal = settings.mode == "personal"
-    kinds, bad_kinds = _load_kinds(settings)
-    movers, bad_movers = _load_movers(settings)
-    platforms = _load_platforms(settings, store, now, bad_kinds | bad_movers)
+    knows_people = not is_personal
+    kinds, bad_kinds = load_executable_kinds(contained_only=not is_personal)
+    movers, bad_movers = load_movers(choose_mover_policies(settings))
+    known, broken = load_known_platforms(settings, own_logins=is_personal)
+    broken |= bad_kinds | bad_movers
+    platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
     vault = Vault(settings.home, settings.master_key, secrets.key if settings.mode == "personal" else None)
@@ -130,7 +109,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     authority = Authority(settings, has_owner=is_personal)
     presenter = Presenter(settings, authority, platforms, loop_state, secrets)
 
-    names, standing = PeopleNames(settings, store, authority), Standing(settings, store)
+    names, standing = PeopleNames(store, authority, knows_people), Standing(settings, store, knows_people)
     quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
     approved = Apps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
@@ -149,6 +128,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         guests=annex_platforms,
         limits=quotas,
         bars=[approved],
+        takes_any_option=is_personal,
     )
     asking = Asking(
         settings,
@@ -184,11 +164,22 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     contents = Contents(store, now, authority, sessions)
     output = Output(platforms, signals, contents, sessions)
 
-    directory = People(settings, store, now, standings, authority)
-    tokens = Tokens(settings, store, now, names, standing, sessions)
+    directory = People(settings, store, now, standings, authority, knows_people)
+    tokens = Tokens(settings, store, now, names, standing, sessions, knows_people)
     sign_in_tokens = SignInTokens(settings)
     signing_in = SigningIn(
-        settings, store, now, presenter, standings, throttle, mail, authority, secrets, tokens, sign_in_tokens
+        settings,
+        store,
+        now,
+        presenter,
+        standings,
+        throttle,
+        mail,
+        authority,
+        secrets,
+        tokens,
+        sign_in_tokens,
+        knows_people,
     )
     factors = Factors(settings, store, now, standings, vault, throttle, authority, secrets, sign_in_tokens)
     people = PeopleCases(
@@ -199,7 +190,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         tokens,
         signing_in,
         factors,
-        Oidc(settings, store, now, throttle, authority, secrets, signing_in, sign_in_tokens),
+        Oidc(settings, store, now, throttle, authority, secrets, signing_in, sign_in_tokens, knows_people),
         PeopleWork(store, now, presenter, directory, sessions),
     )
 
@@ -207,13 +198,13 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     account_platforms = AccountPlatforms(settings, store, vault)
     sites = InvitedSites(settings, platforms, secrets, can_invite=is_personal)
     changes = PlatformChanges(
-        settings, now, platforms, (OwnSystems(settings), sites, account_platforms, annex_platforms)
+        settings, now, platforms, (OwnSystems(settings), sites, account_platforms, annex_platforms), is_personal
     )
     usable = Platforms(store, now, platforms, annex_platforms, quotas)
     accounts = Accounts(
         settings, store, now, platforms, signals, vault, authority, quotas, rules, account_platforms, changes
     )
-    telling = Telling(settings, store, now, vault, mail, standing)
+    telling = Telling(settings, store, now, vault, mail, standing, is_private_usual=is_personal)
     notices = NoticeCases(Hooks(settings, store, now, signals, vault, throttle, sessions, telling), telling)
     access = AccessCases(
         rules,
@@ -275,7 +266,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         changes=changes,
         usable_platforms=usable,
         probing=Probing(settings, store, now, platforms, usable, changes),
-        logins=Logins(settings, store, now, platforms, signals),
+        logins=Logins(settings, store, now, platforms, signals, takes_answers=is_personal),
         people=people,
         access=access,
         annexes=_build_annexes(

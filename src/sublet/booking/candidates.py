@@ -74,6 +74,7 @@ class Candidates:
     guests: GuestPlatforms
     limits: OfferLimits
     bars: Sequence[Bar]
+    takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
 
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
 
@@ -154,7 +155,7 @@ class Candidates:
             there = ", ".join(known)
             message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
             return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
-        allowed = None if self.settings.mode == "personal" else self.settings.scheduler_options
+        allowed = None if self.takes_any_option else self.settings.scheduler_options
         return find_refused(request.scheduler, name, platform.can_take, allowed)
 
     async def _consult_all(
@@ -280,7 +281,7 @@ class Candidates:
             return Candidate(name, platform, survey, facts, prepare, interactive)
         kind = self.kinds.by_name[executable.kind]
         has_tools = bool(kind.ways(executable, survey.tools))
-        only = "a gateway runs containers only" if self.settings.mode == "gateway" else ""
+        only = "a gateway runs containers only" if self.kinds.contained_only else ""
         only = "it is shared with you for containers only" if person.guest else only
         needs = kind.needs(executable)
         if only and kind.outside:

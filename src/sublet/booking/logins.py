@@ -107,6 +107,7 @@ class Logins:
     now: Clock
     platforms: KnownPlatforms
     signals: Signals
+    takes_answers: bool  # whether passwords and codes may be typed here, as on one's own machine
 
     signing: dict[str, Signing] = field(default_factory=dict)  # platform → the last try
     patience: float = PATIENCE
@@ -167,13 +168,13 @@ class Logins:
 
     def logins(self) -> set[str]:
         """The platforms that a person can sign in to on a page; none in a gateway."""
-        if self.settings.mode != "personal":
+        if not self.takes_answers:
             return set()
         return {name for name, platform in self.platforms.by_name.items() if platform.login}
 
     def _login(self, name: str, person: Person) -> Login:
         platform = self.platforms.get(name)
-        if self.settings.mode != "personal":
+        if not self.takes_answers:
             raise NoOwnLogins(platform=name)
         if not person.operator:
             raise OperatorsOnly

@@ -40,6 +40,7 @@ class Telling:
     vault: Vault
     mail: Mail
     standing: Standing
+    is_private_usual: bool  # hooks may be on private networks, unless the settings say otherwise
 
     _heard: int = -1  # the newest event when hooks were last looked through
     _telling: asyncio.Task[None] | None = None
@@ -138,7 +139,7 @@ class Telling:
     def calls_private(self) -> bool:
         """Whether hooks may be on private networks."""
         said = self.settings.hooks.private
-        return self.settings.mode == "personal" if said is None else said
+        return self.is_private_usual if said is None else said
 
 
 def spread(tx: Tx, hook: Hook, now: datetime) -> bool:

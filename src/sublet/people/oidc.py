@@ -64,13 +64,14 @@ class Oidc:
     secrets: SessionSecrets
     signing_in: SigningIn
     sign_in_tokens: SignInTokens
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
     _oidc_providers: dict[str, Provider] = field(default_factory=dict)
 
     @property
     def providers(self) -> Mapping[str, str]:
         """Those that there are: name → what its button says."""
-        if self.settings.mode == "personal":
+        if not self.knows_people:
             return {}
         return {name: one.title or name for name, one in self.settings.oidc.items()}
 

@@ -43,10 +43,11 @@ class People:
     now: Clock
     standings: Standings
     authority: Authority
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
     async def find_same_people(self) -> None:
         """Note who exists twice by addresses of one mailbox, and tell the operators: in the log and the audit trail."""
-        if self.settings.mode == "personal":
+        if not self.knows_people:
             return
         folding, now = self.settings.signing.subaddresses, self.now()
         for name, first in await self.store.write(lambda tx: note_same_people(tx, folding, now)):

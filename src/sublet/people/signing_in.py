@@ -67,8 +67,14 @@ class SigningIn:
     secrets: SessionSecrets
     tokens: Tokens
     sign_in_tokens: SignInTokens
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
     _mails: set[asyncio.Task[None]] = field(default_factory=set)  # being sent
+
+    @property
+    def sends_codes(self) -> bool:
+        """Whether people can sign in by a code that is mailed to them."""
+        return self.knows_people and self.mail.possible
 
     async def ask_code(self, address: str, host: str = "", *, known: bool = False) -> None:
         """Send a code to an address, if its owner may sign in; whether they may, nobody is told here.

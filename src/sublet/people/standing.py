@@ -18,13 +18,14 @@ class Standing:
 
     settings: Settings
     store: Store
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
     async def as_now(self, person: Person) -> Person | None:
         """Someone with the role that they have now; None: they are blocked.
 
         A role for which a second factor is demanded counts only with one.
         """
-        if self.settings.mode == "personal":
+        if not self.knows_people:
             return person
         known, blocked, has_factor = await self.store.read(lambda tx: _look_up(tx, person.name))
         if known is None:  # the owner of the Unix socket, and those for whom they made a token

@@ -42,6 +42,7 @@ class Tokens:
     names: Names
     standing: Standing
     sessions: Sessions
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
     async def make_token(
         self,
@@ -102,7 +103,7 @@ class Tokens:
 
     def _expires(self, person: Person, now: datetime, lasts: timedelta | None) -> datetime | None:
         """When a new token expires: as asked, but in a gateway not never, and not after its maker's own."""
-        if self.settings.mode == "gateway":
+        if self.knows_people:
             longest = self.settings.tokens.longest
             if lasts and lasts > longest:
                 detail = f"a token lasts {duration_text(longest)} at most"
@@ -165,7 +166,7 @@ class Tokens:
             Person(
                 token.person,
                 token.operator,
-                guest=token.guest and self.settings.mode == "personal",
+                guest=token.guest and not self.knows_people,
                 scope=token.scope,
                 session=token.session,
                 until=token.expires,

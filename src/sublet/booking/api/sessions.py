@@ -87,7 +87,7 @@ async def accept(request: Request, id: Id, key: Key) -> Response:
     A gateway's answer has a `token` that is for this session only.
     """
     service, person = service_of(request), await person_of(request)
-    if service.mode == "gateway":
+    if service.people.tokens.knows_people:
         session, secret = await service.people.tokens.accept_with_token(id, person, key=key, host=host_of(request))
     else:
         session, secret = await service.sessions.accept(id, person, key=key), ""

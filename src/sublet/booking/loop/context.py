@@ -32,3 +32,4 @@ class LoopContext:
     throttle: Throttle
     code: CodeGuard
     callbacks: Callbacks
+    has_strangers: bool  # what is run is not for the person whose machine this is

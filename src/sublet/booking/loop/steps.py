@@ -183,7 +183,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         session=session.id,
         person=session.person,
         platform=session.offer.platform,
-        network=platform.choose_network_policy(context.settings.mode == "gateway" or platform.hosts(session.person)),
+        network=platform.choose_network_policy(context.has_strangers or platform.hosts(session.person)),
         has_files=bool(laid_out(request)),
     )
     return Job(

@@ -83,7 +83,7 @@ async def _ask(request: Request, person: Person, body: bytes, kind: str, instead
 async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
     earlier = await service_of(request).asking.offerset(id, who.person)
     executable = earlier.request.executable
-    if executable and "pinned" in executable.fields and service_of(request).mode == "gateway":
+    if executable and "pinned" in executable.fields and service_of(request).apps.approved.needs_review:
         return RedirectResponse(f"/web/apps/{executable.fields['app']}?from={earlier.id}", 303)
     values = values_of(earlier.request)
     if values is not None:

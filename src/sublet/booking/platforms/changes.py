@@ -30,6 +30,7 @@ class PlatformChanges:
     now: Clock
     platforms: KnownPlatforms
     sources: Sequence[PlatformSource]
+    own_logins: bool  # platforms may be reached by a person's own login
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # the noun of a source → the platforms that it named
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -70,7 +71,7 @@ class PlatformChanges:
         """
         noun = source.noun
         own = self.platforms.accounts if noun == "account" else self._own.setdefault(noun, set())
-        made, bad = admit_platforms(*load_platforms(wanted), self.settings.mode)
+        made, bad = admit_platforms(*load_platforms(wanted), own_logins=self.own_logins)
         gone = [name for name in own if not alike(made.get(name), self.platforms.by_name[name])]
         for name in gone:
             own.discard(name)
@@ -100,10 +101,10 @@ class PlatformChanges:
 
 
 def admit_platforms(
-    platforms: dict[str, Platform], broken: dict[str, str], mode: str
+    platforms: dict[str, Platform], broken: dict[str, str], *, own_logins: bool
 ) -> tuple[dict[str, Platform], dict[str, str]]:
-    """Those that this mode may use: a person's own logins are for personal mode, a gateway's accounts have keys."""
-    own = {name for name, platform in platforms.items() if mode == "gateway" and platform.asks_a_person}
+    """Those that may be used; where nobody signs in by a login of their own, a platform needs a key."""
+    own = {name for name, platform in platforms.items() if not own_logins and platform.asks_a_person}
     kept = {name: platform for name, platform in platforms.items() if name not in own}
     return kept, broken | dict.fromkeys(own, OWN_LOGIN)
 

@@ -44,7 +44,7 @@ async def ways(request: Request) -> Response:
         WayView(name=name, title=title, page=f"{base}/web/sign-in/oidc/{name}")
         for name, title in service.people.oidc.providers.items()
     )
-    return json_response(WayList(mail=service.mode == "gateway" and service.mail.possible, items=items))
+    return json_response(WayList(mail=service.people.signing_in.sends_codes, items=items))
 
 
 @router.post(

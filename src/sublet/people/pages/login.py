@@ -26,7 +26,7 @@ async def look(request: Request) -> Response:
         service = service_of(request)
         sealed = unseal(service, "code", code)
         if sealed and request.app.state.used_codes.first_use(code, service.now()):
-            if service.mode == "gateway":
+            if service.people.signing_in.knows_people:
                 token = await service.people.signing_in.visiting(
                     sealed.person, signing_in.browser_of(request), host_of(request)
                 )

@@ -1,0 +1,30 @@
+"""Loads the plug-ins that a service uses, each with what is wrong with those that can't be loaded."""
+
+from __future__ import annotations
+
+from sublet.booking.platforms.changes import admit_platforms
+from sublet.data.executables import ExecutableKinds, Movers
+from sublet.kernel.settings import Settings
+from sublet.kinds.registry import survey_kinds
+from sublet.movers.registry import survey_movers
+from sublet.platforms.port import Platform
+from sublet.platforms.registry import load_platforms
+from sublet.policies import MoverPolicies
+
+
+def load_executable_kinds(*, contained_only: bool) -> tuple[ExecutableKinds, dict[str, str]]:
+    """The kinds that are installed."""
+    kinds = survey_kinds()
+    return ExecutableKinds(kinds.by_name, contained_only), {f"kind {name}": why for name, why in kinds.broken.items()}
+
+
+def load_movers(policies: MoverPolicies) -> tuple[Movers, dict[str, str]]:
+    """The movers that are installed, made for each of those they may work for."""
+    usual, guests, reviewed = map(survey_movers, policies)
+    broken = {f"mover {name}": why for name, why in usual.broken.items()}
+    return Movers(usual.found, guests.found, reviewed.found), broken
+
+
+def load_known_platforms(settings: Settings, *, own_logins: bool) -> tuple[dict[str, Platform], dict[str, str]]:
+    """The platforms of the settings; none is open yet."""
+    return admit_platforms(*load_platforms(settings.platforms, settings.refuse), own_logins=own_logins)
