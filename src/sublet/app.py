@@ -15,6 +15,7 @@ from sublet.kernel.clock import Clock, utc_now
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
+from sublet.policies import has_owner
 from sublet.service import Service
 from sublet.store.guard import DatabaseGuard
 from sublet.store.migrate import Copies
@@ -51,7 +52,7 @@ async def open_service(settings: Settings, *, now: Clock = utc_now, loop: bool =
 async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
     await asyncio.to_thread(guard.check_files)
     copies = Copies(settings.home / "backups", settings.retention.backups)
-    discreet = settings.mode == "gateway"
+    discreet = not has_owner(settings)
     store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet, copies=copies)
     try:
         await asyncio.to_thread(guard.check_store, store)
@@ -64,7 +65,7 @@ async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
 def build_loop(service: Service) -> Loop:
     """The loop that carries this service's sessions on, and keeps true what is not a session itself."""
     annexes = service.annexes
-    of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if service.mode == "personal" else ()
+    of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if has_owner(service.settings) else ()
     caretakers: list[Caretaker] = [
         service.drains,
         *of_annexes,
@@ -91,7 +92,7 @@ def build_context(service: Service) -> LoopContext:
         throttle=service.throttle,
         code=service.apps.approved,
         callbacks=service.annexes.pilot_plans,
-        has_strangers=service.mode == "gateway",
+        has_strangers=not has_owner(service.settings),
     )
 
 
@@ -103,7 +104,7 @@ async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> Asy
     workers = {"loop": carrier.run, "sweeper": sweeper.run} if loop else {}
     workers |= {"database guard": partial(guard.run, service.store)}
     tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
-    log.info("service.started", mode=service.mode, platforms=list(service.platforms.by_name))
+    log.info("service.started", mode=service.mode_word, platforms=list(service.platforms.by_name))
     try:
         yield
     finally:

@@ -11,6 +11,11 @@ from sublet.movers.logins import Login
 from sublet.movers.port import UNLIMITED, Policy
 
 
+def has_owner(settings: Settings) -> bool:
+    """Whether it is one person's own service; else it is a gateway, for many."""
+    return settings.mode == "personal"
+
+
 class MoverPolicies(NamedTuple):
     """What movers may bring, for each of those they work for."""
 
@@ -22,7 +27,7 @@ class MoverPolicies(NamedTuple):
 def choose_mover_policies(settings: Settings) -> MoverPolicies:
     """On a person's own machine all that they could fetch themselves; strangers' requests are limited."""
     guests = Policy(public_only=not settings.private_data, largest=settings.largest_data)
-    personal = settings.mode == "personal"
+    personal = has_owner(settings)
     asked = UNLIMITED if personal else guests
     roots = settings.file_roots
     if roots is not None:

@@ -13,6 +13,7 @@ from sublet.kernel.db.engine import Database
 from sublet.kernel.errors import SubletError
 from sublet.kernel.settings import Settings
 from sublet.platforms.registry import load_platforms
+from sublet.policies import has_owner
 
 PATIENCE = 5  # seconds for a connection to PostgreSQL
 
@@ -41,7 +42,7 @@ def read_settings(home: str) -> ReadSettings:
     """Read the settings and try those of each platform; BadSettings says what is wrong."""
     settings = Settings.load(Path(home))
     platforms, broken = load_platforms(settings.platforms, settings.refuse)
-    is_gateway = settings.mode == "gateway"  # its people are strangers to this machine
+    is_gateway = not has_owner(settings)  # its people are strangers to this machine
     here = {name: platform for name, platform in platforms.items() if platform.is_here}
     networks = {name: platform.choose_network_policy(is_gateway) for name, platform in here.items()}
     return ReadSettings(settings.database_url, broken, is_gateway, networks)

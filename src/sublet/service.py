@@ -221,8 +221,8 @@ class Service:
     notices: NoticeCases
 
     @property
-    def mode(self) -> Literal["personal", "gateway"]:
-        """`personal` or `gateway`."""
+    def mode_word(self) -> Literal["personal", "gateway"]:
+        """What it tells others that it is; it decides by its policies, never by this."""
         return self.settings.mode
 
     @property

@@ -88,14 +88,14 @@ from sublet.people.signing_in import SigningIn
 from sublet.people.standing import Standing
 from sublet.people.standings import Standings
 from sublet.people.tokens import Tokens
-from sublet.policies import choose_mover_policies
+from sublet.policies import choose_mover_policies, has_owner
 from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
 from sublet.store.store import Store
 
 
 def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Service:
     """All use cases, each from what it uses; nothing is started."""
-    is_personal = settings.mode == "personal"
+    is_personal = has_owner(settings)
     knows_people = not is_personal
     kinds, bad_kinds = load_executable_kinds(contained_only=not is_personal)
     movers, bad_movers = load_movers(choose_mover_policies(settings))
@@ -104,7 +104,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
-    vault = Vault(settings.home, settings.master_key, secrets.key if settings.mode == "personal" else None)
+    vault = Vault(settings.home, settings.master_key, secrets.key if is_personal else None)
     throttle, mail = Throttle(settings.throttle.limits), Mail(settings.mail)
     authority = Authority(settings, has_owner=is_personal)
     presenter = Presenter(settings, authority, platforms, loop_state, secrets)

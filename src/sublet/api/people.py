@@ -72,7 +72,7 @@ async def person_by(request: Request, secret: str) -> Person:
     if person is None:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
-        raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.mode == "gateway" else "")
+        raise NotSignedIn(hint=f"sublet login {base_of(request)}" if service.people.signing_in.knows_people else "")
     check_scope(request, person)
     check_query(request)
     return person

@@ -37,7 +37,7 @@ async def health(request: Request) -> Response:
     view = HealthView(
         status="failing" if trouble else "ok",
         version=service.version,
-        mode=service.mode,
+        mode=service.mode_word,
         platforms=await _platforms(request, service),
         database=await _database(request, service),
         problem=trouble,
@@ -53,16 +53,16 @@ async def metrics(request: Request) -> Response:
     What names platforms is told to an operator's token alone, and a personal service's to its owner's.
     """
     service = service_of(request)
-    person = await person_of(request) if service.mode == "personal" else await _asker(request)
+    person = await person_of(request) if service.authority.has_owner else await _asker(request)
     whole = person is not None and person.operator
-    if service.mode == "personal" and not whole:
+    if service.authority.has_owner and not whole:
         raise OperatorsOnly
     return Response(await service.scrape(whole), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def _platforms(request: Request, service: Service) -> tuple[str, ...]:
     person = await _asker(request)
-    if service.mode == "personal":
+    if service.authority.has_owner:
         return tuple(service.platforms.by_name) if person else ()
     return tuple(await service.usable_platforms.usable(person)) if person else ()
 

@@ -32,6 +32,7 @@ from sublet.kernel.settings import Settings
 from sublet.people.api.profiles import person_view
 from sublet.people.people import add_offline
 from sublet.people.views.people import PersonView
+from sublet.policies import has_owner
 from sublet.server.app import make_app
 from sublet.server.connections import Connections
 from sublet.server.listening import PilotListener, Reception, make_server
@@ -80,7 +81,7 @@ def behind(settings: Settings) -> dict[str, Any]:
 
 
 async def _serve(options: ServeOptions, home: Home, path: str, settings: Settings, reloader: Reloader) -> None:
-    keeps_port = settings.mode == "personal" and path == home.socket
+    keeps_port = has_owner(settings) and path == home.socket
     listening = listen_tcp(settings.host, settings.port, home if keeps_port else None)
     with listening.socket as tcp, _unix(path) as unix:
         async with open_service(settings) as service:
@@ -131,7 +132,7 @@ def add_person(options: ServeOptions, address: str, role: str) -> PersonView:
     home = sublet_home()
     home.make()
     settings = load_settings(options, home)
-    if settings.mode != "gateway":
+    if has_owner(settings):
         raise NotAGateway(hint=f'Write mode = "gateway" into {home.settings}, or begin `sublet serve --gateway` first.')
     return person_view(add_offline(settings, _owner(), address, role))
 

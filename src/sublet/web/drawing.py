@@ -76,7 +76,7 @@ def page(
             clock=clock_of(request),
             token=token,
             version=service.version,
-            personal=service.mode == "personal",
+            personal=service.authority.has_owner,
             providers=service.people.oidc.providers,
             moved_from=getattr(request.app.state, "moved_from", 0),
             settled=request.method == "GET",

@@ -98,7 +98,7 @@ async def visitor_of(request: Request) -> Visitor:
     sealed = unseal(service, "cookie", cookie) if cookie else None
     if sealed is None:
         raise NotSignedIn
-    personal_link = service.mode == "personal" and not sealed.token
+    personal_link = not service.people.signing_in.knows_people and not sealed.token
     person = sealed.person if personal_link else await service.people.signing_in.visit(sealed.token)
     if person is None:
         raise NotSignedIn
@@ -119,7 +119,7 @@ def let_in(request: Request, sealed: Sealed, stay: timedelta, to: str) -> Respon
         path="/" if https else "/web",
         secure=https,
         httponly=True,
-        samesite="lax" if service.mode == "gateway" else "strict",
+        samesite="lax" if service.people.signing_in.knows_people else "strict",
     )
     return response
 

@@ -21,7 +21,7 @@ async def whoami(request: Request) -> Response:
     """Who the service takes the caller for."""
     person = await person_of(request)
     role = "operator" if person.operator else "reviewer" if person.reviewer else "person"
-    mode = service_of(request).mode
+    mode = service_of(request).mode_word
     return json_response(
         WhoView(person=person.name, mode=mode, operator=person.operator, role=role, scope=person.scope)
     )
