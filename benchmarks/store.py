@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.__main__ import table
 from benchmarks.row import Row
 from benchmarks.size import WHOLE, Size
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
 from sublet.booking.model.request import GIB, Executable, Request
 from sublet.booking.model.session import OfferSet, Phase, Session
@@ -57,7 +58,7 @@ def ask(tx: Tx, answer: Answer) -> None:
     tx.books.take("here", offerset.id, takes)
     tx.offersets.add(offerset)
     tx.sessions.add(sessions, due=offerset.expires)
-    tx.events.add(offerset.created, offerset.id, offerset.person, "offerset.made", "4 offers")
+    tx.events.add(offerset.created, offerset.id, offerset.person, EventKind.OFFERED, "4 offers")
 
 
 async def asks_per_second(store: Store, all_of_them: list[Answer], at_once: int) -> float:

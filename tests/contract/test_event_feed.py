@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event, EventKind
 from sublet.kernel.clock import utc_now
 from sublet.service import Service
 from tests.contract.services import ME, OTHER, serving
@@ -23,20 +23,20 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         yield made
 
 
-async def write(service: Service, person: str, session: str, kind: str) -> None:
+async def write(service: Service, person: str, session: str, detail: str) -> None:
     """Something happens, as another process writes it: nobody here is told."""
-    await service.store.write(lambda tx: tx.events.add(utc_now(), session, person, kind))
+    await service.store.write(lambda tx: tx.events.add(utc_now(), session, person, EventKind.RUNNING, detail))
 
 
 async def take(events: AsyncIterator[Event | None], count: int) -> list[str]:
-    """The kinds of the next so many."""
-    kinds: list[str] = []
+    """The details of the next so many."""
+    details: list[str] = []
     async with asyncio.timeout(30):
         async for event in events:
-            kinds += [event.kind] if event else []
-            if len(kinds) == count:
+            details += [event.detail] if event else []
+            if len(details) == count:
                 break
-    return kinds
+    return details
 
 
 async def test_each_hears_of_their_own_whoever_wrote_it(service: Service) -> None:

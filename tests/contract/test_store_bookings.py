@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import GIB
 from sublet.booking.store.bookings import KEPT, SWEEP
@@ -63,7 +64,7 @@ def test_a_work_that_raises_leaves_the_calendar_as_it_was(store: Store, store_ur
         tx.books.take("here", "c", [whole("n0")])
         tx.books.extend("here", "b", NOON + 4 * HOUR)
         tx.books.replace("here", "c", "d", [whole("n2")])
-        tx.events.add(NOON, "a", "alice", "never.happened")
+        tx.events.add(NOON, "a", "alice", EventKind.CLEANED)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -5,7 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from sublet.booking.model.session import Event, Phase
+import pytest
+from sqlalchemy import text
+
+from sublet.booking.model.events import Event, EventKind
+from sublet.booking.model.session import Phase
+from sublet.kernel.db.engine import Database
 from sublet.store import Store, Tx
 from tests.contract.stored import MINUTE, NOON
 
@@ -38,7 +43,7 @@ def test_who_follows_misses_nothing_while_several_processes_write(open_store: Ca
 
     def write(name: str, store: Store) -> None:
         for number in range(each):
-            store.write_sync(lambda tx, n=number: tx.events.add(NOON, f"{name}{n}", name, "counted"))
+            store.write_sync(lambda tx, n=number: tx.events.add(NOON, f"{name}{n}", name, EventKind.RUNNING))
 
     threads = [threading.Thread(target=write, args=(f"w{n}-", store)) for n, store in enumerate(writers)]
     for thread in threads:
@@ -56,8 +61,24 @@ def test_who_follows_misses_nothing_while_several_processes_write(open_store: Ca
 
 
 def test_ids_are_not_given_again_after_events_were_removed(store: Store) -> None:
-    store.write_sync(lambda tx: tx.events.add(NOON, "s1", "alice", "a"))
+    store.write_sync(lambda tx: tx.events.add(NOON, "s1", "alice", EventKind.WAITING))
     last = store.read_sync(lambda tx: tx.events.newest())
     store.write_sync(lambda tx: tx.events.forget("s1"))
-    store.write_sync(lambda tx: tx.events.add(NOON, "s2", "alice", "b"))
+    store.write_sync(lambda tx: tx.events.add(NOON, "s2", "alice", EventKind.RUNNING))
     assert store.read_sync(lambda tx: tx.events.newest()) > last
+
+
+def test_what_has_no_kind_is_not_recorded_and_a_kind_of_a_newer_version_is_told_as_unknown(
+    store: Store, store_url: str
+) -> None:
+    with pytest.raises(ValueError, match=r"'session\.imagined' is not a valid EventKind"):
+        store.write_sync(lambda tx: tx.events.add(NOON, "s1", "alice", "session.imagined"))  # type: ignore[arg-type]
+    store.write_sync(lambda tx: [tx.events.add(NOON, "s1", "alice", kind) for kind in EventKind])
+    assert [event.kind for event in store.read_sync(lambda tx: tx.events.after())] == list(EventKind)
+    database = Database(store_url)
+    with database.writing.connect() as connection:
+        database.begin(connection)
+        connection.execute(text("UPDATE events SET kind = 'session.teleported'"))
+        connection.commit()
+    database.close()
+    assert {event.kind for event in store.read_sync(lambda tx: tx.events.after())} == {EventKind.UNKNOWN}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import event, text
 
+from sublet.booking.model.events import EventKind
 from sublet.kernel.db.engine import READERS
 from sublet.kernel.errors import BadRequest, BrokenStore, NotFound
 from sublet.store import Store, Tx
@@ -22,7 +23,7 @@ NONSENSE = text("SELECT nothing FROM nowhere")
 
 
 def write_one(tx: Tx) -> None:
-    tx.events.add(NOON, "s", "ann", "session.noted")
+    tx.events.add(NOON, "s", "ann", EventKind.SUBMITTED)
 
 
 async def test_a_hundred_who_read_at_once_share_a_few_looks(store: Store) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sublet.app import build_context, open_service
 from sublet.booking.loop.retention import BATCH, forget_old
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Phase, Session
 from sublet.kernel.db.audit import Entry
 from sublet.kernel.settings import Settings
@@ -33,7 +34,7 @@ def run_one(tx: Tx, created: datetime, *, to: Phase = Phase.COMPLETED, due: date
         moved = tx.sessions.move(session.id, to, now=ended, ended=ended, due=due)
         tx.books.release("here", session.id)
     assert moved
-    tx.events.add(created, session.id, "alice", "session.started")
+    tx.events.add(created, session.id, "alice", EventKind.RUNNING)
     return moved
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Predicted, Remote
 from sublet.booking.model.session import MOVES, Connector, End, EndKind, Phase, Usage
@@ -246,7 +247,7 @@ def test_sessions_are_counted_by_phase(store: Store) -> None:
 
 def test_a_deleted_session_takes_its_events_and_the_last_one_its_set(store: Store) -> None:
     one, other = store.write_sync(lambda tx: offer_some(tx, count=2))
-    store.write_sync(lambda tx: tx.events.add(NOON, one.id, "alice", "session.looked-at"))
+    store.write_sync(lambda tx: tx.events.add(NOON, one.id, "alice", EventKind.FETCHED))
     assert store.write_sync(lambda tx: tx.sessions.delete(one.id))
     assert not store.write_sync(lambda tx: tx.sessions.delete(one.id))
     assert store.read_sync(lambda tx: tx.events.after(0, session=one.id)) == []
@@ -284,7 +285,7 @@ def test_any_text_can_be_stored(store: Store) -> None:
         session = a_session(offerset, name=odd)
         tx.sessions.add([session])
         tx.sessions.change(session.id, now=NOON, condition=odd, job=odd)
-        tx.events.add(NOON, session.id, odd, "session.named", odd)
+        tx.events.add(NOON, session.id, odd, EventKind.RUNNING, odd)
         return session.id
 
     stored = odd.replace("\0", "\ufffd").replace("\ud800", "?")

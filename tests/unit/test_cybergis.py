@@ -14,7 +14,7 @@ from sublet.apps.model.parameters import as_typed, check
 from sublet.apps.model.resources import NAMES
 from sublet.apps.run_requests import AppWish, document_of
 from sublet.booking.documents.request import read_request
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event, EventKind
 from sublet.doors.cybergis.api import paths_of
 from sublet.doors.cybergis.manifest import manifest_of, rule_of
 from sublet.doors.cybergis.roadmap import read_seed
@@ -61,7 +61,7 @@ def test_settings_of_slurm_become_resources_with_their_units() -> None:
 def test_an_event_has_the_name_that_ends_their_loops() -> None:
     kinds = {"session.completed": "JOB_ENDED", "session.failed": "JOB_FAILED", "session.cancelled": "JOB_FAILED"}
     for kind, theirs in {**kinds, "session.moved-up": "SESSION_MOVED_UP"}.items():
-        assert event_of(Event(1, NOW, "s", "bob", kind))["type"] == theirs
+        assert event_of(Event(1, NOW, "s", "bob", EventKind(kind)))["type"] == theirs
 
 
 def test_a_draft_is_an_app_that_was_approved_and_no_other_code() -> None:

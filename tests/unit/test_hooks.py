@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event, EventKind
 from sublet.kernel.calling import wrong_with
 from sublet.kernel.errors import BadRequest
 from sublet.notices.messages import letter, signature, verified
@@ -73,13 +73,13 @@ def test_plain_http_is_for_private_networks_alone() -> None:
 
 
 def test_a_name_can_not_add_lines_to_a_letter() -> None:
-    event = Event(1, NOW, "0123456789", "ann", "session.failed\nBcc: all@example.org", "", "FAILED")
+    event = Event(1, NOW, "0\nBcc: a@example.org", "ann", EventKind.FAILED, "", "FAILED")
     subject, _ = letter(hook(), event, None)
     assert "\n" not in subject
 
 
 def test_a_letter_says_why_an_app_was_revoked() -> None:
-    event = Event(1, NOW, "0123456789", "ann", "session.app-revoked", "its app a@1 was revoked:\nit leaks", "RUNNING")
+    event = Event(1, NOW, "0123456789", "ann", EventKind.APP_REVOKED, "its app a@1 was revoked:\nit leaks", "RUNNING")
     subject, text = letter(hook(), event, None)
     assert subject == "[sublet] 01234567: told that its app was revoked"
     assert "its app a@1 was revoked: it leaks\n" in text

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sublet.annexes.model.annex import Annex, Lease, Named, check_name, chosen, parse_named
+from sublet.booking.model.events import EventKind
 from sublet.booking.signals import Signals
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
@@ -71,7 +72,7 @@ class Annexes:
             raise BadRequest(f"An annex can't be shared with {guest!r}.", hint="Name the person as Sublet knows them.")
 
         def shared(tx: Tx, annex: Annex) -> Annex:
-            tx.events.add(self.now(), annex.id, person.name, "annex.shared", f"with {guest}")
+            tx.events.add(self.now(), annex.id, person.name, EventKind.ANNEX_SHARED, f"with {guest}")
             return replace(annex, guests=tuple(sorted({*annex.guests, guest})))
 
         return await self._change(name, person, shared)
@@ -82,7 +83,7 @@ class Annexes:
         def unshared(tx: Tx, annex: Annex) -> Annex:
             if guest not in annex.guests:
                 raise NotFound(noun="guest", name=guest, hint=f"`sublet annex status {name}` lists its guests.")
-            tx.events.add(self.now(), annex.id, person.name, "annex.unshared", f"with {guest}")
+            tx.events.add(self.now(), annex.id, person.name, EventKind.ANNEX_UNSHARED, f"with {guest}")
             return replace(annex, guests=tuple(one for one in annex.guests if one != guest))
 
         return await self._change(name, person, unshared)

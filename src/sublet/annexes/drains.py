@@ -10,6 +10,7 @@ from sublet.annexes.annexes import Annexes
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import DRAINING, Annex, Lease, Pilot
 from sublet.annexes.shrinking import FIRST, GIVEN_BACK
+from sublet.booking.model.events import EventKind
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
@@ -64,7 +65,7 @@ class AnnexDrains:
                 for pilot in chosen:
                     tx.pilots.learn(replace(pilot, facts={**pilot.facts, DRAINING: what}))
                 words = ", ".join(str(pilot.number) for pilot in chosen) if nodes else "all nodes"
-                kind = "lease.draining" if is_wanted else "lease.undrained"
+                kind = EventKind.LEASE_DRAINING if is_wanted else EventKind.LEASE_UNDRAINED
                 tx.events.add(now, lease.id, person.name, kind, words)
             return running
 
@@ -104,7 +105,7 @@ class AnnexDrains:
             for number in numbers:
                 tx.pilots.explain(lease.id, number, GIVEN_BACK)
             without = f"without {', '.join(map(str, numbers))}"
-            tx.events.add(now, lease.id, annex.person if annex else "", "lease.shrunk", without)
+            tx.events.add(now, lease.id, annex.person if annex else "", EventKind.LEASE_SHRUNK, without)
 
         await self.store.write(give)
 

@@ -26,6 +26,7 @@ from sublet.booking.direct import Direct
 from sublet.booking.documents.kinds import NODE_COMPUTE
 from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.session import OVER, EndKind, OfferSet, Phase, Session
 from sublet.booking.platforms.systems import known_system
@@ -139,7 +140,7 @@ class Leases:
             raise AnnexInUse(name=name, leases=", ".join(f"{name}#{lease.number}" for lease in live))
         lease = Lease(id, annex.id, tx.leases.next_number(annex.id), details, now)
         tx.leases.add(lease)
-        tx.events.add(now, id, person.name, "lease.asked", f"{name}#{lease.number}")
+        tx.events.add(now, id, person.name, EventKind.LEASE_ASKED, f"{name}#{lease.number}")
         return annex, lease
 
     async def _send(self, annex: Annex, lease: Lease, person: Person) -> Session:
@@ -195,7 +196,7 @@ class Leases:
                 return False
             for pilot in tx.pilots.list(lease.id):
                 tx.pilots.end(lease.id, pilot.number, at or now, "its lease ended")
-            tx.events.add(now, lease.id, annex.person if annex else "", "lease.ended", why)
+            tx.events.add(now, lease.id, annex.person if annex else "", EventKind.LEASE_ENDED, why)
             return True
 
         ended = await self.store.write(end)

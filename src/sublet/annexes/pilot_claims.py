@@ -19,6 +19,7 @@ from sublet.annexes.node_releases import NodeRelease, NodeReleases
 from sublet.annexes.pilot_plans import PilotPlans, Place, same
 from sublet.annexes.pilots.bundle import renewal, stamp_of
 from sublet.annexes.splits import Splits
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import ACTIVE, Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
@@ -168,7 +169,7 @@ def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
         pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
     if tx.pilots.claim(pilot):
         person = place.session.person
-        tx.events.add(pilot.claimed, place.lease.id, person, "pilot.claimed", f"{pilot.number} on {pilot.node}")
+        tx.events.add(pilot.claimed, place.lease.id, person, EventKind.PILOT_CLAIMED, f"{pilot.number} on {pilot.node}")
         _look_soon(tx, place.lease, pilot.claimed)
         return True
     before = tx.pilots.get(pilot.lease, pilot.number)
@@ -183,7 +184,7 @@ def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
         return False
     annex = tx.annexes.get(found.annex)
     _look_soon(tx, found, now)
-    tx.events.add(now, lease, annex.person if annex else "", "pilot.ended", f"{number} on {pilot.node}: {why}")
+    tx.events.add(now, lease, annex.person if annex else "", EventKind.PILOT_ENDED, f"{number} on {pilot.node}: {why}")
     return True
 
 

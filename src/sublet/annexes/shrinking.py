@@ -10,6 +10,7 @@ from sublet.annexes.annexes import Annexes
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Annex, Lease
 from sublet.annexes.pilot_orders import PilotOrders
+from sublet.booking.model.events import EventKind
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
@@ -77,4 +78,4 @@ def _given(tx: Tx, annex: Annex, lease: Lease, numbers: Collection[int], now: da
     for number in numbers:
         tx.pilots.explain(lease.id, number, GIVEN_BACK)
     nodes = ", ".join(map(str, sorted(numbers)))
-    tx.events.add(now, lease.id, annex.person, "lease.shrunk", f"without {nodes}")
+    tx.events.add(now, lease.id, annex.person, EventKind.LEASE_SHRUNK, f"without {nodes}")

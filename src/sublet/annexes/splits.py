@@ -30,6 +30,7 @@ from sublet.annexes.split.channel import BOOT
 from sublet.annexes.split.far_bundle import far_bundle
 from sublet.annexes.split.relay_plan import Plan as RelayPlan
 from sublet.annexes.split.relaying import FarNode, Relaying, State
+from sublet.booking.model.events import EventKind
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
@@ -289,7 +290,7 @@ def _carried(tx: Tx) -> list[Carried]:
 
 def _ended(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
     if tx.pilots.end(one.lease.id, number, now, why):
-        tx.events.add(now, one.lease.id, one.session.person, "pilot.ended", f"{number}: {why}")
+        tx.events.add(now, one.lease.id, one.session.person, EventKind.PILOT_ENDED, f"{number}: {why}")
 
 
 def _all_direct(one: Carried) -> bool:

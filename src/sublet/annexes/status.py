@@ -17,7 +17,8 @@ from sublet.annexes.pilots.access_point import known_access_point
 from sublet.annexes.pilots.occupancy import to_jobs, to_occupancy
 from sublet.annexes.shrinking import GIVEN_BACK
 from sublet.annexes.splits import Splits
-from sublet.booking.model.session import Event, Session
+from sublet.booking.model.events import Event
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.systems import known_system
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sublet.apps.catalogue import HINT, AppCatalogue, AppState, decides, detail_of, read_archive
 from sublet.apps.model.app import Change, Version, VersionState, changes, manifest_diff
 from sublet.apps.model.tree import TreeFile, files_of
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import ACTIVE, Phase, Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
@@ -187,7 +188,7 @@ class Reviewing:
     def _take_back(self, tx: Tx, session: Session, version: Version, person: Person, why: str, cancel: bool) -> None:
         """What happens to a session whose code may be run no longer."""
         now, words = self.now(), describe_revocation(version.name, why)
-        tx.events.add(now, session.id, session.person, "session.app-revoked", words, session.phase)
+        tx.events.add(now, session.id, session.person, EventKind.APP_REVOKED, words, session.phase)
         if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
             self.endings.cancel(tx, session.id, person, words)
         else:

@@ -19,6 +19,7 @@ from sublet.booking.documents.short import full_document
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
 from sublet.booking.model.answers import date_reasons
 from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import expiry_of, hold_of
 from sublet.booking.model.offer import Answer, Offer, Reason, rated
 from sublet.booking.model.offers import find_offers
@@ -253,7 +254,7 @@ class Asking:
                 now,
                 id,
                 person.name,
-                "offerset.made",
+                EventKind.OFFERED,
                 f"{len(sessions)} offer{'' if len(sessions) == 1 else 's'}",
                 Phase.OFFERED,
             )

@@ -10,7 +10,7 @@ from functools import partial
 
 import structlog
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event
 from sublet.kernel.errors import SubletError
 from sublet.store.store import Store
 from sublet.store.tx import Tx

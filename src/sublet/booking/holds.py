@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sublet.booking.model.calendar import Calendar
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.giving_way import cores_at, find_displaced, find_fitting
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.offer import Reason, Take
@@ -43,7 +44,7 @@ def _keep_fitting(tx: Tx, platform: str, offerset: str, newer: str, now: datetim
         if session.offer not in fitting:
             end = End(EndKind.GAVE_WAY, by=session.person, detail=newer)
             tx.sessions.move(session.id, Phase.REJECTED, when=(Phase.OFFERED,), now=now, due=None, end=end)
-            tx.events.add(now, session.id, session.person, "session.gave-way", f"to {newer}", Phase.REJECTED)
+            tx.events.add(now, session.id, session.person, EventKind.GAVE_WAY, f"to {newer}", Phase.REJECTED)
 
 
 def give_back(tx: Tx, offerset: str, now: datetime, *, by: str, newer: str = "") -> list[Session]:
@@ -52,7 +53,7 @@ def give_back(tx: Tx, offerset: str, now: datetime, *, by: str, newer: str = "")
     end = End(EndKind.GAVE_WAY, by=by, detail=newer) if newer else None
     for session in offers:
         tx.sessions.move(session.id, Phase.REJECTED, when=(Phase.OFFERED,), now=now, due=None, end=end)
-        kind, detail = ("session.gave-way", f"to {newer}") if newer else ("session.rejected", f"by {by}")
+        kind, detail = (EventKind.GAVE_WAY, f"to {newer}") if newer else (EventKind.REJECTED, f"by {by}")
         tx.events.add(now, session.id, session.person, kind, detail, Phase.REJECTED)
     for platform in sorted(list_held_platforms(offers)):
         tx.books.release(platform, offerset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import PAUSED, set_condition
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import Phase, Session, paused
@@ -41,14 +42,14 @@ class Pausing:
         session = await self._pausable(name, person, "paused")
         how = await self.platforms.of(session).pause(session.job)
         changes = set_condition(paused(how), session.marks | PAUSED)
-        return await self._tell(session, person, changes, "session.paused", how), how
+        return await self._tell(session, person, changes, EventKind.PAUSED, how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:
         """Let it go on, and say how."""
         session = await self._pausable(name, person, "resumed")
         how = await self.platforms.of(session).resume(session.job)
         changes = set_condition("", session.marks - PAUSED)
-        return await self._tell(session, person, changes, "session.resumed", how), how
+        return await self._tell(session, person, changes, EventKind.RESUMED, how), how
 
     async def _pausable(self, name: str, person: Person, wanted: str) -> Session:
         """The session, if its platform has it in hand."""
@@ -60,13 +61,15 @@ class Pausing:
             raise PlatformRefused(platform=session.offer.platform, why=why, hint=INSTEAD)
         return session
 
-    async def _tell(self, session: Session, person: Person, changes: dict[str, Any], event: str, how: str) -> Session:
+    async def _tell(
+        self, session: Session, person: Person, changes: dict[str, Any], event: EventKind, how: str
+    ) -> Session:
         """Record it; the loop looks again at once, and then says what the platform says."""
         now = self.now()
 
         def write(tx: Tx) -> Session | None:
             tx.events.add(now, session.id, session.person, event, how, session.phase)
-            write_down(tx, now, person, event.removeprefix("session."), session)
+            write_down(tx, now, person, event.fact, session)
             return tx.sessions.change(session.id, when=PAUSABLE, now=now, due=now, **changes)
 
         changed = await self.store.write(write)

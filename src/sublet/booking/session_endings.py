@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sublet.booking.holds import list_held_platforms
+from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.refused_moves import refuse_move
@@ -41,7 +42,7 @@ class SessionEndings:
             self.signals.freed.add(platform)
             if stay:
                 tx.books.keep(platform, session.offerset, hold_of(stay))
-        tx.events.add(now, id, session.person, f"session.{to.lower()}", _by(person, reason), to)
+        tx.events.add(now, id, session.person, kind_of_move(to), _by(person, reason), to)
         write_down(tx, now, person, "cancel" if to is Phase.CANCELLED else "reject", session, reason)
         changes: dict[str, Any] = {"due": None}
         if to is Phase.CANCELLED:
@@ -59,7 +60,7 @@ class SessionEndings:
             return self.decline(tx, id, Phase.CANCELLED, person, reason)
         if session.phase is Phase.RELEASING or session.cancel_by:
             return session
-        tx.events.add(now, id, session.person, "session.cancel-asked", _by(person, reason), session.phase)
+        tx.events.add(now, id, session.person, EventKind.CANCEL_ASKED, _by(person, reason), session.phase)
         write_down(tx, now, person, "cancel", session, reason)
         changes: dict[str, Any] = {
             "cancel_by": person.name,

@@ -14,6 +14,7 @@ from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
 from sublet.booking.loop.clock_watch import recorded_now
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.offer import Offer
@@ -213,8 +214,8 @@ class Sessions:
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
         begin(tx, session)
         for other in siblings:
-            tx.events.add(now, other.id, other.person, "session.rejected", "a sibling was accepted", Phase.REJECTED)
-        tx.events.add(now, id, session.person, "session.accepted", "", Phase.ACCEPTED)
+            tx.events.add(now, other.id, other.person, EventKind.REJECTED, "a sibling was accepted", Phase.REJECTED)
+        tx.events.add(now, id, session.person, EventKind.ACCEPTED, "", Phase.ACCEPTED)
         until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
         when = (Phase.OFFERED,)
         moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
@@ -311,7 +312,7 @@ class Sessions:
             admission.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
         write_down(tx, now, person, "extend", session)
-        tx.events.add(now, id, session.person, "session.extended", f"until {instant(until)}", session.phase)
+        tx.events.add(now, id, session.person, EventKind.EXTENDED, f"until {instant(until)}", session.phase)
         changes = set_condition("", session.marks - {Mark.WARNED})
         return require_moved(tx.sessions.change(id, now=now, until=until, offer=offer, due=now, **changes), id)
 

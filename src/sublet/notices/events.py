@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.people.model.person import Person

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import uuid4
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event, EventKind
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.kernel.calling import wrong_with
@@ -26,8 +26,6 @@ from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
-
-TEST = "hook.tested"
 
 
 @dataclass
@@ -118,7 +116,7 @@ class Hooks:
         """Tell it something now, and what it answered; one that was given up is told again from now on."""
         hook = await self.hook(person, name)
         self.throttle.spend("hook_tests_per_person", person.name)
-        event = Event(0, self.now(), hook.session, person.name, TEST, "This is a test.")
+        event = Event(0, self.now(), hook.session, person.name, EventKind.HOOK_TESTED, "This is a test.")
         answer = await self.telling.tell_hook(hook, f"{hook.id}.test.{secrets.token_hex(4)}", event, None)
         if not answer.well:
             seconds = f"{self.settings.hooks.patience.total_seconds():g}"

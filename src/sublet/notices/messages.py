@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sublet.booking.model.ends import end_sentence
-from sublet.booking.model.session import Event, Session
+from sublet.booking.model.events import Event, EventKind
+from sublet.booking.model.session import Session
 from sublet.kernel.views import instant_text
 from sublet.notices.model.hooks import Hook
 
@@ -18,9 +19,9 @@ DELIVERY = "Sublet-Delivery"
 TOLERANCE = timedelta(minutes=5)
 LONGEST_LINE = 200
 STATES = {  # what a letter says where the kind is no state
-    "session.app-revoked": "told that its app was revoked",
-    "session.draining": "told that its platform is being drained",
-    "session.moved": "given another time",
+    EventKind.APP_REVOKED: "told that its app was revoked",
+    EventKind.DRAINING: "told that its platform is being drained",
+    EventKind.MOVED: "given another time",
 }
 
 
@@ -73,7 +74,7 @@ def verified(secret: str, header: str, body: bytes, now: datetime, tolerance: ti
 def letter(hook: Hook, event: Event, session: Session | None) -> tuple[str, str]:
     """The subject and the text of the same, for a person."""
     name = _line(session.name if session else event.session[:8])
-    state = STATES.get(event.kind) or event.kind.partition(".")[2].replace("-", " ")
+    state = STATES.get(event.kind) or event.kind.fact.replace("-", " ")
     lines = [f"The session {event.session[:8]} ({name}) was {state} at {event.time:%Y-%m-%d %H:%M:%S} UTC."]
     if event.kind in STATES:
         lines += [_line(event.detail)]

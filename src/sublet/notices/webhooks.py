@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.booking.model.session import Event, Session
+from sublet.booking.model.events import Event
+from sublet.booking.model.session import Session
 from sublet.kernel.calling import Answered, call
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError

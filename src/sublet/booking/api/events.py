@@ -13,7 +13,7 @@ from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.api.streams import while_welcome
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import Event
 from sublet.booking.views.convert import event_view
 from sublet.booking.views.events import EventPage
 from sublet.kernel.views import plain

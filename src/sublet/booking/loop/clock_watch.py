@@ -12,6 +12,7 @@ from typing import Any
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.amounts import duration_text
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Session
 from sublet.kernel.log import log
 from sublet.platforms.local.shim import clocks
@@ -123,4 +124,4 @@ def _move(tx: Tx, session: Session, step: timedelta, now: datetime) -> None:
         moved = [replace(take, start=take.start + step, end=take.end + step) for take in taken]
         tx.books.keep(offer.platform, session.id, moved)
     words = f"the clock of this machine was {describe_step(step)}; its times moved with it"
-    tx.events.add(now, session.id, session.person, "session.clock-stepped", words, session.phase)
+    tx.events.add(now, session.id, session.person, EventKind.CLOCK_STEPPED, words, session.phase)

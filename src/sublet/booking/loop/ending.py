@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, RETRY, Step
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.session import End, EndKind, Phase, Session
@@ -29,7 +30,7 @@ def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
     if state.started and state.ended and context.platforms.of(session).is_here:
         started = state.started  # by the clock as it was set at the end, so that the time between them is true
     changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None}
-    return Step(Phase.RELEASING, context.now(), "session.ended", end.kind.value, changes=changes | set_condition())
+    return Step(Phase.RELEASING, context.now(), EventKind.ENDED, end.kind.value, changes=changes | set_condition())
 
 
 async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
@@ -40,10 +41,10 @@ async def cancel_job(context: LoopContext, session: Session, platform: Platform,
         return Step(due=now + RETRY, changes=set_condition("being cancelled"))
     if Mark.LOST not in session.marks:
         words = "being cancelled; unknown: the platform has no record of it"
-        return Step(None, now + RETRY, "session.lost", words, changes=set_condition(words, LOST))
+        return Step(None, now + RETRY, EventKind.LOST, words, changes=set_condition(words, LOST))
     lost = f"{session.offer.platform} had no record of it any more"
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by, detail=lost))
-    return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes={"end": end, "ended": now})
+    return Step(Phase.RELEASING, now, EventKind.ENDED, end.kind.value, changes={"end": end, "ended": now})
 
 
 def note_found(context: LoopContext, session: Session, state: JobState) -> Step | None:
@@ -61,13 +62,13 @@ async def give_up_lost(context: LoopContext, session: Session, platform: Platfor
     if session.lost is None:
         words = f"unknown: the platform has no record of it; if that stays so, it is given up at {until:%H:%M:%S} UTC"
         changes = {"lost": now, **set_condition(words, LOST)}
-        return Step(None, min(until, now + RETRY), "session.lost", words, changes=changes)
+        return Step(None, min(until, now + RETRY), EventKind.LOST, words, changes=changes)
     if now < until:
         return Step(due=min(until, now + RETRY))
     if not _may_have_run(session, state):
         return await _end_unstarted(context, session, platform, lost)
     end = End(EndKind.UNKNOWN, detail=f"{session.offer.platform} has no record of it.")
-    return Step(Phase.RELEASING, now, "session.ended", "unknown", changes={"end": end, "ended": now})
+    return Step(Phase.RELEASING, now, EventKind.ENDED, "unknown", changes={"end": end, "ended": now})
 
 
 async def _end_unstarted(context: LoopContext, session: Session, platform: Platform, lost: datetime) -> Step:
@@ -83,7 +84,7 @@ async def _end_unstarted(context: LoopContext, session: Session, platform: Platf
     why = f"It never ran: {name} lost it while it waited in the queue, and has had no record of it since"
     end = End(EndKind.NOT_STARTED, detail=f"{why} {lost:%Y-%m-%d %H:%M:%S} UTC.")
     changes = {"end": end, "ended": now, "started": None, **set_condition()}
-    return Step(Phase.RELEASING, now, "session.ended", end.kind.value, changes=changes)
+    return Step(Phase.RELEASING, now, EventKind.ENDED, end.kind.value, changes=changes)
 
 
 def _may_have_run(session: Session, state: JobState) -> bool:

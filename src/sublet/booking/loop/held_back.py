@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, Step, deadline_of, failed
 from sublet.booking.model.drain import Drain
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.pledge import pool_of
@@ -81,7 +82,7 @@ def _book_later(tx: Tx, session: Session, now: datetime, horizon: timedelta) -> 
     until = slot.start + offer.duration
     tx.sessions.change(session.id, when=WAIT, now=now, offer=later, start=slot.start, until=until, due=now)
     words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
-    tx.events.add(now, session.id, session.person, "session.moved", words, session.phase)
+    tx.events.add(now, session.id, session.person, EventKind.MOVED, words, session.phase)
 
 
 def _windows(request: Request, soonest: datetime, horizon: timedelta) -> list[Window]:

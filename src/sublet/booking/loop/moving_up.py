@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from sublet.booking.dependencies import latest_end
 from sublet.booking.holds import find_blame
 from sublet.booking.model.calendar import Slot
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.offer import Offer, Reason
 from sublet.booking.model.pledge import pool_of
@@ -103,5 +104,5 @@ def _moved(tx: Tx, session: Session, now: datetime) -> bool:
     until = slot.start + offer.duration
     tx.sessions.change(session.id, when=(Phase.WAITING,), now=now, offer=sooner, start=slot.start, until=until, due=now)
     words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
-    tx.events.add(now, session.id, session.person, "session.moved-up", words, Phase.WAITING)
+    tx.events.add(now, session.id, session.person, EventKind.MOVED_UP, words, Phase.WAITING)
     return True

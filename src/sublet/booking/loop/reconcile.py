@@ -26,6 +26,7 @@ from sublet.booking.loop.owner import Owner
 from sublet.booking.loop.polling import Hearing
 from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import describe_trouble, mark_trouble, set_condition
 from sublet.booking.model.session import OVER, Phase, Session
 from sublet.booking.platforms.start_history import record as record_start
@@ -145,7 +146,7 @@ class Loop:
             return 0, []
         expired = tx.sessions.expire(now, BATCH)
         for session in expired:
-            tx.events.add(now, session.id, session.person, "session.expired", "", session.phase)
+            tx.events.add(now, session.id, session.person, EventKind.EXPIRED, "", session.phase)
             self.context.signals.freed.add(session.offer.platform)
         room = AT_ONCE - len(self.tasks)
         if len(expired) == BATCH or room <= 0:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.session import End, EndKind, Phase, Session
 from sublet.platforms.port import Platform
@@ -22,7 +23,7 @@ class Step:
 
     to: Phase | None = None
     due: datetime | None = None
-    event: str = ""
+    event: EventKind | None = None
     detail: str = ""
     release: bool = False  # give the booking back
     changes: dict[str, Any] = field(default_factory=dict)
@@ -32,7 +33,7 @@ def failed(context: LoopContext, kind: EndKind, why: str) -> Step:
     """Failed before it ran."""
     now = context.now()
     changes = {"end": End(kind, detail=why), "ended": now, **set_condition()}
-    return Step(Phase.FAILED, now + context.settings.keep, "session.failed", f"{kind.value}: {why}", True, changes)
+    return Step(Phase.FAILED, now + context.settings.keep, EventKind.FAILED, f"{kind.value}: {why}", True, changes)
 
 
 def deadline_of(session: Session) -> datetime | None:

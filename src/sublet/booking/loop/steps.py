@@ -15,6 +15,7 @@ from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import held_back
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed, has_outlived
+from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, Mark, set_condition
 from sublet.booking.model.request import Executable, Request
@@ -37,7 +38,7 @@ async def accepted(context: LoopContext, session: Session) -> Step:
     if step := await _end_waiting(context, session):
         return step
     at = context.now() if session.offer.after else _prepare_at(session)
-    return Step(P.WAITING, at, "session.waiting", changes=set_condition())
+    return Step(P.WAITING, at, EventKind.WAITING, changes=set_condition())
 
 
 async def waiting(context: LoopContext, session: Session) -> Step:
@@ -50,7 +51,7 @@ async def waiting(context: LoopContext, session: Session) -> Step:
         context.signals.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
         return Step(due=at, changes=set_condition(await describe_wait(context, session)))
     context.loop_state.fresh.add(session.id)
-    return Step(P.PREPARING, context.now(), "session.preparing", changes=set_condition())
+    return Step(P.PREPARING, context.now(), EventKind.PREPARING, changes=set_condition())
 
 
 async def preparing(context: LoopContext, session: Session) -> Step:
@@ -93,7 +94,7 @@ async def _find_earlier_submit(context: LoopContext, session: Session, platform:
     if not found:
         context.loop_state.fresh.add(session.id)
         return None
-    return Step(due=context.now(), event="session.submitted", detail="found again", changes={"job": found})
+    return Step(due=context.now(), event=EventKind.SUBMITTED, detail="found again", changes={"job": found})
 
 
 async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:
@@ -162,7 +163,7 @@ async def _submitted(
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
     changes = {"job": id, "started": started, **set_condition()}
-    return Step(due=context.now(), event="session.submitted", detail=f"by way of {way.name}", changes=changes)
+    return Step(due=context.now(), event=EventKind.SUBMITTED, detail=f"by way of {way.name}", changes=changes)
 
 
 async def _job(context: LoopContext, session: Session, way: Way, request: Request, place: Path | None) -> Job:
@@ -236,7 +237,7 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
     if session.until is None:  # others' queues start it when they do: its time runs from then
         session = replace(session, until=state.until or started + session.offer.duration)
         changes["until"] = session.until
-    return Step(phase, _look_again(context, session), f"session.{phase.lower()}", changes=changes)
+    return Step(phase, _look_again(context, session), kind_of_move(phase), changes=changes)
 
 
 async def running(context: LoopContext, session: Session) -> Step:
@@ -266,7 +267,7 @@ async def running(context: LoopContext, session: Session) -> Step:
     if warned and Mark.PAUSED in state.marks:
         words = f"{paused(STOPPED)}; {words}"
     marks = state.marks | (WARNED if warned else NONE)
-    event = "session.warned" if warned and Mark.WARNED not in session.marks else ""
+    event = EventKind.WARNED if warned and Mark.WARNED not in session.marks else None
     connectors = _connectors(session, state) or session.connectors
     changes: dict[str, object] = {"connectors": connectors, **set_condition(words, marks)}
     if state.until:  # else it stays as it is by then: someone may be extending it
@@ -283,7 +284,7 @@ async def releasing(context: LoopContext, session: Session) -> Step:
     changes = {"ended": session.ended or now, "connectors": finished, **set_condition()}
     detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
     due = now if _leaves_nothing(context, session) else now + context.settings.keep
-    return Step(end.phase, due, f"session.{end.phase.lower()}", detail, True, changes)
+    return Step(end.phase, due, kind_of_move(end.phase), detail, True, changes)
 
 
 async def over(context: LoopContext, session: Session) -> Step:
@@ -292,10 +293,10 @@ async def over(context: LoopContext, session: Session) -> Step:
     until = (session.ended or session.modified) + context.settings.keep
     if platform and _leaves_nothing(context, session) and context.now() < until:
         await platform.come_home(session.id)
-        return Step(due=until, event="session.fetched", changes=set_condition())
+        return Step(due=until, event=EventKind.FETCHED, changes=set_condition())
     if platform:
         await platform.clean(session.id)
-    return Step(event="session.cleaned")
+    return Step(event=EventKind.CLEANED)
 
 
 STEPS: dict[Phase, Callable[[LoopContext, Session], Awaitable[Step]]] = {
@@ -363,4 +364,4 @@ def _stopped(context: LoopContext, session: Session) -> Step:
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
     changes = {"end": end, "ended": now, **set_condition()}
     words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
-    return Step(P.CANCELLED, now + context.settings.keep, "session.cancelled", words, True, changes)
+    return Step(P.CANCELLED, now + context.settings.keep, EventKind.CANCELLED, words, True, changes)

@@ -143,19 +143,6 @@ class Dependency:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to a session: a fact in the past tense."""
-
-    id: int
-    time: datetime
-    session: str
-    person: str
-    kind: str  # "session.accepted"
-    detail: str = ""
-    phase: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class OfferSet:
     """The answer to one request: YES with offers, each of them a session, or NO with reasons."""
 

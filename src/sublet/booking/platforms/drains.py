@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from sublet.booking.loop.held_back import go_on, holds_back, is_held
 from sublet.booking.model.drain import Drain
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import ACTIVE, Phase
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
@@ -76,7 +77,7 @@ class Drains:
                 words = f"{drain.sentence}; it is cancelled at {_text(drain.ends)} if it has not ended by then"
             else:
                 continue
-            tx.events.add(drain.created, session.id, session.person, "session.draining", words, session.phase)
+            tx.events.add(drain.created, session.id, session.person, EventKind.DRAINING, words, session.phase)
 
     async def undrain(self, person: Person, platform: str, host: str = "") -> None:
         """Let a platform be used again, at once."""

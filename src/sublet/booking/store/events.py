@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, text
 
-from sublet.booking.model.session import Event
+from sublet.booking.model.events import KINDS, Event, EventKind
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import events
 from sublet.kernel.db.sql import Row, Sql, given, plain
@@ -49,14 +49,16 @@ class Events:
         self._added: list[dict[str, Any]] = []
         self._settled = 0
 
-    def add(self, time: datetime, session: str, person: str, kind: str, detail: str = "", phase: str = "") -> None:
-        """Something happened; `after` shows it once this write is committed."""
+    def add(
+        self, time: datetime, session: str, person: str, kind: EventKind, detail: str = "", phase: str = ""
+    ) -> None:
+        """Something happened that has a kind; `after` shows it once this write is committed."""
         self._added.append(
             {
                 "time": micros(time),
                 "session": session,
                 "person": plain(person),
-                "kind": kind,
+                "kind": EventKind(kind).value,
                 "detail": plain(detail),
                 "phase": str(phase),
             }
@@ -114,4 +116,5 @@ class Events:
 
 
 def _event(row: Row) -> Event:
-    return Event(row[0], moment(row[1]), *row[2:])
+    id, time, session, person, kind, detail, phase = row
+    return Event(id, moment(time), session, person, KINDS.get(kind, EventKind.UNKNOWN), detail, phase)

@@ -17,9 +17,10 @@ from sublet.apps.runs import AppRuns
 from sublet.booking.best_offer import best_offer
 from sublet.booking.direct import Direct
 from sublet.booking.forgetting import SUBMITTED
+from sublet.booking.model.events import Event
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import OVER, Event, Session
+from sublet.booking.model.session import OVER, Session
 from sublet.booking.offers import Offers
 from sublet.booking.output import Output
 from sublet.booking.platforms.known import KnownPlatforms

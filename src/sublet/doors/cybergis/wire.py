@@ -10,7 +10,8 @@ from typing import Any
 
 from sublet.apps.model.draft import Draft
 from sublet.booking.model.ends import end_sentence
-from sublet.booking.model.session import OVER, Event, Phase, Session
+from sublet.booking.model.events import Event, EventKind
+from sublet.booking.model.session import OVER, Phase, Session
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import instant_text
 
@@ -19,19 +20,19 @@ MAINTAINER = "community_contribution"
 FIRST = "hello_world"  # the app that their form opens on, unless it is told another
 # Our events, as old clients know theirs. A session has many more states; the last two end their loops.
 EVENTS = {
-    "session.accepted": "JOB_QUEUED",
-    "session.waiting": "JOB_REGISTERED",
-    "session.preparing": "SLURM_UPLOAD_EXECUTABLE",
-    "session.submitted": "SLURM_SUBMIT_SUCCESS",
-    "session.running": "JOB_INIT",
-    "session.available": "JOB_INIT",
-    "session.lost": "JOB_RETRY",
-    "session.paused": "JOB_PAUSED",
-    "session.resumed": "JOB_RESUMED",
-    "session.completed": "JOB_ENDED",
-    "session.failed": "JOB_FAILED",
-    "session.cancelled": "JOB_FAILED",
-    "session.expired": "JOB_FAILED",
+    EventKind.ACCEPTED: "JOB_QUEUED",
+    EventKind.WAITING: "JOB_REGISTERED",
+    EventKind.PREPARING: "SLURM_UPLOAD_EXECUTABLE",
+    EventKind.SUBMITTED: "SLURM_SUBMIT_SUCCESS",
+    EventKind.RUNNING: "JOB_INIT",
+    EventKind.AVAILABLE: "JOB_INIT",
+    EventKind.LOST: "JOB_RETRY",
+    EventKind.PAUSED: "JOB_PAUSED",
+    EventKind.RESUMED: "JOB_RESUMED",
+    EventKind.COMPLETED: "JOB_ENDED",
+    EventKind.FAILED: "JOB_FAILED",
+    EventKind.CANCELLED: "JOB_FAILED",
+    EventKind.EXPIRED: "JOB_FAILED",
 }
 # Their Slurm settings, and the resources of an app that they are.
 SLURM = {
@@ -97,7 +98,7 @@ def event_of(event: Event) -> dict[str, Any]:
         "id": event.id,
         "jobId": event.session,
         "type": EVENTS.get(event.kind, event.kind.upper().replace(".", "_").replace("-", "_")),
-        "message": event.detail or event.kind.partition(".")[2],
+        "message": event.detail or event.kind.fact,
         "createdAt": instant_text(event.time),
     }
 

@@ -6,26 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sublet.booking.model.events import EventKind
 from sublet.kernel.errors import BadRequest
 
 # What a person may write after --on, and the kinds of events that it means.
-WORDS: dict[str, tuple[str, ...]] = {
-    "accepted": ("session.accepted",),
-    "waiting": ("session.waiting",),
-    "preparing": ("session.preparing",),
-    "started": ("session.running", "session.available"),
-    "ended": ("session.completed", "session.failed", "session.cancelled"),
-    "completed": ("session.completed",),
-    "failed": ("session.failed",),
-    "cancelled": ("session.cancelled",),
-    "paused": ("session.paused",),
-    "resumed": ("session.resumed",),
-    "extended": ("session.extended",),
-    "moved-up": ("session.moved-up",),
-    "warned": ("session.warned",),
-    "lost": ("session.lost",),
-    "revoked": ("session.app-revoked",),
-    "draining": ("session.draining", "session.moved"),
+WORDS: dict[str, tuple[EventKind, ...]] = {
+    "accepted": (EventKind.ACCEPTED,),
+    "waiting": (EventKind.WAITING,),
+    "preparing": (EventKind.PREPARING,),
+    "started": (EventKind.RUNNING, EventKind.AVAILABLE),
+    "ended": (EventKind.COMPLETED, EventKind.FAILED, EventKind.CANCELLED),
+    "completed": (EventKind.COMPLETED,),
+    "failed": (EventKind.FAILED,),
+    "cancelled": (EventKind.CANCELLED,),
+    "paused": (EventKind.PAUSED,),
+    "resumed": (EventKind.RESUMED,),
+    "extended": (EventKind.EXTENDED,),
+    "moved-up": (EventKind.MOVED_UP,),
+    "warned": (EventKind.WARNED,),
+    "lost": (EventKind.LOST,),
+    "revoked": (EventKind.APP_REVOKED,),
+    "draining": (EventKind.DRAINING, EventKind.MOVED),
 }
 STATES = ("accepted", "waiting", "preparing", "started", "ended", "paused", "resumed", "revoked", "draining")
 WAITS = tuple(
@@ -56,7 +57,7 @@ class Hook:
         return self.address.startswith(MAILTO)
 
     @property
-    def kinds(self) -> frozenset[str]:
+    def kinds(self) -> frozenset[EventKind]:
         """The kinds of events that are told."""
         return frozenset(kind for word in self.events or STATES for kind in WORDS[word])
 

@@ -1,0 +1,78 @@
+"""What can happen: each kind of event by its name on the wire, and one event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sublet.booking.model.session import Phase
+
+
+class EventKind(StrEnum):
+    """A fact in the past tense."""
+
+    OFFERED = "offerset.made"
+    ACCEPTED = "session.accepted"
+    REJECTED = "session.rejected"
+    EXPIRED = "session.expired"
+    GAVE_WAY = "session.gave-way"  # to a later request of the same person
+    WAITING = "session.waiting"
+    PREPARING = "session.preparing"
+    SUBMITTED = "session.submitted"
+    AVAILABLE = "session.available"
+    RUNNING = "session.running"
+    ENDED = "session.ended"  # its job has; its phase follows
+    COMPLETED = "session.completed"
+    FAILED = "session.failed"
+    CANCELLED = "session.cancelled"
+    FETCHED = "session.fetched"
+    CLEANED = "session.cleaned"
+    PAUSED = "session.paused"
+    RESUMED = "session.resumed"
+    EXTENDED = "session.extended"
+    MOVED = "session.moved"  # to another time, after a drain
+    MOVED_UP = "session.moved-up"  # to an earlier one
+    WARNED = "session.warned"  # its time is over soon
+    LOST = "session.lost"  # its platform has no record of it
+    CANCEL_ASKED = "session.cancel-asked"
+    APP_REVOKED = "session.app-revoked"
+    DRAINING = "session.draining"
+    CLOCK_STEPPED = "session.clock-stepped"
+    LEASE_ASKED = "lease.asked"
+    LEASE_ENDED = "lease.ended"
+    LEASE_SHRUNK = "lease.shrunk"
+    LEASE_DRAINING = "lease.draining"
+    LEASE_UNDRAINED = "lease.undrained"
+    PILOT_CLAIMED = "pilot.claimed"
+    PILOT_ENDED = "pilot.ended"
+    ANNEX_SHARED = "annex.shared"
+    ANNEX_UNSHARED = "annex.unshared"
+    HOOK_TESTED = "hook.tested"  # told to one hook alone, and not recorded
+    UNKNOWN = "session.unknown"  # a newer version recorded it
+
+    @property
+    def fact(self) -> str:
+        """What happened, without to what: `app-revoked`."""
+        return self.value.partition(".")[2]
+
+
+KINDS = {kind.value: kind for kind in EventKind}
+
+
+def kind_of_move(phase: Phase) -> EventKind:
+    """The kind of event that a session's move to a phase is."""
+    return EventKind(f"session.{phase.value.lower()}")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a session, a lease or an annex."""
+
+    id: int
+    time: datetime
+    session: str
+    person: str
+    kind: EventKind
+    detail: str = ""  # in words; nothing is decided by it
+    phase: str = ""
