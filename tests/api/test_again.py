@@ -54,6 +54,9 @@ async def test_a_session_is_run_again_with_changes_and_its_files_are_listed_and_
     assert asked.status_code == 201
     assert asked.json()["notes"] == ["time: 5m → 7m", "name: first → second"]
     assert (asked.json()["name"], asked.json()["offers"][0]["duration"]) == ("second", "PT7M")
+    nowhere = await ann.post(f"/v1/sessions/{id}/again", json={"scheduler": {"nice": 5}})
+    assert (nowhere.json()["result"], nowhere.json()["reasons"][0]["field"]) == ("NO", "nice")
+    assert (await ann.post(f"/v1/sessions/{id}/again", json={"scheduler": {"niece": 5}})).status_code == 400
     refused = await ann.post(f"/v1/sessions/{id}/again", json={"set": {"a": 1}})
     assert (refused.status_code, refused.json()["code"]) == (400, "bad-request")
 

@@ -24,6 +24,13 @@ def test_changes_are_sent_told_and_then_it_is_accepted(type_in: Type, canned: Se
     assert type_in("again", ID, "--ask", "-q").out.split() == [offer.short for offer in view.offers]
 
 
+def test_what_is_asked_of_the_scheduler_can_be_changed(type_in: Type, canned: Serve) -> None:
+    service = canned({AGAIN: Said(a_yes(an_offer()), 201)})
+    type_in("again", ID, "--queue", "short", "--nice", "5", "--option", "switches=1", "--ask")
+    sent = json.loads(service.heard[0].body)
+    assert (sent["queue"], sent["scheduler"]) == ("short", {"nice": 5, "options": {"switches": "1"}})
+
+
 @pytest.mark.parametrize("words", [("--set", "a"), ("--set", "=1"), ("--set-json", "a=[")])
 def test_what_is_no_name_and_value_is_a_mistake(type_in: Type, words: tuple[str, ...]) -> None:
     assert type_in("again", ID, *words).code == 2

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from sublet.booking.model.scheduler import Spec, scheduler_specs, split_free
+from sublet.cli.command import with_options
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def scheduler_flags(leave_out: Collection[str] = ()) -> tuple[Callable[[Any], Any], ...]:
     """A flag for each option of the table."""
     return tuple(_flag(spec) for name, spec in scheduler_specs().items() if name not in leave_out)
+
+
+def scheduler_wishes(function: F) -> F:
+    """Give a command all of them."""
+    return with_options(function, scheduler_flags())
 
 
 def _flag(spec: Spec) -> Callable[[Any], Any]:

@@ -95,6 +95,7 @@ class Changes(TypedDict, total=False):
     name: str
     set: Mapping[str, Any]  # parameters, as they are
     words: Mapping[str, str]  # parameters as text, typed as what they replace
+    scheduler: Mapping[str, Any]  # constraint, nice, …: as a request has them
 
 
 class Filters(TypedDict, total=False):

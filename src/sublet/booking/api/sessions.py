@@ -15,12 +15,14 @@ from sublet.api.idempotency import Key
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.booking.api.calendar import Instant, in_utc
 from sublet.booking.api.precedence import Said
+from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.session import Phase, Session
 from sublet.booking.sessions import Filters
 from sublet.booking.views.convert import offerset_view, session_view
 from sublet.booking.views.moves import AgainAsk, CancelAllAsk, CancelAsk, CancelView, Explanation, ExtendAsk, PauseView
 from sublet.booking.views.offers import OfferSetView
 from sublet.booking.views.sessions import SessionPage, SessionView
+from sublet.kernel.document_fields import refuse_unknown_fields
 from sublet.kernel.errors import BadRequest
 
 router = APIRouter(prefix="/v1/sessions", tags=["Sessions"])
@@ -150,7 +152,9 @@ async def again(
     request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said, key: Key
 ) -> Response:
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
-    changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words")}
+    refuse_unknown_fields(ask.scheduler, SCHEDULER_NAMES, "scheduler")
+    changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words", "scheduler")}
+    changes |= ask.scheduler
     service = service_of(request)
     found, told = await service.rerun.again(id, await person_of(request), changes, ask.set, ask.words, said, key)
     base = base_of(request)

@@ -12,9 +12,11 @@ from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
 from sublet.booking.cli.running import accepted
 from sublet.booking.cli.waiting import ask_service
+from sublet.booking.model.scheduler import scheduler_specs
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
+from sublet.cli.scheduler import read_scheduler_flags, scheduler_wishes
 from sublet.cli.setting import set_json, set_words
 
 
@@ -31,8 +33,7 @@ from sublet.cli.setting import set_json, set_words
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
 @click.option("--start", metavar="WHEN", help="When it may begin: 'tomorrow 9am'; else soon.")
 @click.option("--platform", metavar="NAME", help="Only on this platform.")
-@click.option("--queue", metavar="NAME", help="On a cluster: only in this queue.")
-@click.option("--project", metavar="NAME", help="On a cluster: who pays.")
+@scheduler_wishes
 @click.option("--name", metavar="NAME", help="What to call it.")
 @click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; typed as what it replaces.")
 @click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
@@ -60,7 +61,10 @@ def again(
     What is changed is shown; then it goes on as with `sublet run`.
     """
     link = out.link()
-    said = {name: value for name, value in changes.items() if value is not None}
+    asked = read_scheduler_flags(changes)
+    said = {name: value for name, value in changes.items() if value is not None and name not in scheduler_specs()}
+    said |= {name: asked.pop(name) for name in ("queue", "project") if name in asked}
+    said |= {"scheduler": asked} if asked else {}
     said |= {"set": set_json(values), "words": set_words(words)}
     view = ask_service(out, link, moves.again(session, said, firm=not only_ask, key=key))
     for note in view.notes:

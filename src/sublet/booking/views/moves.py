@@ -75,3 +75,4 @@ class AgainAsk:
     name: str = ""
     set: dict[str, Any] = field(default_factory=dict)  # parameters, as they are
     words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed like what they replace
+    scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
