@@ -10,7 +10,7 @@ from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.files import Entry, groups, part_name, small
 from sublet.reach.port import Command, Outcome, as_is, said
 from sublet.reach.record import elsewhere, logins, new_record, read_record
-from sublet.reach.refusals import BUSY, read_refusal
+from sublet.reach.refusals import BUSY, HostKey, read_refusal
 from sublet.reach.target import Target, private
 
 CHANGED = """\
@@ -117,6 +117,12 @@ def test_a_changed_host_key_is_refused_with_what_to_do() -> None:
     assert "host key of centre.edu has changed" in error.message
     assert "SHA256:abcdef" in error.message
     assert "ssh-keygen -R centre.edu" in error.advice
+
+
+def test_what_is_wrong_with_a_host_key_is_told_beside_the_words() -> None:
+    unconfirmed = read_refusal("far", "centre.edu", "Host key verification failed.")
+    assert unconfirmed.values["host_key"] is HostKey.UNCONFIRMED
+    assert read_refusal("far", "centre.edu", CHANGED).values["host_key"] is HostKey.CHANGED
 
 
 def test_a_refused_channel_is_known_by_its_words() -> None:

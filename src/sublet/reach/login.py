@@ -179,6 +179,7 @@ class Login:
         return PlatformRefused(
             f"{error.message} The certificate expired on {end:%Y-%m-%d %H:%M} UTC.",
             hint=f"Get a new certificate from the centre, then: sublet system login {self.reach.name}",
+            host_key=error.values.get("host_key"),
         )
 
     def _check_shared(self) -> None:

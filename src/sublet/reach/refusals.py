@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 
@@ -19,6 +20,13 @@ _CLOSED = re.compile(r"^Connection (closed|reset) by ", re.MULTILINE)
 _AT_ONCE = re.compile(r"kex_exchange_identification|banner exchange")  # before anyone could have been asked
 
 
+class HostKey(StrEnum):
+    """What is wrong with a host's key; an error that is about it has this among its values, as `host_key`."""
+
+    CHANGED = "changed"  # it may be another host that answers
+    UNCONFIRMED = "unconfirmed"  # nobody has said that it is the right one
+
+
 def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | PlatformUnreachable:
     """The error for an ssh that got no login, in its own words."""
     why = last_words(words)
@@ -30,11 +38,13 @@ def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | Plat
         return PlatformRefused(
             f"The host key of {host} has changed, so it may not be {host} that answers.{sent} ssh says: {why}",
             hint=f"Ask the centre. Only if it says that its key is a new one, remove the old one: {remove}",
+            host_key=HostKey.CHANGED,
         )
     if _UNKNOWN.search(words):
         return PlatformRefused(
             f"The host key of {host} was not confirmed, so nothing was sent. ssh says: {why}",
             hint="Compare the fingerprint with the one that the centre publishes; if they are the same, answer `yes`.",
+            host_key=HostKey.UNCONFIRMED,
         )
     if _DENIED.search(words):
         return PlatformRefused(

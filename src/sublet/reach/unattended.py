@@ -15,6 +15,7 @@ from sublet.reach.certificates import expired
 from sublet.reach.login import Login
 from sublet.reach.port import Outcome
 from sublet.reach.prompts import nobody
+from sublet.reach.refusals import HostKey
 from sublet.reach.shell import ShellReach
 
 Holding = Callable[[], AbstractAsyncContextManager[None]]  # what makes a key usable, for a while
@@ -97,9 +98,10 @@ class UnattendedReach(ShellReach):
         )
 
     def _advice(self, error: PlatformRefused) -> str:
-        if "was not confirmed" in error.message:
+        host_key = error.values.get("host_key")
+        if host_key is HostKey.UNCONFIRMED:
             return f"Put the host key that the centre publishes for {self._login.target.host} into known_hosts."
-        if "has changed" in error.message:
+        if host_key is HostKey.CHANGED:
             return error.advice
         return f"Its operator checks the user name, and whether the centre knows {self._files[0]}."
 
