@@ -128,6 +128,7 @@ def _wish(details: Details, jobs: int) -> Wish:
         memory=details.memory,
         gpus=details.gpus,
         time=details.lifetime,
+        time_flag="--lifetime",
         jobs=jobs,
     )
 
@@ -167,8 +168,7 @@ def describe_option(value: Any) -> str:
 def _with_finding(row: Row, finding: Finding | None) -> Row:
     if finding is None:
         return row
-    words = [text.replace("--time ", "--lifetime ") for text in (finding.limit, finding.message, finding.nearest)]
-    return replace(row, state=finding.state, limit=words[0], message=words[1], nearest=words[2])
+    return replace(row, state=finding.state, limit=finding.limit, message=finding.message, nearest=finding.nearest)
 
 
 def _other(finding: Finding) -> Row:

@@ -223,16 +223,18 @@ def _time(case: Case) -> Finding:
     if wish.time is None:
         state: State = "error" if "time" in case.system.needs else "warning"
         message = f"{case.system.name} wants it to be said." if state == "error" else "A site's default can be minutes."
-        return part.found(state, message, f"--time {duration_text(most)}, or less" if most else "--time 1h")
+        return part.found(
+            state, message, f"{wish.time_flag} {duration_text(most)}, or less" if most else f"{wish.time_flag} 1h"
+        )
     if queue.min_time and wish.time < queue.min_time:
         least = duration_text(queue.min_time)
-        return part.found("error", f"{queue.name} takes jobs of {least} and more.", f"--time {least}")
+        return part.found("error", f"{queue.name} takes jobs of {least} and more.", f"{wish.time_flag} {least}")
     if most is None:
         return part.found("unknown")
     if wish.time <= most:
         return part.found("ok")
     message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {duration_text(most)} at most"
-    nearest = f"--time {duration_text(most)}"
+    nearest = f"{wish.time_flag} {duration_text(most)}"
     longer = next((step for step in queue.time_by_nodes if step.time >= wish.time), None)
     if longer:
         message += f", and for {duration_text(longer.time)} those of {longer.min_nodes}-{longer.max_nodes} nodes"

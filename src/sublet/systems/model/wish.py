@@ -25,6 +25,7 @@ class Wish:
     time: timedelta | None = None
     jobs: int | None = None  # how many such at once
     options: tuple[str, ...] = ()  # further words for the scheduler
+    time_flag: str = "--time"  # what a person types to change the time
 
     @property
     def node_count(self) -> int:
