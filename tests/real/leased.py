@@ -153,7 +153,9 @@ class Lessee(Person):
 def left(site: Site, *nodes: str) -> list[str]:
     """All that the researcher has on nodes, and in the site's queue and shared file systems."""
     found = [f"{node}: {line}" for node in nodes for line in site.on(node, "sh", "-c", LEFT).splitlines()]
-    shared = site.on("ctl", "find", "/home/researcher", "/scratch", "-mindepth", "1", "-not", "-name", ".bashrc")
+    # What is being removed may go while it is looked at.
+    look = "find /home/researcher /scratch -mindepth 1 -not -name .bashrc 2>/dev/null || true"
+    shared = site.on("ctl", "sh", "-c", look)
     return [*found, *shared.split(), *site.on("ctl", "squeue", "--noheader").splitlines()]
 
 

@@ -95,7 +95,7 @@ def test_jobs_are_queued_changed_and_removed(person: Person, ready: AccessPointV
 WORDS = """
 import asyncio, json, sys
 from pathlib import Path
-from sublet.annexes.pilots import jobs, slots
+from sublet.platforms.htcondor import commands as jobs, slots
 from sublet.annexes.pilots.access_point import known_access_point
 from sublet.reach.local import LocalReach
 

@@ -93,9 +93,7 @@ class FacilitiesView:
     images: dict[str, str] = field(default_factory=dict)  # names that manifests may use → where they are
     mpi: tuple[str, ...] = ()  # platforms whose Slurm starts tasks that find each other
     gpus: dict[str, int] = field(default_factory=dict)  # platform → how many a node has at most
-    nodes: dict[str, tuple[tuple[int, int], ...]] = field(
-        default_factory=dict
-    )  # → cores and bytes of memory of each sort
+    nodes: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)  # → cores and bytes of each sort
     online: tuple[str, ...] = ()  # platforms whose containers have a network
     offline: tuple[str, ...] = ()  # platforms whose containers have none
     unknown: tuple[str, ...] = ()  # platforms of which nobody knows whether nodes have a way out
