@@ -18,7 +18,7 @@ from sublet.kernel.settings import Settings
 from sublet.policies import has_owner
 from sublet.service import Service
 from sublet.store.guard import DatabaseGuard
-from sublet.store.migrate import Copies
+from sublet.store.migrate import CopyBefore
 from sublet.store.store import Store
 from sublet.wiring import build_service
 
@@ -51,7 +51,7 @@ async def open_service(settings: Settings, *, now: Clock = utc_now, loop: bool =
 
 async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
     await asyncio.to_thread(guard.check_files)
-    copies = Copies(settings.home / "backups", settings.retention.backups)
+    copies = CopyBefore(settings.home / "backups", settings.retention.backups)
     discreet = not has_owner(settings)
     store = await asyncio.to_thread(Store.open, settings.database_url, discreet=discreet, copies=copies)
     try:

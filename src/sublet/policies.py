@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sublet.kernel.settings import Settings
 from sublet.movers.app import FOLDER
-from sublet.movers.logins import Login
+from sublet.movers.logins import ImageLogin
 from sublet.movers.port import UNLIMITED, Policy
 
 
@@ -33,6 +33,6 @@ def choose_mover_policies(settings: Settings) -> MoverPolicies:
     if roots is not None:
         asked = replace(asked, file_roots=tuple(root.resolve() for root in roots))
     usual = replace(asked, app_archives=settings.home / FOLDER)
-    logins = tuple(Login(below, **dict(login)) for below, login in settings.registries.items())
+    logins = tuple(ImageLogin(below, **dict(login)) for below, login in settings.registries.items())
     reviewed = replace(usual, logins=logins)
     return MoverPolicies(reviewed if personal else usual, guests, reviewed)

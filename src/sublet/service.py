@@ -14,7 +14,7 @@ from sublet.access.pledges import Pledges
 from sublet.access.quotas import Quotas
 from sublet.access.rekeying import Rekeying
 from sublet.access.rules import AccessRules
-from sublet.access.usage import Usage
+from sublet.access.usage import UsageReports
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.annexes import Annexes
 from sublet.annexes.dag_moves import DagMoves
@@ -40,7 +40,7 @@ from sublet.annexes.status import AnnexStatus
 from sublet.annexes.templates import Templates
 from sublet.apps.catalogue import AppCatalogue
 from sublet.apps.maintainers import Maintainers
-from sublet.apps.pinning import Apps
+from sublet.apps.pinning import PinnedApps
 from sublet.apps.proposing import Proposing
 from sublet.apps.reviewing import Reviewing
 from sublet.apps.runs import AppRuns
@@ -54,7 +54,7 @@ from sublet.booking.explain import Explain
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
-from sublet.booking.output import Output
+from sublet.booking.output import SessionOutput
 from sublet.booking.pausing import Pausing
 from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.drains import Drains
@@ -62,7 +62,7 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.probing import Probing
 from sublet.booking.presenter import Presenter
-from sublet.booking.rerun import Again
+from sublet.booking.rerun import Rerun
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
@@ -79,7 +79,7 @@ from sublet.kernel.vault import Vault
 from sublet.kernel.version import VERSION
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
-from sublet.notices.webhooks import Telling
+from sublet.notices.webhooks import WebhookDelivery
 from sublet.people.factors import Factors
 from sublet.people.groups import Groups
 from sublet.people.names import PeopleNames
@@ -118,7 +118,7 @@ class AccessCases:
     accounts: Accounts
     account_platforms: AccountPlatforms
     audit: AuditLog
-    usage: Usage
+    usage: UsageReports
     rekeying: Rekeying
 
 
@@ -156,7 +156,7 @@ class AppCases:
     """Apps: proposed, reviewed, and run by name."""
 
     catalogue: AppCatalogue
-    approved: Apps
+    approved: PinnedApps
     runs: AppRuns
     proposing: Proposing
     reviewing: Reviewing
@@ -169,7 +169,7 @@ class NoticeCases:
     """Who is told of what happens to a session."""
 
     hooks: Hooks
-    telling: Telling
+    telling: WebhookDelivery
 
 
 @dataclass
@@ -200,10 +200,10 @@ class Service:
     sessions: Sessions
     direct: Direct
     contents: Contents
-    output: Output
+    output: SessionOutput
     events: Events
     explanations: Explain
-    rerun: Again
+    rerun: Rerun
     connections: Connect
     pausing: Pausing
     drains: Drains

@@ -11,7 +11,7 @@ from sublet.access.pledges import Pledges
 from sublet.access.quotas import OpenAccess, RuledAccess
 from sublet.access.rekeying import Rekeying
 from sublet.access.rules import AccessRules
-from sublet.access.usage import Usage
+from sublet.access.usage import UsageReports
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.annexes import Annexes
 from sublet.annexes.dag_moves import DagMoves
@@ -38,7 +38,7 @@ from sublet.annexes.status import AnnexStatus
 from sublet.annexes.templates import Templates
 from sublet.apps.catalogue import AppCatalogue
 from sublet.apps.maintainers import Maintainers
-from sublet.apps.pinning import Apps
+from sublet.apps.pinning import PinnedApps
 from sublet.apps.proposing import Proposing
 from sublet.apps.reviewing import Reviewing
 from sublet.apps.runs import AppRuns
@@ -52,7 +52,7 @@ from sublet.booking.explain import Explain
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
-from sublet.booking.output import Output
+from sublet.booking.output import SessionOutput
 from sublet.booking.pausing import Pausing
 from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.drains import Drains
@@ -62,7 +62,7 @@ from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.probing import Probing
 from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
-from sublet.booking.rerun import Again
+from sublet.booking.rerun import Rerun
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
@@ -77,7 +77,7 @@ from sublet.kernel.vault import Vault
 from sublet.loading import load_executable_kinds, load_known_platforms, load_movers
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
-from sublet.notices.webhooks import Telling
+from sublet.notices.webhooks import WebhookDelivery
 from sublet.people.factors import Factors
 from sublet.people.groups import Groups
 from sublet.people.names import PeopleNames
@@ -112,7 +112,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     names, standing = PeopleNames(store, authority, knows_people), Standing(settings, store, knows_people)
     quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
-    approved = Apps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
+    approved = PinnedApps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
     trials = Trials(settings, is_allowed=is_personal)
     access_points = AccessPoints(settings, now, platforms, authority)
     annex_platforms = AnnexPlatforms(settings, store, platforms, access_points, has_annexes=is_personal)
@@ -162,7 +162,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     )
     direct = Direct(presenter, asking, offers, sessions)
     contents = Contents(store, now, authority, sessions)
-    output = Output(platforms, signals, contents, sessions)
+    output = SessionOutput(platforms, signals, contents, sessions)
 
     directory = People(settings, store, now, standings, authority, knows_people)
     tokens = Tokens(settings, store, now, names, standing, sessions, knows_people)
@@ -204,7 +204,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     accounts = Accounts(
         settings, store, now, platforms, signals, vault, authority, quotas, rules, account_platforms, changes
     )
-    telling = Telling(settings, store, now, vault, mail, standing, is_private_usual=is_personal)
+    telling = WebhookDelivery(settings, store, now, vault, mail, standing, is_private_usual=is_personal)
     notices = NoticeCases(Hooks(settings, store, now, signals, vault, throttle, sessions, telling), telling)
     access = AccessCases(
         rules,
@@ -214,7 +214,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         accounts,
         account_platforms,
         AuditLog(store),
-        Usage(store, now),
+        UsageReports(store, now),
         Rekeying(store, now, [accounts, factors, notices.hooks]),
     )
 
@@ -256,7 +256,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         output=output,
         events=Events(store, signals, sessions),
         explanations=Explain(store, now, sessions),
-        rerun=Again(contents, asking, sessions),
+        rerun=Rerun(contents, asking, sessions),
         connections=Connect(store, platforms, standing),
         pausing=Pausing(store, now, platforms, presenter, signals, sessions),
         drains=Drains(settings, store, now, platforms, signals, drains_seen, endings),

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.lease_plans import WantedLease
 from sublet.annexes.model.annex import Pilot
 from sublet.annexes.model.jobs import QueuedJob
-from sublet.annexes.model.lease_state import Jobs, Slots
+from sublet.annexes.model.lease_state import JobCounts, Slots
 from sublet.annexes.status import Heard
 from sublet.booking.model.session import Phase
 from sublet.people.model.person import Person
@@ -41,11 +41,11 @@ async def eve(callers: Callers, service: PlayedService) -> httpx2.AsyncClient:
 
 async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncClient, service: PlayedService) -> None:
     assert "There are no annexes yet" in (await eve.get("/web/annexes")).text
-    annex, lease, _ = await service.annexes.leases.lease("bold", Wanted(TWO), EVE, more=False)
+    annex, lease, _ = await service.annexes.leases.lease("bold", WantedLease(TWO), EVE, more=False)
     now = service.now()
     await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 0, now, "c<1>")))
     slots = Slots(lease.id, 0, "c1", 4, 3, 3, 8 << 30, 0, now, TWO.lifetime or now - now)
-    service.silent = Heard([slots], {annex.id: Jobs(idle=5, running=3)})
+    service.silent = Heard([slots], {annex.id: JobCounts(idle=5, running=3)})
     listed = (await eve.get("/web/annexes")).text
     assert all(words in listed for words in ("bold", "3 of 4", "3 run, 5 wait", 'aria-current="page">Annexes'))
     shown = (await eve.get("/web/annexes/bold")).text
@@ -76,7 +76,7 @@ async def test_annexes_leases_and_nodes_are_shown_and_changed(eve: httpx2.AsyncC
 
 
 async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient, service: PlayedService) -> None:
-    await service.annexes.leases.lease("busy", Wanted(TWO), EVE, more=False)
+    await service.annexes.leases.lease("busy", WantedLease(TWO), EVE, more=False)
     text = (await eve.get("/web/annexes/busy")).text
     change = "cancel" if "/web/annexes/busy/cancel" in text else "shutdown"
     form = {"token": token_in(text, f"/web/annexes/busy/{change}"), "lease": "9"}
@@ -88,7 +88,7 @@ async def test_what_can_not_be_done_is_said_on_the_page(eve: httpx2.AsyncClient,
 async def test_cancelling_the_session_of_a_lease_asks_about_its_jobs_too(
     eve: httpx2.AsyncClient, service: PlayedService
 ) -> None:
-    _, lease, _ = await service.annexes.leases.lease("asked", Wanted(TWO), EVE, more=False)
+    _, lease, _ = await service.annexes.leases.lease("asked", WantedLease(TWO), EVE, more=False)
     session = (await lease_when(service, lease.id, lambda one: bool(one.session))).session
     await reach(service, session, in_phase(Phase.RUNNING), person=EVE)
     path = f"/web/sessions/{session}/cancel"

@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
-from sublet.booking.api.connect import Connect
+from sublet.booking.api.connect import ConnectProxy
 from sublet.kernel.errors import NotAllowedNow, NotFound
 
 pytestmark = pytest.mark.anyio
@@ -120,7 +120,7 @@ async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[Non
 @contextlib.asynccontextmanager
 async def proxied(address: str, session: OneSession | None = None) -> AsyncIterator[str]:
     found = session or OneSession(address)
-    proxy = Connect(found, found)
+    proxy = ConnectProxy(found, found)
     async with served(Starlette(routes=[Mount("/connect", app=proxy)])) as host:
         yield host
     await proxy.close()
@@ -220,7 +220,7 @@ async def test_who_comes_while_others_are_let_go_of_is_carried_too(tmp_path: Pat
             await asyncio.sleep(0)
             await super().aclose()
 
-    proxy = Connect(OneSession(""), OneSession(""))
+    proxy = ConnectProxy(OneSession(""), OneSession(""))
     proxy.clients = {str(tmp_path / name): Slow() for name in "abc"}
     new = [str(tmp_path), str(tmp_path.parent)]  # which are there
     first, again, second = await asyncio.gather(*(proxy._client(path) for path in (new[0], *new)))

@@ -13,7 +13,7 @@ from sublet.booking.calls import sessions
 from sublet.booking.views.offers import OfferSetView
 from sublet.booking.views.sessions import SessionView
 from sublet.client import Client
-from sublet.client.call import Answer, Call, as_view, body_of
+from sublet.client.call import Call, HttpAnswer, as_view, body_of
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
 from tests.chaos.evidence import Told
@@ -91,7 +91,7 @@ def _ask_directly(world: World, work: Work) -> Told:
     return Told(work.name, ids=frozenset(ids))
 
 
-def _read_id(answer: Answer) -> str:
+def _read_id(answer: HttpAnswer) -> str:
     return str(json.loads(answer.body)["meta"]["uuid"])
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from sublet.annexes.access_point import AccessPointState, Stage
 from sublet.annexes.job_queue import Listed
-from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.lease_plans import WantedLease
 from sublet.annexes.model.annex import Details, Lease, Pilot
 from sublet.annexes.model.jobs import QueuedJob
 from sublet.annexes.pilots.access_point import AccessPoint
@@ -126,7 +126,7 @@ async def leasing(home: Path, **settings: Any) -> AsyncIterator[PlayedService]:
 
 async def made(service: Service, name: str = "example", details: Details = TWO, **more: Any) -> Lease:
     """Make an annex."""
-    _, lease, _ = await service.annexes.leases.lease(name, Wanted(details, **more), ME, more=False)
+    _, lease, _ = await service.annexes.leases.lease(name, WantedLease(details, **more), ME, more=False)
     return lease
 
 

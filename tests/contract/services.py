@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.access.model.access import Limits
-from sublet.access.rules import Changed
+from sublet.access.rules import ChangedRules
 from sublet.app import open_service
 from sublet.booking.model.giving_way import USUAL, Precedence
 from sublet.booking.model.session import OVER, OfferSet, Phase, Session
@@ -49,7 +49,9 @@ async def ask(service: Service, person: Person = ME, precedence: Precedence = US
     return await service.asking.ask(person, replace(asked, precedence=precedence))
 
 
-async def allow(service: Service, who: str = "*", *, noun: str = "system", name: str = "*", **more: Any) -> Changed:
+async def allow(
+    service: Service, who: str = "*", *, noun: str = "system", name: str = "*", **more: Any
+) -> ChangedRules:
     """Let people use something of a gateway; limits are given by name."""
     others = {key: more.pop(key) for key in ("effect", "expires", "note") if key in more}
     rule = {"effect": "allow", **others, "who": who, "noun": noun, "name": name, "limits": Limits(**more)}

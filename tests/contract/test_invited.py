@@ -12,7 +12,7 @@ from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import EndKind
-from sublet.client.pulling import Wanted, read_invitation, write_invitation
+from sublet.client.pulling import PulledRequest, read_invitation, write_invitation
 from sublet.kernel.errors import BadInvitation, PilotRefused, PlatformRefused
 from sublet.platforms.invited.platform import Invited
 from sublet.service import Service
@@ -118,7 +118,7 @@ async def test_a_site_may_not_have_the_name_of_another_platform(tmp_path: Path) 
 
 
 def test_amounts_are_put_into_a_sites_own_command() -> None:
-    wanted = Wanted(KEY, 2, 8, 4096, 0, 3600)
+    wanted = PulledRequest(KEY, 2, 8, 4096, 0, 3600)
     words = ["sbatch", "--nodes={nodes}", "--mem={memory}M", "--time={minutes}", "{other}", "{cores}{gpus}"]
     assert wanted.filled(words) == ["sbatch", "--nodes=2", "--mem=4096M", "--time=62", "{other}", "80"]
 

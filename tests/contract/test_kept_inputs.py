@@ -14,7 +14,7 @@ import pytest
 
 from sublet.annexes.kept_inputs import FILE, KeptInputs
 from sublet.kernel.errors import LoginNeeded
-from sublet.platforms.port import Kept, Platform
+from sublet.platforms.port import KeptFile, Platform
 from tests.contract.leases import PlayedService, leasing
 
 pytestmark = pytest.mark.anyio
@@ -72,8 +72,8 @@ class Cluster:
         self.has -= set(gone)
         return gone
 
-    async def kept(self) -> Sequence[Kept]:
-        return [cast(Kept, SimpleNamespace(digest=digest)) for digest in self.has]
+    async def kept(self) -> Sequence[KeptFile]:
+        return [cast(KeptFile, SimpleNamespace(digest=digest)) for digest in self.has]
 
 
 async def test_inputs_of_a_lease_that_ended_while_the_power_was_off_are_removed(tmp_path: Path) -> None:

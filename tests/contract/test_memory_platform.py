@@ -11,7 +11,7 @@ from sublet.booking.model.job import State
 from sublet.booking.model.offer import Predicted, Remote
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
-from sublet.platforms.conformance import Trial
+from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.journal import Journal
 from sublet.platforms.memory.platform import MemoryPlatform
@@ -76,7 +76,7 @@ async def test_a_played_queue_predicts_no_start_before_the_window_that_was_asked
         assert isinstance(offer.terms, Predicted)
         assert opens <= offer.terms.p10 <= offer.terms.p50 <= offer.terms.p90
         assert offer.start == offer.terms.p50
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     later = datetime.now(UTC) + timedelta(hours=1)
     job = await platform.submit(replace(trial.job("true"), begin=later), trial.key())
     assert (await trial.state(job)).state is State.QUEUED
@@ -98,7 +98,7 @@ async def test_a_played_queue_makes_an_offer_for_each_window_that_it_can_meet(tm
 
 async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_path: Path) -> None:
     platform = await opened(tmp_path, terms="predicted", waits=("0s", "1s", "1s"))
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     job = await trial.submit("true", seconds=1, takes="PT0.9S")
     assert (await trial.state(job)).state is State.QUEUED
     state = await trial.ended(job)
@@ -108,7 +108,7 @@ async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_pat
 
 async def test_an_interactive_job_runs_until_its_end_and_says_where_it_would_listen(tmp_path: Path) -> None:
     platform = await opened(tmp_path)
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     plain = trial.job("jupyter-lab", takes="0s")
     job = await platform.submit(replace(plain, program=replace(plain.program, connects="uri:jupyter-lab")), trial.key())
     state = await trial.state(job)
@@ -127,21 +127,21 @@ async def test_an_unreachable_platform_answers_nothing(tmp_path: Path) -> None:
 
 async def test_a_lost_answer_is_settled_by_finding_the_key(tmp_path: Path) -> None:
     platform = await opened(tmp_path, fault="loses-answer")
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     with pytest.raises(PlatformUnreachable):
         await trial.submit("true")
     assert await platform.find(trial.keys[0]) == trial.keys[0]
 
 
 async def test_a_play_that_makes_no_sense_is_refused(tmp_path: Path) -> None:
-    trial = Trial(await opened(tmp_path))
+    trial = ConformanceTrial(await opened(tmp_path))
     with pytest.raises(PlatformRefused):
         await trial.submit("true", takes="a while")
 
 
 async def test_ten_thousand_jobs_are_found_again_and_only_what_changed_is_news(tmp_path: Path) -> None:
     platform = await opened(tmp_path)
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     for _ in range(10_000):
         await trial.submit("true", seconds=9000)
     await platform.news()
@@ -154,7 +154,7 @@ async def test_ten_thousand_jobs_are_found_again_and_only_what_changed_is_news(t
 
 async def test_what_was_cleaned_is_left_out_when_the_journal_is_rewritten(tmp_path: Path) -> None:
     platform = await opened(tmp_path)
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     for _ in range(600):
         await trial.submit("true")
         if len(trial.keys) > 1:

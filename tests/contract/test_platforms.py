@@ -9,7 +9,7 @@ import pytest
 
 from sublet.booking.model.job import State
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, Trial, check_platform, try_rule
+from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, ConformanceTrial, Rule, check_platform, try_rule
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Platform
@@ -51,7 +51,7 @@ async def test_a_platform_with_processes_keeps_the_rule(platform: Platform, rule
 async def test_a_platform_opened_again_finds_what_runs_and_what_has_ended(make: Make, tmp_path: Path) -> None:
     first, second = make(), make()
     await first.open(tmp_path)
-    trial = Trial(first)
+    trial = ConformanceTrial(first)
     running = await trial.submit("sleep", "50")
     over = await trial.submit("sh", "-c", "exit 4", code=4, takes="0s")
     await trial.ended(over)
@@ -70,7 +70,7 @@ async def test_two_processes_on_one_directory_agree(make: Make, tmp_path: Path) 
     one, other = make(), make()
     await one.open(tmp_path)
     await other.open(tmp_path)
-    trial = Trial(one)
+    trial = ConformanceTrial(one)
     key = trial.key()
     job = trial.job("sh", "-c", "echo ran; sleep 50")
     ids = await asyncio.gather(one.submit(job, key), other.submit(job, key))
@@ -83,7 +83,7 @@ async def test_two_processes_on_one_directory_agree(make: Make, tmp_path: Path) 
 
 
 async def test_news_name_what_changed_and_nothing_else(platform: Platform) -> None:
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     assert await platform.news() is None, "at first everything may have changed"
     quiet = await trial.submit("sleep", "50")
     short = await trial.submit("true", takes="0s")
@@ -105,7 +105,7 @@ async def test_two_who_listen_both_get_the_news(make: Make, tmp_path: Path) -> N
     for each in (one, other):
         await each.open(tmp_path)
         await each.news()
-    trial = Trial(one)
+    trial = ConformanceTrial(one)
     job = await trial.submit("true", takes="0s")
     await trial.ended(job)
     for each in (one, other):
@@ -130,7 +130,7 @@ async def test_a_finding_names_the_rule_that_is_broken(tmp_path: Path) -> None:
 async def test_a_session_that_runs_is_not_cleaned_away(tmp_path: Path) -> None:
     local = Local(name="here")
     await local.open(tmp_path)
-    trial = Trial(local)
+    trial = ConformanceTrial(local)
     await trial.submit("sleep", "50")
     with pytest.raises(PlatformRefused, match="still runs"):
         await local.clean(trial.keys[0])

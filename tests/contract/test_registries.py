@@ -12,7 +12,7 @@ import pytest
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
-from sublet.movers.logins import Login
+from sublet.movers.logins import ImageLogin
 from sublet.movers.oci import OciMover
 from sublet.movers.port import UNLIMITED, Policy
 from sublet.movers.registries import read_reference
@@ -116,7 +116,7 @@ async def test_an_image_that_is_shown_to_an_account_alone_is_fetched_by_its_logi
     with registry(token=token, login="ann:pass word") as server:
         digest = server.push("tools/box", "1", tmp_path / "box.tar")
         server.push("toolshed/box", "1", tmp_path / "box.tar")
-        login = Login(f"{server.address}/tools", "ann", secret)
+        login = ImageLogin(f"{server.address}/tools", "ann", secret)
         mover, box = OciMover(replace(UNLIMITED, logins=[login])), image(f"{server.address}/tools/box:1")
         target = folder(tmp_path, "target")
         await mover.bring(box, target, lambda *step: None)
@@ -128,7 +128,7 @@ async def test_an_image_that_is_shown_to_an_account_alone_is_fetched_by_its_logi
         with pytest.raises(DataNotThere, match=r"sign in|strangers"):
             await mover.pin(image(f"{server.address}/toolshed/box:1"))
         with pytest.raises(DataNotThere, match=r"sign in|this login"):
-            await OciMover(replace(UNLIMITED, logins=[Login(server.address, "bob", secret)])).pin(box)
+            await OciMover(replace(UNLIMITED, logins=[ImageLogin(server.address, "bob", secret)])).pin(box)
         secret.chmod(0o644)
         with pytest.raises(DataNotThere, match="others can read"):
             await mover.pin(box)

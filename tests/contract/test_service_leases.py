@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.lease_plans import WantedLease
 from sublet.annexes.lease_watch import all_gone
 from sublet.annexes.leases import NOTHING_SENT
 from sublet.annexes.model.annex import Annex, Details, Lease, Pilot
@@ -44,7 +44,7 @@ WAITING = {"cluster": NOW_AND_THEN}  # a queue in which everything waits for an 
 async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         annex, lease, session = await service.annexes.leases.lease(
-            "example", Wanted(replace(TWO, queue="short")), ME, more=False
+            "example", WantedLease(replace(TWO, queue="short")), ME, more=False
         )
         assert (session.kind, session.name, session.offer.queue) == ("pilot", "example#1", "short")
         assert (session.offer.count, session.offer.shape.cores, session.offer.duration) == (2, 4, timedelta(hours=2))
@@ -57,14 +57,14 @@ async def test_a_lease_is_a_session_of_kind_pilot(tmp_path: Path) -> None:
 async def test_a_lease_asks_the_scheduler_as_any_request_does_and_the_next_one_too(tmp_path: Path) -> None:
     asked = SchedulerOptions(constraint="gpu", nice=5, exclusive=True, options=("switches=1",))
     async with leasing(tmp_path) as service:
-        wanted = Wanted(replace(TWO, queue="short", project="abc", scheduler=asked))
+        wanted = WantedLease(replace(TWO, queue="short", project="abc", scheduler=asked))
         _, lease, session = await service.annexes.leases.lease("example", wanted, ME, more=False)
         assert session.offer.scheduler == replace(asked, queue="short", project="abc")
         stored = await service.store.read(lambda tx: tx.leases.get(lease.id))
         assert stored is not None
         assert stored.details.scheduler == asked
         assert details_of(details_view(stored.details)) == stored.details
-        _, _, more = await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
+        _, _, more = await service.annexes.leases.lease("example", WantedLease(Details()), ME, more=True)
         assert more.offer.scheduler == session.offer.scheduler
 
 
@@ -76,18 +76,20 @@ def test_what_a_lease_can_t_ask_of_the_scheduler_is_refused(given: dict[str, Any
 
 async def test_a_lease_under_a_key_is_made_once(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        asked = [service.annexes.leases.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        asked = [service.annexes.leases.lease("example", WantedLease(TWO), ME, more=True, key="k") for _ in range(2)]
         with pytest.raises(NotFound):  # there is no annex to add to, and nothing was sent
             await asked[0]
         asked[1].close()
-        made = [service.annexes.leases.lease("example", Wanted(TWO), ME, more=False, key="one") for _ in range(3)]
+        made = [service.annexes.leases.lease("example", WantedLease(TWO), ME, more=False, key="one") for _ in range(3)]
         [(number, session)] = {(lease.number, session.id) for _, lease, session in await asyncio.gather(*made)}
-        more = [await service.annexes.leases.lease("example", Wanted(TWO), ME, more=True, key="k") for _ in range(2)]
+        more = [
+            await service.annexes.leases.lease("example", WantedLease(TWO), ME, more=True, key="k") for _ in range(2)
+        ]
         assert [lease.number for _, lease, _ in more] == [number + 1] * 2
         with pytest.raises(KeyReused):
-            await service.annexes.leases.lease("other", Wanted(TWO), ME, more=False, key="one")
+            await service.annexes.leases.lease("other", WantedLease(TWO), ME, more=False, key="one")
         await service.sessions.cancel(session, ME)
-        _, same, _ = await service.annexes.leases.lease("example", Wanted(TWO), ME, more=False, key="one")
+        _, same, _ = await service.annexes.leases.lease("example", WantedLease(TWO), ME, more=False, key="one")
         assert (same.number, same.session) == (number, session)
 
 
@@ -95,22 +97,24 @@ async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(
     async with leasing(tmp_path) as service:
         await service.annexes.templates.save_template("long", Details(lifetime=timedelta(hours=9)), ME)
         await made(service)
-        plan, number = await service.annexes.plans.plan_lease("example", Wanted(Details(nodes=3), template="long"), ME)
+        plan, number = await service.annexes.plans.plan_lease(
+            "example", WantedLease(Details(nodes=3), template="long"), ME
+        )
         sources = {row.field: (row.value, row.source) for row in plan.rows}
         assert number == 2
         assert sources["nodes"] == ("3", "you")
         assert sources["lifetime"] == ("9h", "template long")
         assert sources["cores"] == ("4", "last time: example#1")
         assert sources["idle"] == ("5m", "last time: example#1")
-        other, number = await service.annexes.plans.plan_lease("fresh", Wanted(Details()), ME)
+        other, number = await service.annexes.plans.plan_lease("fresh", WantedLease(Details()), ME)
         assert (number, other.details.cores) == (1, 4)
 
 
 async def test_how_jobs_get_to_one_annex_says_nothing_of_another(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service, "example", Details(nodes=1, cores=1, carry="direct"))
-        again, _ = await service.annexes.plans.plan_lease("example", Wanted(Details()), ME)
-        other, _ = await service.annexes.plans.plan_lease("other", Wanted(Details()), ME)
+        again, _ = await service.annexes.plans.plan_lease("example", WantedLease(Details()), ME)
+        other, _ = await service.annexes.plans.plan_lease("other", WantedLease(Details()), ME)
         assert (again.details.carry, other.details.carry) == ("direct", "")
 
 
@@ -118,7 +122,7 @@ async def test_the_same_details_make_another_annex(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         await made(service)
         await made(service, "other", Details(nodes=1, cores=1))
-        plan, _ = await service.annexes.plans.plan_lease("clone", Wanted(Details(), like="example"), ME)
+        plan, _ = await service.annexes.plans.plan_lease("clone", WantedLease(Details(), like="example"), ME)
         assert (plan.details.nodes, plan.details.cores) == (2, 4)
         assert {row.source for row in plan.rows if row.field == "nodes"} == {"example#1"}
 
@@ -128,7 +132,7 @@ async def test_a_name_that_has_a_lease_is_added_to_and_not_made_again(tmp_path: 
         first = await made(service)
         with pytest.raises(AnnexInUse, match="example#1"):
             await made(service)
-        annex, second, _ = await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
+        annex, second, _ = await service.annexes.leases.lease("example", WantedLease(Details()), ME, more=True)
         assert (second.number, second.annex, second.details.nodes) == (2, first.annex, 2)
         await service.annexes.leases.shutdown("example", ME)
         third = await made(service)
@@ -146,7 +150,7 @@ async def test_of_two_who_make_one_name_at_once_one_gets_it(tmp_path: Path) -> N
 async def test_adding_to_a_name_that_there_is_not_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
         with pytest.raises(NotFound, match="annex example"):
-            await service.annexes.leases.lease("example", Wanted(TWO), ME, more=True)
+            await service.annexes.leases.lease("example", WantedLease(TWO), ME, more=True)
         assert await service.annexes.registry.annexes(ME) == []
 
 
@@ -194,7 +198,7 @@ async def test_the_only_system_need_not_be_named_and_of_several_one_must_be(tmp_
 
 async def test_a_system_of_the_catalogue_is_planned_for_but_must_be_made_ones_own(tmp_path: Path) -> None:
     async with leasing(tmp_path) as service:
-        wanted = Wanted(Details("expanse", "compute", "abc", nodes=2))
+        wanted = WantedLease(Details("expanse", "compute", "abc", nodes=2))
         plan, _ = await service.annexes.plans.plan_lease("example", wanted, ME)
         rows = {row.field: row for row in plan.rows}
         assert (rows["system"].state, rows["system"].nearest) == ("error", "sublet system add expanse --user NAME")
@@ -211,7 +215,7 @@ async def test_what_waits_can_be_taken_back_and_what_runs_only_ended(tmp_path: P
         with pytest.raises(NoLease):
             await service.annexes.leases.cancel_lease("example", ME)
         _, _, session = await service.annexes.leases.lease(
-            "example", Wanted(replace(TWO, system="run")), ME, more=False
+            "example", WantedLease(replace(TWO, system="run")), ME, more=False
         )
         await reach(service, session.id, in_phase(Phase.RUNNING))
         with pytest.raises(NotPending, match="example#2"):
@@ -293,7 +297,7 @@ async def test_without_htcondor_nothing_is_recorded_and_the_remedy_is_told(tmp_p
 
 async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> None:
     async with leasing(tmp_path, annex={"job_lease": "7m"}) as service:
-        plan, _ = await service.annexes.plans.plan_lease("example", Wanted(TWO), ME)
+        plan, _ = await service.annexes.plans.plan_lease("example", WantedLease(TWO), ME)
         assert [(row.field, row.value, row.source) for row in plan.rows[-2:]] == [
             ("access point", "your own", "what is here"),
             ("job lease", "7m", "settings"),
@@ -315,7 +319,7 @@ async def test_a_lease_shrinks_by_the_nodes_that_are_given_back(tmp_path: Path) 
         await service.store.write(lambda tx: tx.pilots.claim(Pilot(lease.id, 2, now, "c2")))
         with pytest.raises(BadRequest, match="carries the others"):
             await service.annexes.shrinking.give_back("example#1", [0], ME)
-        await service.annexes.leases.lease("example", Wanted(Details()), ME, more=True)
+        await service.annexes.leases.lease("example", WantedLease(Details()), ME, more=True)
         with pytest.raises(BadRequest, match="several leases"):
             await service.annexes.shrinking.give_back("example", [0], ME)
 

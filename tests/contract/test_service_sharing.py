@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sublet.annexes.leases import Wanted
+from sublet.annexes.lease_plans import WantedLease
 from sublet.booking.model.session import OVER, Phase
 from sublet.kernel.errors import NotInvited, OperatorsOnly
 from sublet.people.model.person import Person
@@ -55,7 +55,7 @@ async def test_guests_run_containers_where_they_are_invited_and_nothing_else(tmp
         mine = await ask(service, bob, **IMAGE, data=[f"file://{tmp_path}/key"])
         assert mine.result == "NO", "a guest has no files here"
         with pytest.raises(OperatorsOnly):
-            await service.annexes.leases.lease("theirs", Wanted(TWO), bob, more=False)
+            await service.annexes.leases.lease("theirs", WantedLease(TWO), bob, more=False)
         with pytest.raises(OperatorsOnly):
             await service.annexes.registry.annexes(bob)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import (
     BadAddress,
     Blocked,
@@ -58,7 +58,7 @@ class Gateway:
         await asyncio.gather(*self.service.people.signing_in._mails)
         return self.mailbox.code(address.lower(), before + 1)
 
-    async def audit(self, action: str = "", name: str = "") -> list[Entry]:
+    async def audit(self, action: str = "", name: str = "") -> list[AuditEntry]:
         return await self.service.store.read(lambda tx: tx.audit.list(action=action, name=name))
 
 

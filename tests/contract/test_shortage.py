@@ -17,7 +17,7 @@ from sublet.booking.model.job import Job, State
 from sublet.booking.model.session import Phase
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.kernel.shortage import find_shortage
-from sublet.platforms.conformance import Trial
+from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.reach.local import LocalReach
@@ -49,7 +49,7 @@ def nothing_can_be_opened() -> Iterator[None]:
 async def test_a_job_is_not_taken_for_lost_by_a_service_without_descriptors(tmp_path: Path) -> None:
     platform = Local(name="here")
     await platform.open(tmp_path)
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     job = await trial.submit("sleep", "50")
     with nothing_can_be_opened(), pytest.raises(PlatformUnreachable) as told:
         await platform.ask([job])

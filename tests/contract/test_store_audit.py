@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -15,9 +15,9 @@ NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
 async def test_what_was_done_is_found_by_who_what_and_when(store: Store) -> None:
     entries = [
-        Entry(NOON, "anna@example.org", "rule.add", "rule", "r1", {"who": "*@example.org"}, "192.0.2.1"),
-        Entry(NOON + timedelta(hours=1), "", "sign-in.refused", "person", "eve@example.net", {}, "192.0.2.9"),
-        Entry(NOON + timedelta(hours=2), "anna@example.org", "rule.remove", "rule", "r1"),
+        AuditEntry(NOON, "anna@example.org", "rule.add", "rule", "r1", {"who": "*@example.org"}, "192.0.2.1"),
+        AuditEntry(NOON + timedelta(hours=1), "", "sign-in.refused", "person", "eve@example.net", {}, "192.0.2.9"),
+        AuditEntry(NOON + timedelta(hours=2), "anna@example.org", "rule.remove", "rule", "r1"),
     ]
     for entry in entries:
         await store.write(lambda tx, entry=entry: tx.audit.add(entry))

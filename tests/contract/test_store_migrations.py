@@ -17,7 +17,7 @@ from sublet.booking.model.marks import write_marks
 from sublet.kernel.db.engine import Database
 from sublet.kernel.errors import BrokenStore
 from sublet.store import Store
-from sublet.store.migrate import HEAD, Copies, migrate, upgrade, version
+from sublet.store.migrate import HEAD, CopyBefore, migrate, upgrade, version
 from sublet.store.migrations import config_for
 from sublet.store.tables import metadata
 from tests.contract.stored import offer_some, rows
@@ -95,7 +95,7 @@ def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path
         connection.commit()
     database.close()
     with pytest.raises(BrokenStore) as caught:
-        Store.open(empty_url, copies=Copies(tmp_path / "backups"))
+        Store.open(empty_url, copies=CopyBefore(tmp_path / "backups"))
     assert f"newer version of Sublet made its tables (9999; this one knows those up to {HEAD})" in caught.value.message
     assert "sublet restore FILE --replace" in caught.value.advice
     assert not (tmp_path / "backups").exists()
@@ -103,7 +103,7 @@ def test_a_database_of_a_newer_version_is_refused(empty_url: str, tmp_path: Path
 
 def test_a_database_is_copied_before_its_tables_are_changed(tmp_path: Path) -> None:
     """Whoever goes back to the older version can put the copy back."""
-    file, copies = tmp_path / "sublet.db", Copies(tmp_path / "backups", keep=2)
+    file, copies = tmp_path / "sublet.db", CopyBefore(tmp_path / "backups", keep=2)
     for number in range(3):
         Store.open(f"sqlite:///{file}").close()
         database = Database(f"sqlite:///{file}")

@@ -12,7 +12,7 @@ from sublet.app import build_context, open_service
 from sublet.booking.loop.retention import BATCH, forget_old
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Phase, Session
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.settings import Settings
 from sublet.store import Store, Tx
 from tests.contract.stored import HOUR, NOON, define, offer_some, rows, whole
@@ -95,7 +95,7 @@ def test_what_people_used_is_told_after_their_sessions_are_forgotten(store: Stor
 
 def test_old_entries_of_the_audit_log_go(store: Store) -> None:
     for day in range(3):
-        store.write_sync(lambda tx, d=day: tx.audit.add(Entry(NOON + d * DAY, "op", f"rule.add.{d}")))
+        store.write_sync(lambda tx, d=day: tx.audit.add(AuditEntry(NOON + d * DAY, "op", f"rule.add.{d}")))
     ids: Sequence[int] = store.read_sync(lambda tx: tx.retention.find_audit(NOON + 2 * DAY, 100))
     assert store.write_sync(lambda tx: tx.retention.forget_audit(ids)) == 2
     assert [entry.action for entry in store.read_sync(lambda tx: tx.audit.list())] == ["rule.add.2"]
@@ -111,7 +111,7 @@ async def test_a_service_forgets_what_its_settings_say_in_bounded_steps(store_ur
         def fill(tx: Tx) -> None:
             define(tx)
             run_one(tx, NOON)
-            tx.audit.add(Entry(NOON, "op", "rule.add"))
+            tx.audit.add(AuditEntry(NOON, "op", "rule.add"))
             for number in range(2 * BATCH + 1):
                 tx.events.add(NOON, f"gone-{number}", "alice", "session.completed")
             tx.events.add(later - DAY, "recent", "alice", "session.completed")

@@ -20,7 +20,7 @@ from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import EndKind, Phase, Session
 from sublet.booking.store import rows
 from sublet.booking.store import sessions as stored_sessions
-from sublet.booking.store.events import Events
+from sublet.booking.store.events import EventStore
 from sublet.kernel.errors import LoginNeeded
 from sublet.people.model.person import Person
 from sublet.platforms.memory.platform import MemoryPlatform
@@ -58,7 +58,7 @@ class Moody(MemoryPlatform):
 
 def scramble(patch: pytest.MonkeyPatch, say: Callable[[str], str]) -> None:
     """Let every sentence that is stored be another: conditions, how something ended, what happened, why a drain is."""
-    stored, add, sentence = rows.stored, Events.add, Drain.sentence.fget
+    stored, add, sentence = rows.stored, EventStore.add, Drain.sentence.fget
     assert sentence
 
     def store(name: str, value: Any) -> Any:
@@ -66,11 +66,13 @@ def scramble(patch: pytest.MonkeyPatch, say: Callable[[str], str]) -> None:
             value = replace(value, detail=say(value.detail))
         return stored(name, say(value) if name == "condition" else value)
 
-    def note(self: Events, time: Any, session: str, person: str, kind: Any, detail: str = "", phase: str = "") -> None:
+    def note(
+        self: EventStore, time: Any, session: str, person: str, kind: Any, detail: str = "", phase: str = ""
+    ) -> None:
         add(self, time, session, person, kind, say(detail), phase)
 
     patch.setattr(stored_sessions, "stored", store)
-    patch.setattr(Events, "add", note)
+    patch.setattr(EventStore, "add", note)
     patch.setattr(Drain, "sentence", property(lambda drain: say(sentence(drain))))
 
 

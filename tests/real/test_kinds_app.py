@@ -40,10 +40,10 @@ def tools(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> m.Image:
+def image(tmp_path_factory: pytest.TempPathFactory) -> m.AppImage:
     path = tmp_path_factory.mktemp("images") / "docker.tar"
     digest = images.docker_archive(path)
-    return m.Image("busybox", f"docker-archive:{path}", digest)
+    return m.AppImage("busybox", f"docker-archive:{path}", digest)
 
 
 @pytest.fixture
@@ -58,12 +58,12 @@ def place(tmp_path: Path) -> Place:
     return made
 
 
-def app(image: m.Image, *stages: m.Stage, **changes: Any) -> Executable:
+def app(image: m.AppImage, *stages: m.AppStage, **changes: Any) -> Executable:
     fields = changes.pop("fields", {})
     label = m.Parameter("label", {"type": "string", "default": ""})
     years = m.Parameter("years", {"type": "integer", "default": 0})
     manifest = m.Manifest("flood", "manifest.json", stages, image=image, parameters=(label, years), writable=True)
-    manifest = replace(manifest, resources={"tasks": m.Bounds(1, 4, 1)}, **changes)
+    manifest = replace(manifest, resources={"tasks": m.ResourceBounds(1, 4, 1)}, **changes)
     return Executable("app", fields={"pinned": {"tree": "0" * 64, "manifest": m.to_json(manifest)}, **fields})
 
 
@@ -74,16 +74,16 @@ def run(place: Place, tools: dict[str, str], executable: Executable, **environme
 
 
 def test_stages_run_in_order_with_values_as_data_and_see_only_their_own(
-    place: Place, tools: dict[str, str], image: m.Image
+    place: Place, tools: dict[str, str], image: m.AppImage
 ) -> None:
     another = place.directory.parent / "another-persons-session"
     another.mkdir()
     (another / "secret").write_text("hidden")
-    pre = m.Stage("pre", script='echo "$job_id by $user_id" > "$HOME/made-by-pre"')
+    pre = m.AppStage("pre", script='echo "$job_id by $user_id" > "$HOME/made-by-pre"')
     look = f"{SCRIPT}cat {another}/secret {place.directory}/work/.sublet/app.json\nenv\n"
-    post = m.Stage("post", ("sh", "-c", "echo last"))
+    post = m.AppStage("post", ("sh", "-c", "echo last"))
     label = {"parameters": {"label": "a; $(id) 'b'"}}
-    stages = (pre, m.Stage("execution", script=look), post)
+    stages = (pre, m.AppStage("execution", script=look), post)
     code, out, err = run(place, tools, app(image, *stages, fields=label), OUTSIDE_SECRET="1")
     assert code == 0, err
     lines = out.splitlines()
@@ -104,8 +104,8 @@ def parts(place: Place) -> tuple[dict[str, Any], str]:
     return json.loads(told + "}"), rain.strip()
 
 
-def test_a_stage_that_fails_ends_it_and_is_named(place: Place, tools: dict[str, str], image: m.Image) -> None:
-    stages = (m.Stage("pre", script="exit 3"), m.Stage("execution", script="echo never"))
+def test_a_stage_that_fails_ends_it_and_is_named(place: Place, tools: dict[str, str], image: m.AppImage) -> None:
+    stages = (m.AppStage("pre", script="exit 3"), m.AppStage("execution", script="echo never"))
     code, out, err = run(place, tools, app(image, *stages))
     assert (code, out) == (3, "")
     assert "the stage pre failed with exit code 3" in err
@@ -113,24 +113,24 @@ def test_a_stage_that_fails_ends_it_and_is_named(place: Place, tools: dict[str, 
 
 
 def test_several_tasks_run_the_execution_stage_side_by_side_and_the_others_once(
-    place: Place, tools: dict[str, str], image: m.Image
+    place: Place, tools: dict[str, str], image: m.AppImage
 ) -> None:
     stages = (
-        m.Stage("pre", script="echo once > $result_folder/pre"),
-        m.Stage("execution", script='echo "$SUBLET_TASK of $SUBLET_TASKS" > $result_folder/$SUBLET_TASK', each=True),
-        m.Stage("post", script="cat $result_folder/*"),
+        m.AppStage("pre", script="echo once > $result_folder/pre"),
+        m.AppStage("execution", script='echo "$SUBLET_TASK of $SUBLET_TASKS" > $result_folder/$SUBLET_TASK', each=True),
+        m.AppStage("post", script="cat $result_folder/*"),
     )
     code, out, err = run(place, tools, app(image, *stages, fields={"tasks": 2}))
     assert (code, out) == (0, "0 of 2\n1 of 2\nonce\n"), err
-    bad = m.Stage("execution", script='[ "$SUBLET_TASK" = 1 ] && exit 3\nexec sleep 600', each=True)
+    bad = m.AppStage("execution", script='[ "$SUBLET_TASK" = 1 ] && exit 3\nexec sleep 600', each=True)
     code, out, err = run(place, tools, app(image, bad, fields={"tasks": 2}))
     assert code == 3, err
 
 
 def test_the_simple_convention_keeps_what_is_written_where_it_starts(
-    place: Place, tools: dict[str, str], image: m.Image
+    place: Place, tools: dict[str, str], image: m.AppImage
 ) -> None:
-    stage = m.Stage("execution", script="pwd; sh entry.sh; echo kept > new.txt; cat data/rain.txt")
+    stage = m.AppStage("execution", script="pwd; sh entry.sh; echo kept > new.txt; cat data/rain.txt")
     simple = app(image, stage, source="entry.sh", folder=m.JOB, fields={"parameters": {"years": 4}})
     code, out, err = run(place, tools, simple)
     assert (code, out) == (0, '/job\n{"label": "", "years": 4}much\n'), err
@@ -138,8 +138,8 @@ def test_the_simple_convention_keeps_what_is_written_where_it_starts(
 
 
 def test_without_an_image_it_runs_on_the_machine_itself(place: Place) -> None:
-    stage = m.Stage("execution", script='echo "$param_years" > "$result_folder/x"; cat "$data_folder/rain.txt"')
-    code, out, err = run(place, {}, app(m.Image(), stage, fields={"parameters": {"years": 7}}))
+    stage = m.AppStage("execution", script='echo "$param_years" > "$result_folder/x"; cat "$data_folder/rain.txt"')
+    code, out, err = run(place, {}, app(m.AppImage(), stage, fields={"parameters": {"years": 7}}))
     assert (code, out) == (0, "much\n"), err
     assert (place.work / "result" / "x").read_text() == "7\n"
 

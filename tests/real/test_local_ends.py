@@ -18,7 +18,7 @@ from sublet.booking.model.job import Job, Program, State
 from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import DiskFull, PlatformRefused
-from sublet.platforms.conformance import Trial
+from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.local import launch
 from sublet.platforms.local.platform import Local
 from sublet.platforms.local.shim.processes import boot_id, descendants, start_time, still
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.anyio
 MIB = 1 << 20
 
 
-class Here(Trial):
+class Here(ConformanceTrial):
     """A trial on this machine that can also look into its directories."""
 
     platform: Local

@@ -15,7 +15,7 @@ from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms import machine
-from sublet.platforms.conformance import Trial
+from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.port import Results
 
@@ -25,7 +25,7 @@ EATS = "import time; b = bytearray(160 << 20); print(len(b)); time.sleep(30)"
 CHILD_EATS = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {EATS!r}]) != 0)"
 
 
-class Here(Trial):
+class Here(ConformanceTrial):
     """A trial that can say more of its jobs, and read what they printed."""
 
     async def run(

@@ -13,7 +13,7 @@ from starlette.routing import Mount, Router
 from websockets.asyncio.client import unix_connect
 
 from sublet.app import open_service
-from sublet.booking.api.connect import Connect
+from sublet.booking.api.connect import ConnectProxy
 from sublet.booking.model.session import Phase, Session
 from sublet.kernel.settings import Settings
 from sublet.reach.tunnels import Tunnels
@@ -62,7 +62,7 @@ async def begin(service: Service, interface: str) -> Session:
     return session
 
 
-async def visit(connect: Connect, session: Session, target: str, **headers: str) -> httpx2.Response:
+async def visit(connect: ConnectProxy, session: Session, target: str, **headers: str) -> httpx2.Response:
     transport = httpx2.ASGITransport(app=Router([Mount("/connect", app=connect)]))
     async with httpx2.AsyncClient(transport=transport, base_url="http://here", timeout=30) as client:
         return await client.get(f"/connect/{session.id}/{target}", headers=headers)
@@ -113,7 +113,7 @@ async def test_a_shell_on_a_node_is_reached_by_who_has_the_secret_and_comes_back
 
 async def test_jupyterlab_on_a_node_is_reached_through_the_service(service: Service) -> None:
     session = await begin(service, "lab")
-    connect = Connect(service.connections, service.secrets)
+    connect = ConnectProxy(service.connections, service.secrets)
     assert (await visit(connect, session, "api/status")).status_code == 401
     answer = await visit(connect, session, "api/status", authorization=f"token {service.secrets.of(session.id)}")
     assert answer.status_code == 200

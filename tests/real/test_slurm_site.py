@@ -16,7 +16,7 @@ from sublet.booking.model.request import Compute, Executable, Range, Request, Wi
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
-from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Finding, Rule, try_rule
+from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, RuleFinding, try_rule
 from sublet.platforms.port import Results
 from sublet.platforms.slurm.platform import Slurm
 from tests.real.clusters import Cluster, a_bag, ended, logged_in, running, small, tasks_of, until
@@ -64,10 +64,10 @@ async def output(slurm: Slurm, key: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def findings(cluster: Cluster) -> dict[Rule, Finding]:
+def findings(cluster: Cluster) -> dict[Rule, RuleFinding]:
     """What every rule found; they are tried side by side, because each waits most of its time."""
 
-    async def tried() -> list[Finding]:
+    async def tried() -> list[RuleFinding]:
         slurm = await cluster.open("rules")
         found = await asyncio.gather(*(try_rule(slurm, rule) for rule in RULES))
         left = await slurm.left()
@@ -79,7 +79,7 @@ def findings(cluster: Cluster) -> dict[Rule, Finding]:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_slurm_keeps_the_rule(findings: dict[Rule, Finding], rule: Rule) -> None:
+def test_slurm_keeps_the_rule(findings: dict[Rule, RuleFinding], rule: Rule) -> None:
     finding = findings[rule]
     assert finding.ok, f"{finding.rule} {finding.detail}"
 

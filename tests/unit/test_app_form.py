@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sublet.apps.model.app import Version, VersionState
-from sublet.apps.model.manifest import Bounds, Input, Manifest, Parameter, to_json
+from sublet.apps.model.manifest import Input, Manifest, Parameter, ResourceBounds, to_json
 from sublet.apps.pages.form import MORE, beside, check, first_values, form_of, key_of, typed, values_of, wish_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
@@ -30,7 +30,11 @@ MANIFEST = Manifest(
     "sublet.yaml",
     (),
     parameters=PARAMETERS,
-    resources={"tasks": Bounds(1, 8, 2), "nodes": Bounds(1, 1, 1), "memory_per_core": Bounds(2**30, 2**32, 2**30)},
+    resources={
+        "tasks": ResourceBounds(1, 8, 2),
+        "nodes": ResourceBounds(1, 1, 1),
+        "memory_per_core": ResourceBounds(2**30, 2**32, 2**30),
+    },
     data=(Input("rain", required=True), Input("soil")),
     systems=("keeling",),
     default_system="keeling",

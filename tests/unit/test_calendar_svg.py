@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.booking.model.offer import Node, Take
-from sublet.booking.pages.calendar import TRACK, Mark, Picture, draw, frame, without
+from sublet.booking.pages.calendar import TRACK, CalendarMark, Picture, draw, frame, without
 from sublet.web.axis import MOST_TICKS, ticks
 from sublet.web.drawing import environment
 from sublet.web.words import Clock
@@ -28,11 +28,13 @@ def taken(start: float, end: float, cores: int = 4, memory: int = GIB, where: st
     return Take(where, NOON + start * HOUR, NOON + end * HOUR, cores, memory)
 
 
-def mark(label: str, start: float, end: float, *nodes: str) -> Mark:
-    return Mark(label, nodes or ("n1",), NOON + start * HOUR, NOON + end * HOUR, f"Offer {label}")
+def mark(label: str, start: float, end: float, *nodes: str) -> CalendarMark:
+    return CalendarMark(label, nodes or ("n1",), NOON + start * HOUR, NOON + end * HOUR, f"Offer {label}")
 
 
-def picture(*marks: Mark, takes: tuple[Take, ...] = (), nodes: tuple[Node, ...] = (NODE,), hours: int = 10) -> Picture:
+def picture(
+    *marks: CalendarMark, takes: tuple[Take, ...] = (), nodes: tuple[Node, ...] = (NODE,), hours: int = 10
+) -> Picture:
     return draw(nodes, takes, marks, NOON, NOON + hours * HOUR, now=NOON, zone=UTC_ZONE)
 
 
@@ -68,7 +70,7 @@ def test_short_offers_side_by_side_leave_room_for_their_numbers() -> None:
 
 def test_an_offer_on_several_nodes_is_drawn_on_each_and_one_without_nodes_on_a_lane_of_its_own() -> None:
     nodes = (NODE, Node("n2", 8, 32 * GIB), Node("n3", 8, 32 * GIB))
-    anywhere = Mark("2", (), NOON, NOON + HOUR, "Offer 2")
+    anywhere = CalendarMark("2", (), NOON, NOON + HOUR, "Offer 2")
     drawn = picture(mark("1", 0, 1, "n1", "n3"), anywhere, nodes=nodes)
     assert [(lane.name, len(lane.bars)) for lane in drawn.lanes] == [("n1", 1), ("n2", 0), ("n3", 1), ("any node", 1)]
 
@@ -149,7 +151,7 @@ def test_every_offer_is_on_the_picture_also_when_the_first_takes_more_nodes_than
 
 def test_a_predicted_offer_is_hatched_over_its_spread_and_within_the_frame() -> None:
     spread = (NOON - HOUR, NOON + 8 * HOUR)
-    predicted = Mark("1", (), NOON + HOUR, NOON + 2 * HOUR, "Offer 1", "predicted", spread)
+    predicted = CalendarMark("1", (), NOON + HOUR, NOON + 2 * HOUR, "Offer 1", "predicted", spread)
     start, end = frame([predicted], NOON)
     assert start < spread[0] < spread[1] < end
     drawn = draw([], (), [predicted], start, end, now=NOON, zone=UTC_ZONE)

@@ -9,7 +9,7 @@ import pytest
 
 from sublet.kernel.container_network import HOST, NONE, OWN, USUAL, Means, choose_networks, is_about_network, try_tun
 from sublet.kinds.inside.container_start import find_why_unstarted, find_words
-from sublet.kinds.inside.container_tools import Image, Machine
+from sublet.kinds.inside.container_tools import Machine, ToolImage
 from sublet.kinds.inside.container_tools import apptainer as apptainer_words
 from sublet.kinds.inside.container_tools import podman as podman_words
 from sublet.platforms.local.platform import Local
@@ -71,13 +71,13 @@ def test_a_stranger_never_gets_the_machines_network() -> None:
 
 def test_the_tools_are_told_of_the_network() -> None:
     told = plan(docker(network=port()), "podman")
-    argv = podman_words(told, Image("abc"), Machine(network="slirp4netns"), "/env")
+    argv = podman_words(told, ToolImage("abc"), Machine(network="slirp4netns"), "/env")
     assert (words(argv, "--network"), words(argv, "--publish")) == (["slirp4netns"], ["127.0.0.1::8888"])
-    argv = podman_words(told, Image("abc"), Machine(network="none"), "/env")
+    argv = podman_words(told, ToolImage("abc"), Machine(network="none"), "/env")
     assert (words(argv, "--network"), words(argv, "--publish")) == (["none"], []), "it is reached from inside"
     told = plan(docker(), "apptainer")
-    assert "--net" not in apptainer_words(told, Image("a.sif"), Machine())
-    assert words(apptainer_words(told, Image("a.sif"), Machine(network="none")), "--network") == ["none"]
+    assert "--net" not in apptainer_words(told, ToolImage("a.sif"), Machine())
+    assert words(apptainer_words(told, ToolImage("a.sif"), Machine(network="none")), "--network") == ["none"]
 
 
 def test_a_device_that_can_not_be_opened_is_told_in_the_systems_words(tmp_path: Path) -> None:

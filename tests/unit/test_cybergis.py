@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sublet.apps.model.draft import Draft, new_id
-from sublet.apps.model.manifest import Bounds, Manifest, Parameter
+from sublet.apps.model.manifest import Manifest, Parameter, ResourceBounds
 from sublet.apps.model.parameters import as_typed, check
 from sublet.apps.model.resources import NAMES
 from sublet.apps.run_requests import AppWish, document_of
@@ -142,7 +142,7 @@ def drawn(rules: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_form_of_theirs_has_all_that_it_looks_up_and_what_it_sends_is_taken() -> None:
-    resources = {name: Bounds(least or 1, 4 * GIB, 2 * GIB) for name, (_, least) in NAMES.items()}
+    resources = {name: ResourceBounds(least or 1, 4 * GIB, 2 * GIB) for name, (_, least) in NAMES.items()}
     manifest = Manifest(
         "hello", "sublet.yaml", (), parameters=PARAMETERS, resources=resources, systems=("far", "keeling")
     )
@@ -167,16 +167,18 @@ def test_a_form_of_theirs_has_all_that_it_looks_up_and_what_it_sends_is_taken() 
 @pytest.mark.parametrize(
     ("name", "bounds", "slider"),
     [
-        ("memory_per_core", Bounds(200 * MIB, 1000 * MIB, 400 * MIB, 200 * MIB), (200, 1000, 400, 200, "MB")),
-        ("memory", Bounds(GIB, 16 * GIB, 2 * GIB, GIB), (1, 16, 2, 1, "GB")),
-        ("memory", Bounds(MIB, 16 * GIB, 2 * GIB), (1, 16, 2, 1, "GB")),
-        ("time", Bounds(600, 1800, 600, 600), (10, 30, 10, 10, "Minutes")),
-        ("time", Bounds(3600, 7200, 3600, 3600), (1, 2, 1, 1, "Hours")),
-        ("time", Bounds(1, 30, 20), (1, 1, 1, 1, "Minutes")),
-        ("nodes", Bounds(1, 4, 2), (1, 4, 2, 1, "None")),
+        ("memory_per_core", ResourceBounds(200 * MIB, 1000 * MIB, 400 * MIB, 200 * MIB), (200, 1000, 400, 200, "MB")),
+        ("memory", ResourceBounds(GIB, 16 * GIB, 2 * GIB, GIB), (1, 16, 2, 1, "GB")),
+        ("memory", ResourceBounds(MIB, 16 * GIB, 2 * GIB), (1, 16, 2, 1, "GB")),
+        ("time", ResourceBounds(600, 1800, 600, 600), (10, 30, 10, 10, "Minutes")),
+        ("time", ResourceBounds(3600, 7200, 3600, 3600), (1, 2, 1, 1, "Hours")),
+        ("time", ResourceBounds(1, 30, 20), (1, 1, 1, 1, "Minutes")),
+        ("nodes", ResourceBounds(1, 4, 2), (1, 4, 2, 1, "None")),
     ],
 )
-def test_a_slider_has_whole_numbers_of_a_unit_that_is_small_enough(name: str, bounds: Bounds, slider: Any) -> None:
+def test_a_slider_has_whole_numbers_of_a_unit_that_is_small_enough(
+    name: str, bounds: ResourceBounds, slider: Any
+) -> None:
     rule = rule_of(name, bounds)
     assert tuple(rule[key] for key in ("min", "max", "default_value", "step", "unit")) == slider
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from sublet.annexes.split.agent import Agent
-from sublet.client.pulling import Pulling, Wanted
+from sublet.annexes.split.agent import SpoolAgent
+from sublet.client.pulling import PulledRequest, Pulling
 from sublet.kernel.errors import UnsafeDirectory, UnsafeSite
 from sublet.platforms.batch.shell import life
 from sublet.platforms.slurm.commands import script, trouble
@@ -155,7 +155,7 @@ def test_an_agent_uses_no_spool_of_someone_elses(tmp_path: Path) -> None:
     (spool := tmp_path / "spool").mkdir(mode=0o700)
     os.chown(spool, RIVAL, RIVAL)
     with open(os.devnull, "wb") as channel, pytest.raises(PermissionError, match="belongs to someone else"):
-        Agent(str(spool), "n", 1.0, channel).begin()
+        SpoolAgent(str(spool), "n", 1.0, channel).begin()
 
 
 def test_a_lease_is_not_unpacked_where_others_can_change_it(tmp_path: Path) -> None:
@@ -163,5 +163,5 @@ def test_a_lease_is_not_unpacked_where_others_can_change_it(tmp_path: Path) -> N
     place.chmod(0o777)
     (invitation := tmp_path / "invitation").write_text("site=s\nurls=https://127.0.0.1:9\npin=p\ntoken=t\n")
     with pytest.raises(UnsafeDirectory, match="everyone can write in"):
-        Pulling(str(invitation)).start(Wanted("r", 1, 1, 1, 0, 1), str(place))
+        Pulling(str(invitation)).start(PulledRequest("r", 1, 1, 1, 0, 1), str(place))
     assert not list(place.iterdir())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sublet.access.model.account import Account, fingerprint, host_key
-from sublet.access.model.hpc_json import Plan, read_hpc
+from sublet.access.model.hpc_json import ImportPlan, read_hpc
 from sublet.access.model.known_hosts import known_keys
 from sublet.kernel.errors import BadAccount
 from sublet.platforms.slurm.options import ALLOWED
@@ -59,7 +59,7 @@ WILD: dict[str, Any] = {
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIMWvCmVc9hFSfm5bSr1vJSbmiOGn4Xhr4xr6oCEDkbtc"
 
 
-def plan_of(values: dict[str, Any], name: str = "x") -> Plan:
+def plan_of(values: dict[str, Any], name: str = "x") -> ImportPlan:
     return read_hpc({name: values}, ALLOWED)[0]
 
 

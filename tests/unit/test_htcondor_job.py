@@ -14,7 +14,7 @@ import pytest
 
 from sublet.booking.model.job import Job, Mount, Program
 from sublet.booking.model.offer import Shape
-from sublet.platforms.htcondor.job import Place, description, files_of, placeholder, program, script
+from sublet.platforms.htcondor.job import JobPlace, description, files_of, placeholder, program, script
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
@@ -166,7 +166,7 @@ def test_who_is_told_to_stop_stops_what_runs_and_tells(tmp_path: Path) -> None:
 
 
 def test_values_stay_values_in_a_description() -> None:
-    place = Place("/home/a b/$(HOME)", annex='id"x', supplier="me@ap")
+    place = JobPlace("/home/a b/$(HOME)", annex='id"x', supplier="me@ap")
     made = job("true", name="two\nlines queue 5 $(x)", person='p"q', parts=3)
     text = description(made, "key", place, timedelta(seconds=90), ("program", "work"))
     lines = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)

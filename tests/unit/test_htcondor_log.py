@@ -9,21 +9,21 @@ import pytest
 from sublet.booking.model.job import State
 from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import EndKind
-from sublet.platforms.htcondor.log import Told, read_log
-from sublet.platforms.htcondor.states import TRIES, Record, judge, read_record
+from sublet.platforms.htcondor.log import LogEvent, read_log
+from sublet.platforms.htcondor.states import TRIES, JobRecord, judge, read_record
 
 RECORDED = Path(__file__).parent.parent / "recorded/htcondor/25.14.1"
 MIB = 1 << 20
 
 
-def told(name: str, job: int = 0, events: int | None = None) -> Told:
+def told(name: str, job: int = 0, events: int | None = None) -> LogEvent:
     """What a recorded log says of a job, after so many events."""
     text = (RECORDED / f"{name}.txt").read_text()
     pieces = text.split("\n...\n")[:-1]
-    return read_log("".join(f"{piece}\n...\n" for piece in pieces[:events])).get(job, Told())
+    return read_log("".join(f"{piece}\n...\n" for piece in pieces[:events])).get(job, LogEvent())
 
 
-def record(kind: str = "exited", code: int = 0, detail: str = "") -> Record | None:
+def record(kind: str = "exited", code: int = 0, detail: str = "") -> JobRecord | None:
     said = {"kind": kind, "code": code, "detail": detail, "started": 1.5, "ended": 3.0, "node": "c1"}
     return read_record(json.dumps({**said, "times": "0m1.500000s 0m0.250000s", "peak": 4096}))
 
@@ -76,7 +76,7 @@ def test_a_lost_node_is_first_looked_for_and_then_an_end() -> None:
 
 
 def test_a_job_that_was_never_started_is_tried_again_but_not_for_ever() -> None:
-    never = Told(id="1.0", status="waits", back=True, reason="no way")
+    never = LogEvent(id="1.0", status="waits", back=True, reason="no way")
     assert judge(never, None, None, tries=1).state is State.QUEUED
     assert "no way" in judge(never, None, None, tries=1).condition
     end = judge(never, None, None, tries=TRIES).end
@@ -113,7 +113,7 @@ def test_a_job_that_htcondor_holds_has_ended_with_its_reason() -> None:
     assert end
     assert end.kind is EndKind.STAGING_FAILED
     assert "could not be brought back" in end.detail
-    full = judge(Told(id="1.0", status="held", hold=12, reason="No space left on device", starts=1), None, None).end
+    full = judge(LogEvent(id="1.0", status="held", hold=12, reason="No space left on device", starts=1), None, None).end
     assert full
     assert full.kind is EndKind.DISK_FULL
 
@@ -129,8 +129,8 @@ def test_a_job_that_htcondor_holds_has_ended_with_its_reason() -> None:
         (record("staging-failed", 125, "no image"), EndKind.STAGING_FAILED, None, None),
     ],
 )
-def test_what_the_job_says_of_itself_comes_first(said: Record, kind: EndKind, code: int, signal: int) -> None:
-    end = judge(Told(id="1.0", status="exited", code=said.code, starts=1), said, None).end
+def test_what_the_job_says_of_itself_comes_first(said: JobRecord, kind: EndKind, code: int, signal: int) -> None:
+    end = judge(LogEvent(id="1.0", status="exited", code=said.code, starts=1), said, None).end
     assert end
     assert (end.kind, end.code, end.signal, end.detail) == (kind, code, signal, said.detail)
     assert end.usage

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sublet.annexes.model.inputs import LARGE, Copies, Named, combine_digests, rewritten, shared
-from sublet.annexes.pilots.inputs import Waiting, forget_copies, needs_look, read_waiting, send_files
+from sublet.annexes.model.inputs import LARGE, InputCopies, NamedInput, combine_digests, rewritten, shared
+from sublet.annexes.pilots.inputs import WaitingJob, forget_copies, needs_look, read_waiting, send_files
 from sublet.platforms.htcondor.commands import HELD, IDLE
 
 IMAGE = "tool.sif"
-NAMED = Named("/work", IMAGE, ("data/big.dat", "small.txt", "https://example.org/x", IMAGE), "a=b")
+NAMED = NamedInput("/work", IMAGE, ("data/big.dat", "small.txt", "https://example.org/x", IMAGE), "a=b")
 PLACE = "/scratch/kept/sha256-12"
 SIZES = {IMAGE: 5, "data/big.dat": LARGE, "small.txt": 7}
 
@@ -15,16 +15,18 @@ SIZES = {IMAGE: 5, "data/big.dat": LARGE, "small.txt": 7}
 def test_an_image_and_large_files_are_shared_and_small_ones_are_sent() -> None:
     assert shared(NAMED, SIZES) == (IMAGE, "data/big.dat")
     assert shared(NAMED, {"small.txt": 7}) == (), "what is not here can't be shared"
-    odd = Named("/work", "", ("$$(x)", "a]b"))
+    odd = NamedInput("/work", "", ("$$(x)", "a]b"))
     assert odd.candidates == ()
 
 
 def test_an_image_that_is_not_sent_is_the_nodes_own() -> None:
-    assert shared(Named("/work", "/opt/tool.sif", ("small.txt",)), {"small.txt": 7}) == ()
+    assert shared(NamedInput("/work", "/opt/tool.sif", ("small.txt",)), {"small.txt": 7}) == ()
 
 
 def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsewhere() -> None:
-    told = rewritten(NAMED, [Copies(("l1", "l2"), {IMAGE: f"{PLACE}/content", "data/big.dat": "/k/sha256-3/content"})])
+    told = rewritten(
+        NAMED, [InputCopies(("l1", "l2"), {IMAGE: f"{PLACE}/content", "data/big.dat": "/k/sha256-3/content"})]
+    )
     assert told["ContainerImage"].startswith("$$([ ((TARGET.SubletFarMachine =?= undefined && ")
     assert told["ContainerImage"].endswith(f'"l1,l2")) ? "{PLACE}/content" : "tool.sif") ])')
     assert '? "file:///k/sha256-3/sha256-3,small.txt,https://example.org/x" : ' in told["TransferInput"]
@@ -33,20 +35,20 @@ def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsew
 
 
 def test_large_directories_and_programs_are_shared_and_what_a_job_places_itself_is_not() -> None:
-    named = Named("/work", "", ("env", "in/", "old"), "old=new", "/work/solver")
+    named = NamedInput("/work", "", ("env", "in/", "old"), "old=new", "/work/solver")
     sizes = {"env": LARGE, "in/": LARGE, "old": LARGE, "/work/solver": LARGE}
     assert shared(named, sizes, ["env", "in/"]) == ("env", "in/", "/work/solver")
-    deep = Named("/work", "", ("a/big.dat", "/data/big.dat", "top.dat"), keeps_paths=True)
+    deep = NamedInput("/work", "", ("a/big.dat", "/data/big.dat", "top.dat"), keeps_paths=True)
     assert deep.candidates == ("/data/big.dat", "top.dat")
-    assert shared(Named("/work", "image", ("image",)), {"image": LARGE}, ["image"]) == (), (
+    assert shared(NamedInput("/work", "image", ("image",)), {"image": LARGE}, ["image"]) == (), (
         "an unpacked image is no file"
     )
 
 
 def test_a_directory_is_unpacked_and_a_program_copied_where_they_are_kept() -> None:
-    named = Named("/work", "", ("env", "in/"), "", "/work/solver")
+    named = NamedInput("/work", "", ("env", "in/"), "", "/work/solver")
     paths = {"env": "/k/sha256-1/content", "in/": "/k/sha256-2/content", "/work/solver": "/k/sha256-3/content"}
-    told = rewritten(named, [Copies(("l1",), paths, frozenset({"env", "in/"}))])
+    told = rewritten(named, [InputCopies(("l1",), paths, frozenset({"env", "in/"}))])
     there = "subletdir:///k/sha256-1/sha256-1,subletdir:///k/sha256-2/sha256-2"
     assert f'? "{there}" : "env,in/")' in told["TransferInput"]
     assert 'stringListMember("subletdir", TARGET.HasFileTransferPluginMethods ?: "")' in told["TransferInput"]
@@ -66,7 +68,7 @@ def test_only_an_executable_that_was_large_and_is_sent_is_looked_at() -> None:
 
 
 def test_without_copies_a_job_is_as_it_was_submitted() -> None:
-    told = rewritten(NAMED, [Copies(("l1",), {})])
+    told = rewritten(NAMED, [InputCopies(("l1",), {})])
     assert told == {
         "ContainerImage": IMAGE,
         "TransferInput": ",".join(NAMED.files),
@@ -86,7 +88,7 @@ def test_what_a_job_said_first_is_what_counts() -> None:
 
 
 def test_a_copy_is_taken_only_while_its_file_is_known_to_be_the_same() -> None:
-    told = rewritten(NAMED, [Copies(("l1",), {IMAGE: f"{PLACE}/content"})])
+    told = rewritten(NAMED, [InputCopies(("l1",), {IMAGE: f"{PLACE}/content"})])
     for name in ("ContainerImage", "TransferInput"):
         assert "time() - (MY.SubletLooked ?: 0) <= 60 && " in told[name]
 
@@ -99,7 +101,7 @@ def test_other_content_is_another_thing_to_be_told() -> None:
 
 
 def test_a_job_whose_file_has_changed_forgets_all_copies() -> None:
-    plain = Named("/work", "", ("big.dat",))
+    plain = NamedInput("/work", "", ("big.dat",))
     changes = forget_copies(plain, 900)
     assert changes == {
         "TransferInput": '"big.dat"',
@@ -113,7 +115,7 @@ def test_a_job_whose_file_has_changed_forgets_all_copies() -> None:
 
 def test_a_job_is_looked_at_again_when_it_is_released_or_off_its_node() -> None:
     def waits(since: int, looked: int, status: int = IDLE) -> bool:
-        return needs_look(Waiting("1.0", "x", NAMED, status=status, since=since, looked=looked), 110)
+        return needs_look(WaitingJob("1.0", "x", NAMED, status=status, since=since, looked=looked), 110)
 
     assert waits(since=100, looked=0)
     assert not waits(since=100, looked=101)

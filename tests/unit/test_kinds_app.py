@@ -16,7 +16,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Compute, Data, Executable, Request, Volume
 from sublet.kinds.app import APP
 from sublet.kinds.inside import container_tools as tools
-from sublet.kinds.inside.container_tools import Image, Machine
+from sublet.kinds.inside.container_tools import Machine, ToolImage
 from tests.unit.test_kinds import setting
 
 DIGEST = "sha256:" + "6e" * 32
@@ -27,15 +27,15 @@ EVERYTHING = dict.fromkeys(
 MANIFEST = m.Manifest(
     "flood",
     "manifest.json",
-    (m.Stage("pre", script="echo pre"), m.Stage("execution", ("python", "a b.py"), each=True)),
-    image=m.Image("python", "ghcr.io/ada/python:3", DIGEST),
+    (m.AppStage("pre", script="echo pre"), m.AppStage("execution", ("python", "a b.py"), each=True)),
+    image=m.AppImage("python", "ghcr.io/ada/python:3", DIGEST),
     writable=True,
     parameters=(
         m.Parameter("years", {"type": "integer", "minimum": 1, "maximum": 50, "default": 2}),
         m.Parameter("label", {"type": "string", "default": ""}),
         m.Parameter("odd-name", {"type": "boolean", "default": False}),
     ),
-    resources={"tasks": m.Bounds(1, 8, 1)},
+    resources={"tasks": m.ResourceBounds(1, 8, 1)},
     environment={"THREADS": "2"},
 )
 SIMPLE = replace(MANIFEST, source="entry.sh", folder=m.JOB)
@@ -139,18 +139,18 @@ def test_nothing_that_someone_brings_lies_over_the_code_or_the_image(path: str) 
 def test_only_contained_ways_with_a_pinned_image_are_for_a_gateway() -> None:
     ways = {way.name: way.contained for way in APP.ways(app(), EVERYTHING)}
     assert ways == {"podman": True, "apptainer": True, "docker": True, "charliecloud": False}
-    unpinned = replace(MANIFEST, image=m.Image("python", "ghcr.io/ada/python:3"))
+    unpinned = replace(MANIFEST, image=m.AppImage("python", "ghcr.io/ada/python:3"))
     assert not any(way.contained for way in APP.ways(app(unpinned), EVERYTHING))
-    path = replace(MANIFEST, image=m.Image("", "dir:/", DIGEST))  # the whole machine as an image
+    path = replace(MANIFEST, image=m.AppImage("", "dir:/", DIGEST))  # the whole machine as an image
     assert not any(way.contained for way in APP.ways(app(path), EVERYTHING))
-    operators = replace(MANIFEST, image=m.Image("python", "/apps/python.sif", DIGEST))
+    operators = replace(MANIFEST, image=m.AppImage("python", "/apps/python.sif", DIGEST))
     assert [way.name for way in APP.ways(app(operators), EVERYTHING) if way.contained] == ["apptainer", "podman"]
 
 
 def test_without_an_image_it_runs_only_uncontained() -> None:
-    (way,) = APP.ways(app(replace(MANIFEST, image=m.Image())), EVERYTHING)
+    (way,) = APP.ways(app(replace(MANIFEST, image=m.AppImage())), EVERYTHING)
     assert (way.name, way.contained) == ("exec", False)
-    assert APP.ways(app(replace(MANIFEST, image=m.Image())), {}) == []
+    assert APP.ways(app(replace(MANIFEST, image=m.AppImage())), {}) == []
 
 
 def test_the_code_is_brought_by_its_hash_and_the_image_by_its_digest() -> None:
@@ -172,7 +172,7 @@ def test_nothing_is_seen_but_what_is_its_own() -> None:
         source.startswith("/s/k1/") and source not in ("/s", "/s/k1/work", "/s/k1/work/.sublet")
         for source, _, _ in inside
     )
-    words = tools.apptainer(plan(app(), "apptainer"), Image("i.sif"), Machine())
+    words = tools.apptainer(plan(app(), "apptainer"), ToolImage("i.sif"), Machine())
     assert {"--containall", "--no-home", "--cleanenv"} <= set(words)
     assert words[words.index("--pwd") + 1] == "/job/executable"
     binds = [word for word in words if word.startswith("/s/k1/")]

@@ -15,7 +15,7 @@ from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import pinned
 from sublet.kinds.inside.container_runner import add_multiline
 from sublet.kinds.inside.container_start import NotStarted
-from sublet.kinds.inside.container_tools import Image, Machine
+from sublet.kinds.inside.container_tools import Machine, ToolImage
 from tests.unit.test_kinds import refusals, setting
 
 DIGEST = "sha256:" + "6e" * 32
@@ -167,7 +167,7 @@ def test_podman_is_told_mounts_limits_and_words_and_no_values_of_the_environment
     executable = docker(entrypoint="/run.sh", command=["$(id)"], environment={"KEY": "hush", "TWO": "a\nb"})
     mounts = (Mount("data/cube", "/input"), Mount("storage/s", "out", read_only=False))
     told = plan(executable, "podman", mounts=mounts)
-    argv = tools.podman(told, Image("abc"), Machine(open_files=20, processes=10), "/env")
+    argv = tools.podman(told, ToolImage("abc"), Machine(open_files=20, processes=10), "/env")
     assert argv[-2:] == ["abc", "$(id)"]
     assert words(argv, "--entrypoint") == ["/run.sh"]
     assert words(argv, "--mount") == [
@@ -180,24 +180,24 @@ def test_podman_is_told_mounts_limits_and_words_and_no_values_of_the_environment
     assert "--cgroups=disabled" in argv
     assert not any("hush" in word or "a\nb" in word for word in argv)
     assert words(argv, "--secret") == ["sublet-k1-0,type=env,target=TWO"]
-    assert tools.environment_lines(tools.inner_environment(told, Image("abc"))) == (
+    assert tools.environment_lines(tools.inner_environment(told, ToolImage("abc"))) == (
         "SUBLET_WORK=/work\nSUBLET_CORES=2\nKEY=hush\n"
     )
 
 
 def test_podman_keeps_a_container_in_the_jobs_control_group_only_where_its_runtime_can() -> None:
     told = plan(docker(), "podman")
-    argv = tools.podman(told, Image("abc"), Machine(runtime="/bin/crun"), "/env")
+    argv = tools.podman(told, ToolImage("abc"), Machine(runtime="/bin/crun"), "/env")
     assert (words(argv, "--runtime"), "--cgroups=disabled" in argv) == (["/bin/crun"], True)
     runc = Machine(runtime="/bin/runc", stays_in_group=False, root=True, cores=(0, 3))
-    argv = tools.podman(told, Image("abc"), runc, "/env")
+    argv = tools.podman(told, ToolImage("abc"), runc, "/env")
     assert (words(argv, "--runtime"), "--cgroups=disabled" in argv) == (["/bin/runc"], False)
     assert words(argv, "--cpuset-cpus") == ["0,3"]
 
 
 def test_docker_takes_values_of_several_lines_from_its_environment_unless_it_would_obey_them() -> None:
     told = plan(docker(environment={"KEY": "hush", "TWO": "a\nb"}), "docker")
-    argv = tools.docker(told, Image("abc"), Machine(), "/env")
+    argv = tools.docker(told, ToolImage("abc"), Machine(), "/env")
     assert (words(argv, "--env"), any("hush" in word or "a\nb" in word for word in argv)) == (["TWO"], False)
     assert add_multiline({"PATH": "/bin"}, {"TWO": "a\nb"}) == {"PATH": "/bin", "TWO": "a\nb"}
     for name in ("PATH", "LD_PRELOAD", "DOCKER_HOST", "https_proxy"):
@@ -206,7 +206,7 @@ def test_docker_takes_values_of_several_lines_from_its_environment_unless_it_wou
 
 
 def test_docker_is_given_the_limits_that_its_daemon_would_not_know_of() -> None:
-    argv = tools.docker(plan(docker(), "docker"), Image("abc"), Machine(cores=(0, 3)), "/env")
+    argv = tools.docker(plan(docker(), "docker"), ToolImage("abc"), Machine(cores=(0, 3)), "/env")
     assert words(argv, "--memory") == [str(4 * 1024**3)]
     assert words(argv, "--cpuset-cpus") == ["0,3"]
     assert words(argv, "--user")
@@ -216,7 +216,7 @@ def test_docker_is_given_the_limits_that_its_daemon_would_not_know_of() -> None:
 def test_apptainer_sees_nothing_of_the_accounts() -> None:
     executable = docker(command=["60"], environment={"KEY": "hush"})
     told = plan(executable, "apptainer", mounts=(Mount("data/cube", "/input"),))
-    argv = tools.apptainer(told, Image("/s/k1/image.sif"), Machine())
+    argv = tools.apptainer(told, ToolImage("/s/k1/image.sif"), Machine())
     assert argv[1:3] == ["--silent", "run"]
     assert {"--containall", "--no-home", "--cleanenv"} <= set(argv)
     assert words(argv, "--bind") == ["/s/k1/work:/work", "/s/k1/data/cube:/input:ro"]
@@ -231,14 +231,14 @@ def test_apptainer_sees_nothing_of_the_accounts() -> None:
     }
     assert tools.apptainer_outside(site | more) == site
     override = plan(docker(entrypoint="/run.sh"), "apptainer")
-    argv = tools.apptainer(override, Image("/s/k1/image.sif"), Machine(gpus="0"))
+    argv = tools.apptainer(override, ToolImage("/s/k1/image.sif"), Machine(gpus="0"))
     assert argv[2] == "exec"
     assert "--nv" in argv
     assert argv[-1] == "/run.sh"
 
 
 def test_entry_point_and_arguments_mean_what_docker_means() -> None:
-    image = Image(directory="/r", config={"Entrypoint": ["/own"], "Cmd": ["a"]})
+    image = ToolImage(directory="/r", config={"Entrypoint": ["/own"], "Cmd": ["a"]})
     for fields, run in [
         ({}, ["/own", "a"]),
         ({"command": ["b"]}, ["/own", "b"]),
@@ -251,15 +251,15 @@ def test_entry_point_and_arguments_mean_what_docker_means() -> None:
 def test_a_volume_at_work_moves_the_working_directory_aside() -> None:
     told = plan(docker(), "podman", mounts=(Mount("storage/s", "/work", read_only=False),))
     assert ("/s/k1/work", "/sublet/work", False) in tools.inner_mounts(told)
-    assert tools.inner_environment(told, Image("abc"))["SUBLET_WORK"] == "/sublet/work"
+    assert tools.inner_environment(told, ToolImage("abc"))["SUBLET_WORK"] == "/sublet/work"
 
 
 def test_an_image_starts_in_its_own_directory_if_it_has_one() -> None:
     told = plan(docker(), "podman")
-    assert tools.inner_directory(told, Image("abc", config={"WorkingDir": "/app"})) == "/app"
-    assert tools.inner_directory(told, Image("abc", config={"WorkingDir": "/"})) == "/work"
+    assert tools.inner_directory(told, ToolImage("abc", config={"WorkingDir": "/app"})) == "/app"
+    assert tools.inner_directory(told, ToolImage("abc", config={"WorkingDir": "/"})) == "/work"
     among_files = {**told, "in_work": True}
-    assert tools.inner_directory(among_files, Image("abc", config={"WorkingDir": "/app"})) == "/work"
+    assert tools.inner_directory(among_files, ToolImage("abc", config={"WorkingDir": "/app"})) == "/work"
 
 
 def test_a_reached_port_has_the_secret_in_the_environment_of_the_runner_only() -> None:

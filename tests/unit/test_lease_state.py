@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sublet.annexes.model.annex import Details, Lease, Pilot
-from sublet.annexes.model.lease_state import Jobs, LeaseState, NodeState, Slots, nodes_of, state_of
+from sublet.annexes.model.lease_state import JobCounts, LeaseState, NodeState, Slots, nodes_of, state_of
 from sublet.annexes.pilots.occupancy import read_jobs, read_occupancy
 from sublet.booking.model.offer import Offer, Predicted, Shape
 from sublet.booking.model.session import Phase, Session
@@ -92,7 +92,7 @@ def test_the_slots_of_a_node_are_put_together() -> None:
 def test_jobs_are_counted_by_the_annex_that_they_name() -> None:
     states = [1, 1, 2, 5, 3, 4, 6]
     ads = [{"SubletTarget": "a", "JobStatus": state} for state in states] + [{"SubletTarget": "b", "JobStatus": 1}]
-    assert read_jobs(ads) == {"a": Jobs(idle=2, running=2, held=1), "b": Jobs(idle=1)}
+    assert read_jobs(ads) == {"a": JobCounts(idle=2, running=2, held=1), "b": JobCounts(idle=1)}
 
 
 def test_slots_of_equal_size_are_counted_and_a_node_that_is_drained_says_so() -> None:

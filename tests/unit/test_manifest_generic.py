@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from sublet.apps.manifests.generic import kinds_of
-from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
-from sublet.apps.model.manifest import JOB, Image, Manifest, from_json, to_json
+from sublet.apps.model.manifest import JOB, AppImage, Manifest, from_json, to_json
 from sublet.apps.model.parameters import check
 from sublet.booking.model.request import Executable
 from sublet.kernel.errors import BadRequest
@@ -19,7 +19,7 @@ from sublet.kinds.app import APP
 from tests.real.notebooks import notebook
 from tests.real.programs import TOOLS, Place
 
-IMAGES = {"generic": Image("", "registry.example/jupyter:1", "sha256:" + "a" * 64)}
+IMAGES = {"generic": AppImage("", "registry.example/jupyter:1", "sha256:" + "a" * 64)}
 CELL = 'years = 2\nlabel: str = ""\nfast = False\npairs = [1, 2]\nstart = years + 1\nnames = {}\n'
 
 
@@ -29,7 +29,7 @@ def nb(*cells: str, **about: Any) -> bytes:
     return json.dumps(made).encode()
 
 
-def read(files: dict[str, bytes], *kinds: str, image: str = "generic") -> Reading:
+def read(files: dict[str, bytes], *kinds: str, image: str = "generic") -> ManifestReading:
     return read_manifest(files, IMAGES, name="project-a", image=image, kinds=kinds)
 
 

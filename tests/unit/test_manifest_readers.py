@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from sublet.apps.manifests.lines import json_lines, yaml_lines
-from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
-from sublet.apps.model.manifest import Bounds, Image, from_json, to_json
+from sublet.apps.model.manifest import AppImage, ResourceBounds, from_json, to_json
 from sublet.kernel.errors import BadManifest
 
 GIB = 1 << 30
-IMAGES = {"python": Image("", "registry.example/python:3.12", "sha256:" + "a" * 64)}
+IMAGES = {"python": AppImage("", "registry.example/python:3.12", "sha256:" + "a" * 64)}
 OWN = """\
 name: flood
 description: Where the water goes.
@@ -65,16 +65,16 @@ GIS: dict[str, Any] = {
 SCRIPTS = dict.fromkeys(("main.py", "setup.py", "cleanup.py", "draw.py"), b"")
 
 
-def own(text: str) -> Reading:
+def own(text: str) -> ManifestReading:
     return read_manifest({"sublet.yaml": text.encode(), **SCRIPTS}, IMAGES)
 
 
-def gis(**changes: Any) -> Reading:
+def gis(**changes: Any) -> ManifestReading:
     said = {name: value for name, value in (GIS | changes).items() if value is not ...}
     return read_manifest({"manifest.json": json.dumps(said, indent=2).encode(), **SCRIPTS}, IMAGES)
 
 
-def told(reading: Reading) -> list[str]:
+def told(reading: ManifestReading) -> list[str]:
     return [str(finding) for finding in reading.findings]
 
 
@@ -83,15 +83,15 @@ def test_a_manifest_of_our_own_is_read_whole() -> None:
     manifest = reading.manifest
     assert manifest, told(reading)
     assert not reading.findings
-    assert manifest.image == Image("python", *(getattr(IMAGES["python"], name) for name in ("location", "digest")))
+    assert manifest.image == AppImage("python", *(getattr(IMAGES["python"], name) for name in ("location", "digest")))
     assert [(stage.name, stage.argv, bool(stage.script), stage.each) for stage in manifest.stages] == [
         ("pre", (), True, False),
         ("execution", ("python", "main.py"), False, True),
         ("post", ("python", "draw.py", "--all"), False, False),
     ]
-    assert manifest.resources["memory"] == Bounds(1 << 20, 16 * GIB, 2 * GIB)
-    assert manifest.resources["time"] == Bounds(600, 7200, 600)
-    assert manifest.resources["tasks"] == Bounds(1, 64, 8, 8)
+    assert manifest.resources["memory"] == ResourceBounds(1 << 20, 16 * GIB, 2 * GIB)
+    assert manifest.resources["time"] == ResourceBounds(600, 7200, 600)
+    assert manifest.resources["tasks"] == ResourceBounds(1, 64, 8, 8)
     assert manifest.environment == {"OMP_NUM_THREADS": "2"}
     assert [parameter.has_default for parameter in manifest.parameters] == [True, True, True, False]
     assert from_json(json.loads(json.dumps(to_json(manifest)))) == manifest
@@ -196,10 +196,10 @@ def test_a_manifest_of_cybergis_is_read_with_all_its_rules() -> None:
         ("post", "python cleanup.py", False),
     ]
     assert dict(manifest.resources) == {
-        "time": Bounds(600, 1800, 600, 600),
-        "tasks": Bounds(1, 6, 4),
-        "memory_per_core": Bounds(GIB, 4 * GIB, GIB, GIB),
-        "gpus_in_all": Bounds(0, 2, 1),
+        "time": ResourceBounds(600, 1800, 600, 600),
+        "tasks": ResourceBounds(1, 6, 4),
+        "memory_per_core": ResourceBounds(GIB, 4 * GIB, GIB, GIB),
+        "gpus_in_all": ResourceBounds(0, 2, 1),
     }
     schemas = {parameter.name: parameter.schema for parameter in manifest.parameters}
     assert schemas["input_a"]["multipleOf"] == 10

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
-from sublet.apps.model.manifest import Bounds, Manifest
+from sublet.apps.model.manifest import Manifest, ResourceBounds
 from sublet.apps.model.parameters import filled
 
 GIB, MIB = 1 << 30, 1 << 20
 STAGE = {"name": "x", "container": "python", "execution_stage": "bash main.sh"}
 
 
-def read(said: Any) -> Reading:
+def read(said: Any) -> ManifestReading:
     text = said if isinstance(said, str) else json.dumps(said, indent=1)
     return read_manifest({"manifest.json": text.encode(), "main.sh": b"", "main.py": b"", "setup.py": b""})
 
@@ -67,7 +67,7 @@ def test_a_whole_one_is_taken_as_it_is() -> None:
     manifest, told = taken(HYDRO)
     assert all("not among" in line for line in told)
     assert (manifest.name, manifest.default_system, manifest.results) == ("hydro-model", "expanse_community", ())
-    assert manifest.resources["time"] == Bounds(3600, 36_000, 3600, 3600)
+    assert manifest.resources["time"] == ResourceBounds(3600, 36_000, 3600, 3600)
     assert filled(manifest, {})["Forcing_Path"] == "<UPLOAD>"
 
 
@@ -105,17 +105,17 @@ def test_what_they_take_is_taken_and_what_is_odd_is_told_with_its_line(said: Any
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        ({"time": integer("00:30:00")}, {"time": Bounds(1, 3600, 1800)}),
-        ({"time": integer("30:00", "10:00", "01:00:00")}, {"time": Bounds(600, 3600, 1800)}),
-        ({"time": integer("00:30:00", 10, 60, 5, "Minutes")}, {"time": Bounds(600, 3600, 1800, 300)}),
-        ({"time": integer("1-00:00:00", None, None, None, "Hours")}, {"time": Bounds(1, 172_800, 86_400)}),
-        ({"time": integer(2, 1, 3, 1, "hrs")}, {"time": Bounds(3600, 10_800, 7200, 3600)}),
-        ({"num_of_task": integer("4", "1", "8", "1")}, {"tasks": Bounds(1, 8, 4)}),
+        ({"time": integer("00:30:00")}, {"time": ResourceBounds(1, 3600, 1800)}),
+        ({"time": integer("30:00", "10:00", "01:00:00")}, {"time": ResourceBounds(600, 3600, 1800)}),
+        ({"time": integer("00:30:00", 10, 60, 5, "Minutes")}, {"time": ResourceBounds(600, 3600, 1800, 300)}),
+        ({"time": integer("1-00:00:00", None, None, None, "Hours")}, {"time": ResourceBounds(1, 172_800, 86_400)}),
+        ({"time": integer(2, 1, 3, 1, "hrs")}, {"time": ResourceBounds(3600, 10_800, 7200, 3600)}),
+        ({"num_of_task": integer("4", "1", "8", "1")}, {"tasks": ResourceBounds(1, 8, 4)}),
         (
             {"memory_per_cpu": integer(400, 200, 1000, 200, "MB")},
-            {"memory_per_core": Bounds(*(n * MIB for n in (200, 1000, 400, 200)))},
+            {"memory_per_core": ResourceBounds(*(n * MIB for n in (200, 1000, 400, 200)))},
         ),
-        ({"gpus": integer(0, 0, 4)}, {"gpus_in_all": Bounds(0, 4, 0)}),
+        ({"gpus": integer(0, 0, 4)}, {"gpus_in_all": ResourceBounds(0, 4, 0)}),
         ([], {}),
         ({}, {}),
     ],

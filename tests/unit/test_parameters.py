@@ -7,7 +7,7 @@ import pytest
 
 from sublet.apps.model import parameters
 from sublet.apps.model import resources as app_resources
-from sublet.apps.model.manifest import Bounds, Manifest, Parameter
+from sublet.apps.model.manifest import Manifest, Parameter, ResourceBounds
 from sublet.apps.model.request import fit_request
 from sublet.apps.model.resources import Sized, size_run, wrong
 from sublet.booking.model.request import Executable, Request
@@ -28,10 +28,10 @@ MANIFEST = Manifest(
         Parameter("day", {"type": "string", "default": "2026-01-01", "format": "date"}),
     ),
     resources={
-        "nodes": Bounds(1, 4, 1),
-        "tasks": Bounds(1, 64, 8),
-        "memory_per_core": Bounds(GIB, 4 * GIB, GIB),
-        "time": Bounds(600, 7200, 600),
+        "nodes": ResourceBounds(1, 4, 1),
+        "tasks": ResourceBounds(1, 64, 8),
+        "memory_per_core": ResourceBounds(GIB, 4 * GIB, GIB),
+        "time": ResourceBounds(600, 7200, 600),
     },
 )
 
@@ -92,7 +92,7 @@ def test_resources_beyond_the_manifest_are_refused_with_the_nearest() -> None:
 def test_what_lies_between_two_steps_is_refused_with_the_nearest() -> None:
     rules = {"type": "integer", "minimum": 1, "maximum": 20, "step": 5, "default": 3}
     odd = Parameter("tenths", {"type": "number", "step": 0.1, "default": 0})
-    stepped = {"tasks": Bounds(1, 64, 10, 8), "memory": Bounds(1 << 20, 50 * GIB, GIB, 5 * GIB)}
+    stepped = {"tasks": ResourceBounds(1, 64, 10, 8), "memory": ResourceBounds(1 << 20, 50 * GIB, GIB, 5 * GIB)}
     manifest = Manifest("flood", "manifest.json", (), parameters=(Parameter("n", rules), odd), resources=stepped)
     for good in (1, 6, 16, 3, 20):
         assert parameters.check(manifest, {"n": good, "tenths": good / 10}) == []
@@ -145,7 +145,7 @@ def test_as_many_tasks_run_as_were_asked_for_and_booked(asked: dict[str, int], t
 
 def test_an_app_whose_memory_is_no_whole_gib_is_told_in_the_kind_that_can_say_so() -> None:
     for memory, kind in ((GIB // 2, "node-compute-resource"), (2 * GIB, "simple-compute-resource")):
-        manifest = replace(MANIFEST, resources={"memory": Bounds(memory, memory, memory)})
+        manifest = replace(MANIFEST, resources={"memory": ResourceBounds(memory, memory, memory)})
         found = fit_request(Request(Executable("app", "x")), manifest)
         assert isinstance(found, Request)
         assert found.compute.kind == kind

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sublet.annexes.pilots.access_point import STEADY_LEASE
-from sublet.annexes.pilots.bundle import Calling, Plan, bundle, changeable, configuration, far, renewal, stamp_of
+from sublet.annexes.pilots.bundle import Calling, PilotPlan, bundle, changeable, configuration, far, renewal, stamp_of
 from sublet.annexes.pilots.keys import order_token, pilot_key
 from sublet.annexes.pilots.own import Contact
 from sublet.annexes.pilots.tokens import identity, issuer, usable_key
@@ -21,7 +21,7 @@ from sublet.annexes.pilots.tokens import identity, issuer, usable_key
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 LIFE = timedelta(hours=1)
 TO = Contact("192.0.2.7:9618", "sublet@ab.sublet", "ann@ab.sublet")
-PLAN = Plan("an-annex", "a-lease", 1, False, timedelta(minutes=5), timedelta(hours=2), TO)
+PLAN = PilotPlan("an-annex", "a-lease", 1, False, timedelta(minutes=5), timedelta(hours=2), TO)
 CALLING = Calling(("https://192.0.2.7:9718",), "pin=", "its secret", timedelta(seconds=10))
 
 

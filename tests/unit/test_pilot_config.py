@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.annexes.pilots.bundle import Plan, values_of
+from sublet.annexes.pilots.bundle import PilotPlan, values_of
 from sublet.platforms.htcondor.configuration import PLACES, STRICT
-from sublet.systems.fields import Wrong
+from sublet.systems.fields import BadField
 from sublet.systems.model.pilot_config import MOST, check_lines
 from sublet.systems.reader import read_system
 from tests.unit.test_pilot_bundle import PLAN
@@ -59,7 +59,7 @@ def test_a_line_that_decides_or_is_more_than_a_line_is_refused(line: str) -> Non
 
 
 def test_all_that_sublet_says_of_a_pilot_is_its_own_to_say_but_what_only_tunes_it() -> None:
-    assert isinstance(PLAN, Plan)
+    assert isinstance(PLAN, PilotPlan)
     own = {*values_of(PLAN), *STRICT, *PLACES}
     assert {name for name in own if not check_lines([f"{name} = x"])} <= set(HARMLESS)
 
@@ -71,6 +71,6 @@ def test_there_is_an_end_to_lines() -> None:
 def test_a_systems_file_has_options_for_sbatch_and_lines_for_pilots() -> None:
     read = read_system("x", {"options": ["--licenses=matlab:1"], "pilot": ["STARTER_DEBUG = D_FULLDEBUG"]})
     assert (read.options, read.pilot) == (("--licenses=matlab:1",), ("STARTER_DEBUG = D_FULLDEBUG",))
-    with pytest.raises(Wrong, match="START is Sublet's own to say") as wrong:
+    with pytest.raises(BadField, match="START is Sublet's own to say") as wrong:
         read_system("x", {"pilot": ["A = 1", "START = True"]})
     assert wrong.value.path == ("pilot", 1)

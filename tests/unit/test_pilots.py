@@ -12,7 +12,7 @@ import pytest
 from sublet.annexes.pilots.address import can_listen, free_port, is_here, is_portable, towards
 from sublet.annexes.pilots.ground import Ground, daemons_configuration, tools_configuration
 from sublet.annexes.pilots.keeping import keep, keep_first
-from sublet.annexes.pilots.machine import Told, read_address, schedd_ad
+from sublet.annexes.pilots.machine import MachineFacts, read_address, schedd_ad
 from sublet.annexes.pilots.own import OwnAccessPoint, queued
 from sublet.annexes.pilots.tokens import POOL, Signer, expiry, identity, issuer, new_key
 from sublet.kernel.errors import (
@@ -159,7 +159,7 @@ def test_a_configuration_is_read_with_what_is_not_defined_left_out() -> None:
 
 def test_a_schedds_address_is_read_and_told() -> None:
     text = '<192.0.2.7:9618?sock=s>\n$CondorVersion: 25 $\n$CondorPlatform: X $\nMachine = "m"\nName = "ap.example"\n'
-    assert read_address(text) == Told("<192.0.2.7:9618?sock=s>", "ap.example", "m")
+    assert read_address(text) == MachineFacts("<192.0.2.7:9618?sock=s>", "ap.example", "m")
     assert 'MyAddress = "<192.0.2.7:9618?sock=s>"' in schedd_ad(read_address(text))
     with pytest.raises(AccessPointUnreachable):
         read_address("")

@@ -7,7 +7,7 @@ import pytest
 
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import LISTEN, Batch
-from sublet.reach.files import Entry, groups, part_name, small
+from sublet.reach.files import TransferEntry, groups, part_name, small
 from sublet.reach.port import Command, Outcome, as_is, said
 from sublet.reach.record import elsewhere, logins, new_record, read_record
 from sublet.reach.refusals import BUSY, HostKey, read_refusal
@@ -199,7 +199,7 @@ def test_a_record_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None
 
 
 def test_small_files_travel_together_up_to_a_limit() -> None:
-    entries = [Entry(Path("x"), "x", 100_000, 0o644)] * 100 + [Entry(Path("y"), "y", 1 << 30, 0o644)]
+    entries = [TransferEntry(Path("x"), "x", 100_000, 0o644)] * 100 + [TransferEntry(Path("y"), "y", 1 << 30, 0o644)]
     made = list(groups(small(entries)))
     assert sum(len(group) for group in made) == 100
     assert all(sum(entry.size for entry in group) <= 1 << 22 for group in made)

@@ -25,10 +25,10 @@ from sublet.cli.command import with_options
 from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
 from sublet.client.wishes import Wishes
 from sublet.kernel.errors import BadRequest
-from sublet.platforms.slurm.options import Account, Wish, flags, refusals
+from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, flags, refusals
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
-WISH = Wish("q", 1, 1, 1 << 30, 0, timedelta(hours=1), comment="sublet person=ada")
+WISH = SlurmWish("q", 1, 1, 1 << 30, 0, timedelta(hours=1), comment="sublet person=ada")
 TYPED = {
     "queue": "short",
     "qos": "high",
@@ -119,15 +119,15 @@ def test_a_value_that_no_scheduler_takes_is_refused_by_its_field(field: str, val
 
 
 def test_sbatch_is_told_each_of_them_after_what_sublet_says_and_the_comment_stands_behind_sublets() -> None:
-    words = flags(WISH, Account(ASKED, ("--tmp=1G",)))
+    words = flags(WISH, SlurmAccount(ASKED, ("--tmp=1G",)))
     assert words[0] == "--partition=q"
     assert "--comment=sublet person=ada x" in words
     assert words[words.index("--tmp=1G") + 1 :] == (
         *("--qos=high", "--account=abc", "--constraint=gpu", "--nice=100", "--reservation=class"),
         *("--licenses=matlab@db:2", "--exclusive", "--mail-type=end", "--contiguous"),
     )
-    assert "--nice=0" in flags(WISH, Account(SchedulerOptions(nice=0)))
-    assert not any("nice" in word or "exclusive" in word for word in flags(WISH, Account()))
+    assert "--nice=0" in flags(WISH, SlurmAccount(SchedulerOptions(nice=0)))
+    assert not any("nice" in word or "exclusive" in word for word in flags(WISH, SlurmAccount()))
 
 
 def test_what_is_asked_stands_before_what_settings_say() -> None:

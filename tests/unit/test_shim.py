@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from sublet.platforms.cores import allot, least_used
-from sublet.platforms.local.shim.cgroups import Group
+from sublet.platforms.local.shim.cgroups import ControlGroup
 from sublet.platforms.local.shim.mounts import link
 from sublet.platforms.local.shim.outputs import FULL, Outputs
 from sublet.platforms.local.shim.processes import (
@@ -65,7 +65,7 @@ def test_descendants_and_marks_find_a_child_of_a_child() -> None:
 
 
 def test_a_group_that_is_not_there_is_empty_and_removed() -> None:
-    group = Group(1, "/sys/fs/cgroup/no-such-group")
+    group = ControlGroup(1, "/sys/fs/cgroup/no-such-group")
     assert group.pids() == []
     assert group.killed() == 0
     assert group.resident() == 0

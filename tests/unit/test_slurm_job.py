@@ -20,13 +20,13 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.shell import inside, life
 from sublet.platforms.slurm.commands import script
 from sublet.platforms.slurm.job import far, packed, program
-from sublet.platforms.slurm.options import Wish
+from sublet.platforms.slurm.options import SlurmWish
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
 
 
-def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Wish]:
+def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, SlurmWish]:
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     values: dict[str, object] = {
         "program": Program(argv),
@@ -35,10 +35,10 @@ def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Wish]:
         "warn": timedelta(0),
     }
     made = Job(**(values | {"until": until} | changes))  # type: ignore[arg-type]
-    return made, Wish("q", 1, 1, 1 << 27, 0, timedelta(seconds=seconds))
+    return made, SlurmWish("q", 1, 1, 1 << 27, 0, timedelta(seconds=seconds))
 
 
-def laid_out(place: Path, made: Job, wish: Wish, key: str = KEY) -> Path:
+def laid_out(place: Path, made: Job, wish: SlurmWish, key: str = KEY) -> Path:
     place.mkdir(exist_ok=True, parents=True)
     for name in ("work", "data", "tmp"):
         (place / name).mkdir(exist_ok=True)

@@ -9,7 +9,7 @@ from sublet.booking.model.request import Compute, Executable, Range, Request, Wi
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.platforms.slurm import offers as offering
 from sublet.platforms.slurm.offers import Site
-from sublet.platforms.slurm.options import Account, Wish, comment, flags, wckey, wrong
+from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, comment, flags, wckey, wrong
 from sublet.platforms.slurm.queues import open_to, partitions
 from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation
 
@@ -51,7 +51,7 @@ def test_where_a_queue_is_a_qos_alone_no_partition_is_named_and_slurm_is_asked_o
     wishes, reasons = offering.fitting(request(cores=8, nodes=8), SITE, queues, "far")
     assert not reasons
     [wish] = wishes
-    said = flags(wish, Account(SchedulerOptions(qos=CALLED.get(name, {}).get("qos", ""))))
+    said = flags(wish, SlurmAccount(SchedulerOptions(qos=CALLED.get(name, {}).get("qos", ""))))
     assert not [word for word in said if word.startswith("--partition")]
     assert ("--qos=regular" in said) is bool(name)
     assert partitions(SITE, queues) == {"small", "large", "closed"}
@@ -64,7 +64,7 @@ def test_a_queue_can_be_a_partition_with_a_qos_and_has_the_partitions_limits() -
     queues = open_to(SITE, "short", "", "", {"short": {"partition": "small", "qos": "short"}})
     wishes, _ = offering.fitting(request(), SITE, queues, "far")
     assert [wish.queue for wish in wishes] == ["short"]
-    assert "--partition=small" in flags(wishes[0], Account())
+    assert "--partition=small" in flags(wishes[0], SlurmAccount())
     _, reasons = offering.fitting(request(nodes=3), SITE, queues, "far")
     assert "The queue short of far gives at most 2 nodes" in reasons[0].message
 
@@ -110,7 +110,7 @@ def test_nodes_that_are_away_for_a_while_are_waited_for() -> None:
 
 
 def made(planned: datetime, wanted: Request) -> Offer | Reason:
-    wish = Wish("small", 1, 1, GIB, 0, wanted.duration)
+    wish = SlurmWish("small", 1, 1, GIB, 0, wanted.duration)
     return offering.offer_for(wanted, wish, planned, "sh", "far", NOW)
 
 
@@ -129,29 +129,29 @@ def test_what_waits_for_others_is_planned_after_their_end_and_has_no_begin_of_it
 
 
 def test_jobs_that_must_end_well_first_are_one_option() -> None:
-    said = flags(Wish("q", 1, 1, GIB, 0, HOUR, after=("7", "12")), Account())
+    said = flags(SlurmWish("q", 1, 1, GIB, 0, HOUR, after=("7", "12")), SlurmAccount())
     assert said[-2:] == ("--dependency=afterok:7:12", "--kill-on-invalid-dep=yes")
 
 
 def test_a_site_takes_as_many_parts_as_its_limits_leave_beside_what_is_there() -> None:
     limits = {"submits": {"physics": 40, "chemistry": 2}, "qos_submits": {"normal": 30, "short": 5}}
     site = Site(NOW, queues=(SMALL, SiteQueue("q", qos="short")), accounts=("physics",), largest_array=1001, **limits)  # type: ignore[arg-type]
-    assert offering.most_parts(site, "small", Account(), there=0) == 30
-    assert offering.most_parts(site, "small", Account(), there=25) == 5
-    assert offering.most_parts(site, "small", Account(SchedulerOptions(qos="other")), there=0) == 40
-    assert offering.most_parts(site, "q", Account(), there=0) == 5
-    assert offering.most_parts(site, "small", Account(SchedulerOptions(project="chemistry")), there=10) == 1
-    assert offering.most_parts(Site(NOW, largest_array=0), "small", Account(), there=0) == 1, "it has no arrays"
-    assert offering.most_parts(Site(NOW, largest_array=1001), "small", Account(), there=50) == 1001
+    assert offering.most_parts(site, "small", SlurmAccount(), there=0) == 30
+    assert offering.most_parts(site, "small", SlurmAccount(), there=25) == 5
+    assert offering.most_parts(site, "small", SlurmAccount(SchedulerOptions(qos="other")), there=0) == 40
+    assert offering.most_parts(site, "q", SlurmAccount(), there=0) == 5
+    assert offering.most_parts(site, "small", SlurmAccount(SchedulerOptions(project="chemistry")), there=10) == 1
+    assert offering.most_parts(Site(NOW, largest_array=0), "small", SlurmAccount(), there=0) == 1, "it has no arrays"
+    assert offering.most_parts(Site(NOW, largest_array=1001), "small", SlurmAccount(), there=50) == 1001
 
 
 def test_an_offer_says_of_how_many_parts_it_is_and_what_each_has() -> None:
-    wish = Wish("small", 1, 2, GIB, 0, HOUR).cut(8)
+    wish = SlurmWish("small", 1, 2, GIB, 0, HOUR).cut(8)
     offer = offering.offer_for(request(), wish, NOW, "bag", "far", NOW)
     assert isinstance(offer, Offer)
     assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1h each")
-    assert "--array=0-7" in flags(wish, Account())
-    assert not [word for word in flags(wish.cut(1), Account()) if word.startswith("--array")]
+    assert "--array=0-7" in flags(wish, SlurmAccount())
+    assert not [word for word in flags(wish.cut(1), SlurmAccount()) if word.startswith("--array")]
 
 
 def test_a_plan_that_has_passed_is_now() -> None:
@@ -171,7 +171,7 @@ def test_a_plan_between_two_windows_waits_for_the_second() -> None:
 def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_in_all() -> None:
     windows = tuple(Window(NOW + hours * HOUR, NOW + (hours + 1) * HOUR) for hours in (8, 2, 5))
     wanted = request(windows=windows)
-    wishes = [Wish(name, 1, 1, GIB, 0, HOUR, begin=offering.beginning(wanted, NOW)) for name in ("small", "large")]
+    wishes = [SlurmWish(name, 1, 1, GIB, 0, HOUR, begin=offering.beginning(wanted, NOW)) for name in ("small", "large")]
     asks = offering.asks_for(wanted, wishes, NOW)
     begins = [(ask.wish.queue, ask.wish.begin) for ask in asks]
     assert begins == [
@@ -193,7 +193,7 @@ def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_
 
 
 def test_without_windows_or_with_one_slurm_is_asked_once_in_each_queue() -> None:
-    wishes = [Wish("small", 1, 1, GIB, 0, HOUR)]
+    wishes = [SlurmWish("small", 1, 1, GIB, 0, HOUR)]
     for windows in ((), (Window(NOW, NOW + HOUR),), (Window(NOW - 2 * HOUR, NOW - HOUR), Window(NOW, NOW + HOUR))):
         assert len(offering.asks_for(request(windows=windows), wishes, NOW)) == 1
     assert offering.asks_for(request(windows=(Window(NOW, NOW), Window(NOW + HOUR, NOW + HOUR))), [], NOW) == []
@@ -216,7 +216,7 @@ def test_a_plan_after_all_windows_is_a_no_with_the_nearest_time() -> None:
 
 def test_a_refusal_before_maintenance_says_what_would_do() -> None:
     maintenance = SiteReservation("maint", NOW + 2 * HOUR, NOW + 6 * HOUR, ("n1",))
-    wish = Wish("small", 1, 1, GIB, 0, 3 * HOUR)
+    wish = SlurmWish("small", 1, 1, GIB, 0, 3 * HOUR)
     words = "allocation failure: Requested node configuration is not available\n"
     reason = offering.refusal(wish, words, Site(NOW, reservations=(maintenance,)), "far", NOW)
     assert "Requested node configuration is not available" in reason.message
@@ -231,9 +231,11 @@ def test_a_hidden_queue_makes_the_view_partial() -> None:
 
 
 def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
-    wish = Wish("small", 2, 4, GIB + 1, 1, timedelta(seconds=61), threads=2, begin=NOW, names=("n1", "n2"), comment="x")
+    wish = SlurmWish(
+        "small", 2, 4, GIB + 1, 1, timedelta(seconds=61), threads=2, begin=NOW, names=("n1", "n2"), comment="x"
+    )
     asked = SchedulerOptions(project="proj", qos="short", constraint="a&b", reservation="res")
-    assert flags(wish, Account(asked, ("--licenses=m:1",))) == (
+    assert flags(wish, SlurmAccount(asked, ("--licenses=m:1",))) == (
         "--partition=small",
         "--nodes=2",
         "--ntasks-per-node=4",
@@ -253,13 +255,13 @@ def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
 
 
 def test_what_a_site_refuses_is_not_said() -> None:
-    said = flags(Wish("q", 1, 1, GIB, 1, HOUR), Account(refuses=("mem", "gres")))
+    said = flags(SlurmWish("q", 1, 1, GIB, 1, HOUR), SlurmAccount(refuses=("mem", "gres")))
     assert not [word for word in said if word.startswith(("--mem", "--gres"))]
 
 
 def test_a_time_at_the_queues_limit_stays_within_it() -> None:
-    assert Wish("q", 1, 1, 0, 0, HOUR, longest=HOUR).limit == HOUR
-    assert Wish("q", 1, 1, 0, 0, HOUR, longest=2 * HOUR).limit == HOUR + timedelta(minutes=1)
+    assert SlurmWish("q", 1, 1, 0, 0, HOUR, longest=HOUR).limit == HOUR
+    assert SlurmWish("q", 1, 1, 0, 0, HOUR, longest=2 * HOUR).limit == HOUR + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

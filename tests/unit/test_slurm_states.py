@@ -8,23 +8,23 @@ import pytest
 from sublet.booking.model.job import State
 from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import Connector, EndKind, Usage
-from sublet.platforms.slurm.states import ELSEWHERE, ENDS, RUNS, WAITS, Look, Record, Row, judge, settle
+from sublet.platforms.slurm.states import ELSEWHERE, ENDS, RUNS, WAITS, SiteLook, SlurmRecord, SlurmRow, judge, settle
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
-CLAIMED = Look(claimed=True, id="7")
+CLAIMED = SiteLook(claimed=True, id="7")
 RAN = replace(CLAIMED, ran=True, began=START)
 
 
-def record(kind: str = "exited", code: int = 0, by: str = "", detail: str = "", oom: bool = False) -> Record:
+def record(kind: str = "exited", code: int = 0, by: str = "", detail: str = "", oom: bool = False) -> SlurmRecord:
     end = START + timedelta(minutes=1)
-    return Record(kind, code, by, detail, START, end, "7", "c1", oom, Usage(wall=60))
+    return SlurmRecord(kind, code, by, detail, START, end, "7", "c1", oom, Usage(wall=60))
 
 
-def row(state: str, code: int | None = None, signal: int = 0, by: str = "") -> Row:
-    return Row("7", "key", state, "Resources", START, None, "debug", "c1", code, signal, by)
+def row(state: str, code: int | None = None, signal: int = 0, by: str = "") -> SlurmRow:
+    return SlurmRow("7", "key", state, "Resources", START, None, "debug", "c1", code, signal, by)
 
 
-def end_of(look: Look, seen: Row | None = None) -> tuple[EndKind, int | None, int | None, str]:
+def end_of(look: SiteLook, seen: SlurmRow | None = None) -> tuple[EndKind, int | None, int | None, str]:
     state = judge(look, seen) or settle(look)
     assert state.state is State.ENDED
     assert state.end
@@ -120,7 +120,7 @@ def test_without_any_record_it_is_unknown() -> None:
 
 
 def test_what_was_never_submitted_is_unknown() -> None:
-    found = judge(Look(), None)
+    found = judge(SiteLook(), None)
     assert found
     assert found.state is State.UNKNOWN
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.annexes.split.ledger import GONE, Attempt, Ledger, Link, Stage
+from sublet.annexes.split.ledger import GONE, AttemptStage, Ledger, LedgerLink, OpenAttempt
 
 DEAD, GRACE = 8.0, 120.0
 
 
 @pytest.fixture
 def ledger() -> Ledger:
-    made = Ledger(2, DEAD, GRACE, Link(False, 0, 0))
+    made = Ledger(2, DEAD, GRACE, LedgerLink(False, 0, 0))
     made.connected(0)
     return made
 
@@ -21,8 +21,8 @@ def beats(ledger: Ledger, number: int, now: float, epoch: str = "e1") -> None:
     ledger.beat(number, {"epoch": epoch, "node": f"c{number}", "runs": []}, now)
 
 
-def given(ledger: Ledger, name: str = "slot1_1-7.aa", node: int = 0) -> Attempt:
-    return ledger.submit(Attempt(name, name.rpartition(".")[0], node, job="12.0"))
+def given(ledger: Ledger, name: str = "slot1_1-7.aa", node: int = 0) -> OpenAttempt:
+    return ledger.submit(OpenAttempt(name, name.rpartition(".")[0], node, job="12.0"))
 
 
 def test_a_node_that_was_never_seen_is_neither_alive_nor_dead(ledger: Ledger) -> None:
@@ -59,7 +59,7 @@ def test_after_a_new_link_every_node_has_time_to_be_heard(ledger: Ledger) -> Non
 
 
 def test_a_node_of_before_a_restart_is_dead_only_once_it_had_time_to_be_heard() -> None:
-    ledger = Ledger(2, DEAD, GRACE, Link(False, 0, 0), known={0})
+    ledger = Ledger(2, DEAD, GRACE, LedgerLink(False, 0, 0), known={0})
     assert ledger.alive(0, 100) is None
     ledger.connected(100)
     assert ledger.alive(0, 100 + DEAD) is None
@@ -76,7 +76,7 @@ def test_a_dead_node_is_fenced_once_and_what_it_had_is_lost(ledger: Ledger) -> N
     assert [node.name for node in ledger.bury(30)] == ["c0"]
     assert ledger.bury(30) == []
     assert ledger.orders == [{"op": "fence", "epoch": "e1"}]
-    assert attempt.stage is Stage.LOST
+    assert attempt.stage is AttemptStage.LOST
     assert not ledger.accepts(attempt.name)
     assert ledger.refused == {"lost": 1}
 

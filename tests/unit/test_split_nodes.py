@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.annexes.pilots.bundle import Plan
+from sublet.annexes.pilots.bundle import PilotPlan
 from sublet.annexes.pilots.own import Contact
 from sublet.annexes.split.bridge import node_configuration
 from sublet.annexes.split.far_ads import ad_here, find_assigned_gpus
@@ -69,7 +69,7 @@ def test_a_job_runs_in_its_sandbox_and_transfers_nothing_there(tmp_path: Path) -
 
 def test_nothing_secret_of_htcondor_travels_to_the_node() -> None:
     to = Contact("192.0.2.7:9618", "sublet@ab.sublet", "ann@ab.sublet")
-    plan = Plan("an-annex", "a-lease", 1, False, timedelta(minutes=5), timedelta(hours=2), to)
+    plan = PilotPlan("an-annex", "a-lease", 1, False, timedelta(minutes=5), timedelta(hours=2), to)
     with tarfile.open(fileobj=io.BytesIO(far_bundle(plan, timedelta(minutes=4), "", ("sh",)))) as archive:
         names = {entry.name for entry in archive if entry.isfile()}
     assert names == {"values", "ask.sh", "pilot.sh", "condor_config", "far.py", "in_sandbox"}

@@ -14,7 +14,7 @@ from sublet.booking.model.request import GIB
 from sublet.systems import catalogue
 from sublet.systems.model.refusals import check, takers
 from sublet.systems.model.system import Charge, NodeKind, Queue, Quota, System, TimeStep
-from sublet.systems.model.wish import Finding, Wish, refused
+from sublet.systems.model.wish import SystemFinding, Wish, refused
 from tests.examples import examples
 
 HOUR = timedelta(hours=1)
@@ -34,7 +34,7 @@ def wish(queue: str = "whole", **said: object) -> Wish:
     return replace(Wish(queue, "abc", time=HOUR), **said)  # type: ignore[arg-type]
 
 
-def found(asked: Wish, field: str, system: System = SITE) -> Finding:
+def found(asked: Wish, field: str, system: System = SITE) -> SystemFinding:
     return next(finding for finding in check(system, asked) if finding.field == field)
 
 

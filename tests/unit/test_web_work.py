@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from sublet.booking.model.request import GIB, Compute, Data, Executable, Range, Request
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.pages.work import LONGEST, describe_work, hide_credentials
 
 CASES = [
@@ -54,7 +55,7 @@ def test_amounts_are_told_and_a_very_long_program_is_cut() -> None:
         Compute(nodes=Range(2, 4), cores=Range(8, 8), memory=Range(GIB, 2 * GIB)),
         duration=timedelta(hours=3),
         platform="hpc",
-        queue="short",
+        scheduler=SchedulerOptions(queue="short"),
     )
     script, amounts = describe_work(request)
     assert (script.is_cut, len(script.text)) == (True, LONGEST)

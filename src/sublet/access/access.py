@@ -14,7 +14,7 @@ from sublet.access.rules import AccessRules, rule_detail
 from sublet.booking.presenter import Presenter
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AlreadyAllowed, AlreadyDecided, BadRequest, NotFound, TooManyOpen
 from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
@@ -32,7 +32,7 @@ UNTOLD = "Nobody could be told by mail; operators see it on their page and in `s
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedAccess:
     """A request for access as it is now, and what there is to say to it."""
 
     request: AccessRequest
@@ -52,7 +52,7 @@ class Access:
     authority: Authority
     rules: AccessRules
 
-    async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> Asked:
+    async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> RequestedAccess:
         """Ask to be let in; asking twice is asking once."""
         self.authority.require_gateway()
         said = reason.strip()
@@ -64,7 +64,7 @@ class Access:
         self.throttle.spend("access_requests_per_person", person.name)
         request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
         if not new:
-            return Asked(request, ("You have asked for this already; an operator has not decided yet.",))
+            return RequestedAccess(request, ("You have asked for this already; an operator has not decided yet.",))
         operators = await self.store.read(lambda tx: tx.people.list(Role.OPERATOR))
         text = (
             f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quoted(said)}\n\n"
@@ -73,7 +73,7 @@ class Access:
         )
         names = [known.name for known in operators if known.blocked is None]
         told = await self.mail.send_each(names, f"{request.person} asks for access to {request.name}", text)
-        return Asked(request, () if told else (UNTOLD,))
+        return RequestedAccess(request, () if told else (UNTOLD,))
 
     def _ask(self, tx: Tx, person: Person, noun: str, name: str, said: str, host: str) -> tuple[AccessRequest, bool]:
         now, thing = self.now(), self._thing(tx, noun, name)
@@ -87,7 +87,7 @@ class Access:
         request = AccessRequest(str(uuid4()), person.name, *thing, said, now)
         tx.access_requests.add(request)
         detail = {"request": request.id, "why": said}
-        tx.audit.add(Entry(now, person.name, "access.ask", *thing, detail, host))
+        tx.audit.add(AuditEntry(now, person.name, "access.ask", *thing, detail, host))
         return request, True
 
     def _thing(self, tx: Tx, noun: str, name: str) -> Thing:
@@ -119,7 +119,7 @@ class Access:
         expires: datetime | None = None,
         answer: str = "",
         host: str = "",
-    ) -> Asked:
+    ) -> RequestedAccess:
         """Let someone in: a rule for them is made, which counts at once."""
         self.authority.require_operator(person)
         if expires and expires <= self.now():
@@ -153,10 +153,10 @@ class Access:
         tx.rules.add(rule)
         detail = {"request": request.id, "rule": rule.id, **rule_detail(rule), "answer": answer}
         kept = {key: value for key, value in detail.items() if value}
-        tx.audit.add(Entry(now, person.name, "access.grant", request.noun, request.name, kept, host))
+        tx.audit.add(AuditEntry(now, person.name, "access.grant", request.noun, request.name, kept, host))
         return _found(tx, request.id, person)
 
-    async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> Asked:
+    async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> RequestedAccess:
         """Let someone know that they are not let in."""
         self.authority.require_operator(person)
         refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
@@ -166,14 +166,14 @@ class Access:
         request, now = _found(tx, name, person), self.now()
         _decide(tx, request, "refused", person, now, answer, "")
         detail = {"request": request.id, "who": request.person, "answer": answer}
-        tx.audit.add(Entry(now, person.name, "access.refuse", request.noun, request.name, detail, host))
+        tx.audit.add(AuditEntry(now, person.name, "access.refuse", request.noun, request.name, detail, host))
         return _found(tx, request.id, person)
 
-    async def _answered(self, request: AccessRequest, sentence: str) -> Asked:
+    async def _answered(self, request: AccessRequest, sentence: str) -> RequestedAccess:
         said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
         text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
         told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
-        return Asked(request, () if told else (f"{request.person} could not be told by mail.",))
+        return RequestedAccess(request, () if told else (f"{request.person} could not be told by mail.",))
 
     def _link(self, request: AccessRequest) -> str:
         return self.presenter.page(f"access/requests/{request.id}")

@@ -12,7 +12,7 @@ from sublet.access.account_keys import read_key
 from sublet.access.account_platforms import PURPOSE, AccountPlatforms
 from sublet.access.model.access import AccessRule, Limits
 from sublet.access.model.account import CONNECTORS, Account, host_key
-from sublet.access.model.hpc_json import Plan, read_hpc
+from sublet.access.model.hpc_json import ImportPlan, read_hpc
 from sublet.access.quotas import Quotas
 from sublet.access.rules import AccessRules
 from sublet.booking.model.amounts import parse_duration, parse_memory
@@ -22,7 +22,7 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.signals import Signals
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import (
     AccountInUse,
     BadAccount,
@@ -110,7 +110,7 @@ class Accounts:
         sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(account.name), whole)
         now = self.now()
         new = replace(account, public=public, created=now, changed=now, by=person.name)
-        entry = Entry(now, person.name, "account.add", "account", new.name, _told(new), host)
+        entry = AuditEntry(now, person.name, "account.add", "account", new.name, _told(new), host)
 
         def add(tx: Tx) -> None:
             if tx.accounts.get(new.name):
@@ -149,7 +149,7 @@ class Accounts:
                 tx.accounts.seal(name, sealed)
             for id in tx.turns.again(name, now):
                 tx.sessions.change(id, now=now, due=now)
-            tx.audit.add(Entry(now, person.name, "account.change", "account", name, detail, host))
+            tx.audit.add(AuditEntry(now, person.name, "account.change", "account", name, detail, host))
 
         await self.store.write(change)
         await self._accounts_taken_up()
@@ -166,7 +166,7 @@ class Accounts:
                 raise AccountInUse(name=name, count=count)
             if not tx.accounts.remove(name):
                 raise NotFound(noun="account", name=name, hint=HINT)
-            tx.audit.add(Entry(now, person.name, "account.remove", "account", name, {}, host))
+            tx.audit.add(AuditEntry(now, person.name, "account.remove", "account", name, {}, host))
 
         await self.store.write(remove)
         await self._accounts_taken_up()
@@ -190,7 +190,7 @@ class Accounts:
         _operator(person)
         return await scan(host, port)
 
-    def plans(self, person: Person, document: object) -> list[Plan]:
+    def plans(self, person: Person, document: object) -> list[ImportPlan]:
         """What the accounts of an `hpc.json` would be here; nothing is changed."""
         _operator(person)
         return read_hpc(document, list_addable_options(CONNECTORS.values()))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sublet.kernel.db.audit import Entry as Entry  # also for those who show it
+from sublet.kernel.db.audit import AuditEntry as Entry  # also for those who show it
 from sublet.kernel.errors import OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.store.store import Store

@@ -33,7 +33,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockOutcome:
     """Someone who was blocked: what they had under way, and which of it was cancelled."""
 
     profile: Profile
@@ -75,7 +75,7 @@ class PeopleWork:
             tuple(self.presenter.with_connectors(session, viewer) for session in page.items),
         )
 
-    async def block_person(self, person: Person, name: str, why: str, *, cancel: bool, host: str = "") -> Blocked:
+    async def block_person(self, person: Person, name: str, why: str, *, cancel: bool, host: str = "") -> BlockOutcome:
         """Let someone in no more; what they have under way goes on, or is cancelled with the same reason."""
         profile = await self.people.block(person, name, why, host)
         cancelled: tuple[Session, ...] = ()
@@ -85,4 +85,4 @@ class PeopleWork:
             if not ids:
                 break
             cancelled += (await self.sessions.cancel_all(ids, person, why)).cancelled
-        return Blocked(*await self.work_of(person, profile.known.name), cancelled)
+        return BlockOutcome(*await self.work_of(person, profile.known.name), cancelled)

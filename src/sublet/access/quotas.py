@@ -32,7 +32,7 @@ from sublet.booking.model.request import Request
 from sublet.booking.model.session import OfferSet, Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AppRefused, SubletError, TooMany
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
@@ -45,7 +45,7 @@ WHOLE = Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class QuotaClaim:
     """What a session lays claim to: which thing, how much of the session counts there, and who lets it in."""
 
     thing: Thing
@@ -207,7 +207,7 @@ class RuledAccess:
         await self._write_refused(act, person, _about(error), error.message, **about)
 
     async def _write_refused(self, act: str, person: Person, thing: Thing, why: str, **more: str) -> None:
-        entry = Entry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
+        entry = AuditEntry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
         await self.store.write(lambda tx: tx.audit.add(entry))
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
@@ -223,7 +223,7 @@ class RuledAccess:
         tx.uses.add(session, amounts_of(session.offer), app, now)
         detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
         thing = self.platforms.noun_of(session.offer.platform), session.offer.platform
-        tx.audit.add(Entry(now, session.person, "accept", *thing, detail))
+        tx.audit.add(AuditEntry(now, session.person, "accept", *thing, detail))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
@@ -239,19 +239,19 @@ class RuledAccess:
 
     def judge(self, tx: Tx, person: str, thing: Thing, now: datetime) -> tuple[Decision, Use]:
         """What the rules say of someone and one thing, and what they have of it this month."""
-        return _stands(tx, who_is(tx, person), Claim(thing), now)
+        return _stands(tx, who_is(tx, person), QuotaClaim(thing), now)
 
 
 Quotas = OpenAccess | RuledAccess
 
 
-def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[Claim]:
+def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[QuotaClaim]:
     """All that an offer lays claim to; who draws on pledges alone needs no rule about the platform."""
     let_in = bool(offer.pledge) and OPEN not in offer.pledge
-    yield Claim((platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
+    yield QuotaClaim((platforms.noun_of(offer.platform), offer.platform), let_in=let_in)
     if app:
-        yield Claim(("app", app))
-    yield from (Claim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
+        yield QuotaClaim(("app", app))
+    yield from (QuotaClaim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
 
 
 def _about(error: SubletError) -> Thing:
@@ -261,7 +261,7 @@ def _about(error: SubletError) -> Thing:
     return str(error.values.get("noun", "")), str(error.values.get("name", ""))
 
 
-def _stands(tx: Tx, who: Who, claim: Claim, now: datetime) -> tuple[Decision, Use]:
+def _stands(tx: Tx, who: Who, claim: QuotaClaim, now: datetime) -> tuple[Decision, Use]:
     return decided(tx, who, claim.thing, now, let_in=claim.let_in), used(tx, who, claim.thing, now)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -36,6 +36,6 @@ class Rekeying:
         counts: dict[str, int] = {}
         for sealer in self.sealers:
             counts |= await sealer.reseal()
-        entry = Entry(self.now(), person.name, "vault.rekey", "vault", "", counts, host)
+        entry = AuditEntry(self.now(), person.name, "vault.rekey", "vault", "", counts, host)
         await self.store.write(lambda tx: tx.audit.add(entry))
         return counts

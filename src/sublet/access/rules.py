@@ -10,12 +10,12 @@ from uuid import uuid4
 
 from sublet.access.model.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
 from sublet.access.model.access_words import limits_text
-from sublet.access.quotas import Claim, Quotas, list_claims, who_is
+from sublet.access.quotas import QuotaClaim, Quotas, list_claims, who_is
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotFound, OperatorsOnly
 from sublet.kernel.settings import Settings
 from sublet.kernel.short_ids import pick_one, require_length
@@ -29,7 +29,7 @@ LONGEST_NOTE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedRules:
     """A rule that was added or removed, what there is to say to it, and what runs on without access."""
 
     rule: AccessRule
@@ -38,7 +38,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccessStanding:
     """How someone stands with one thing: the decision, what they have of it, and whether they asked for it."""
 
     decision: Decision
@@ -79,7 +79,7 @@ class AccessRules:
         expires: datetime | None = None,
         note: str = "",
         host: str = "",
-    ) -> Changed:
+    ) -> ChangedRules:
         """Add one; it counts at once, everywhere."""
         self.authority.require_operator(person)
         now = self.now()
@@ -95,51 +95,51 @@ class AccessRules:
         """A name or pattern as people are known by it: in small letters, an address without its tag."""
         return fold_address(_small(name), self.settings.signing.subaddresses)
 
-    def add_in(self, tx: Tx, rule: AccessRule, host: str) -> Changed:
+    def add_in(self, tx: Tx, rule: AccessRule, host: str) -> ChangedRules:
         before = tx.rules.list()
         tx.rules.add(rule)
         running = self._withdrawn(tx, before, [*before, rule])
-        tx.audit.add(Entry(rule.created, rule.by, "rule.add", "rule", rule.id, _detail(rule, running), host))
-        return Changed(rule, self._notes(tx, rule), running)
+        tx.audit.add(AuditEntry(rule.created, rule.by, "rule.add", "rule", rule.id, _detail(rule, running), host))
+        return ChangedRules(rule, self._notes(tx, rule), running)
 
-    async def remove_rule(self, name: str, person: Person, host: str = "") -> Changed:
+    async def remove_rule(self, name: str, person: Person, host: str = "") -> ChangedRules:
         """Remove one; that counts at once, everywhere. What runs goes on."""
         self.authority.require_operator(person)
         return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
 
-    def _remove(self, tx: Tx, name: str, by: str, host: str) -> Changed:
+    def _remove(self, tx: Tx, name: str, by: str, host: str) -> ChangedRules:
         rule, before = _found(tx, name), tx.rules.list()
         tx.rules.remove(rule.id)
         running = self._withdrawn(tx, before, [one for one in before if one.id != rule.id])
-        tx.audit.add(Entry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
-        return Changed(rule, (), running)
+        tx.audit.add(AuditEntry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
+        return ChangedRules(rule, (), running)
 
-    async def preview_rule_removal(self, name: str, person: Person) -> Changed:
+    async def preview_rule_removal(self, name: str, person: Person) -> ChangedRules:
         """What would run on without access if a rule was removed; nothing is changed."""
         self.authority.require_operator(person)
 
-        def work(tx: Tx) -> Changed:
+        def work(tx: Tx) -> ChangedRules:
             rule, before = _found(tx, name), tx.rules.list()
-            return Changed(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
+            return ChangedRules(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
 
         return await self.store.read(work)
 
-    async def standing(self, person: Person, of: str = "") -> Sequence[Standing]:
+    async def standing(self, person: Person, of: str = "") -> Sequence[AccessStanding]:
         """How someone stands with each thing that there is; operators look at others too."""
         whose = self._plain(of) or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
 
-        def work(tx: Tx) -> list[Standing]:
+        def work(tx: Tx) -> list[AccessStanding]:
             known = tx.people.find("email", whose)
             return [self.stands(tx, known.name if known else whose, one) for one in self.things(tx)]
 
         return await self.store.read(work)
 
-    def stands(self, tx: Tx, person: str, thing: Thing) -> Standing:
+    def stands(self, tx: Tx, person: str, thing: Thing) -> AccessStanding:
         """How someone stands with one thing."""
         request = tx.access_requests.open(person, *thing)
-        return Standing(*self.quotas.judge(tx, person, thing, self.now()), request.id if request else "")
+        return AccessStanding(*self.quotas.judge(tx, person, thing, self.now()), request.id if request else "")
 
     def things(self, tx: Tx) -> list[Thing]:
         """All that can be used here, by noun and name."""
@@ -150,9 +150,9 @@ class AccessRules:
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
         """What is under way of people who could use what it runs on, and no longer can."""
         now = self.now()
-        lost: dict[tuple[str, Claim], bool] = {}
+        lost: dict[tuple[str, QuotaClaim], bool] = {}
 
-        def loses(person: str, claim: Claim) -> bool:
+        def loses(person: str, claim: QuotaClaim) -> bool:
             who, let_in = who_is(tx, person), claim.let_in
             had, has = (decide(rules, who, *claim.thing, now, let_in=let_in).allowed for rules in (before, after))
             return had and not has

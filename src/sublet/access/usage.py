@@ -14,7 +14,7 @@ from sublet.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class UsageReport:
+class UsageSums:
     """What was used in a period."""
 
     since: datetime
@@ -23,7 +23,7 @@ class UsageReport:
 
 
 @dataclass
-class Usage:
+class UsageReports:
     """Report what was used; an operator sees everybody's, a person their own."""
 
     store: Store
@@ -38,7 +38,7 @@ class Usage:
         quarter: str = "",
         since: datetime | None = None,
         until: datetime | None = None,
-    ) -> UsageReport:
+    ) -> UsageSums:
         """Of one person or of all, by default in this quarter."""
         now = self.now()
         if of and of != person.name and not person.operator:
@@ -52,4 +52,4 @@ class Usage:
             raise BadRequest(detail="the period ends before it begins", hint="Give --since before --until.")
         who = of or ("" if person.operator else person.name)
         rows = await self.store.read(lambda tx: tx.uses.ran(first, last, person=who, platform=platform))
-        return UsageReport(first, last, report(rows, first, last, now))
+        return UsageSums(first, last, report(rows, first, last, now))

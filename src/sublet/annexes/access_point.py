@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from sublet.annexes.pilots.access_point import LOOPBACK, AccessPoint, Wanted, find_access_point, known_access_point
+from sublet.annexes.pilots.access_point import LOOPBACK, AccessPoint, WantedPoint, find_access_point, known_access_point
 from sublet.annexes.pilots.fetching import (
     CHECKSUMS,
     checksum_of,
@@ -177,9 +177,9 @@ class AccessPoints:
             note=found.note,
         )
 
-    def _wanted(self) -> Wanted:
+    def _wanted(self) -> WantedPoint:
         set_up = self.settings.annex
-        return Wanted(set_up.use, set_up.address, set_up.bind, set_up.port, set_up.job_lease)
+        return WantedPoint(set_up.use, set_up.address, set_up.bind, set_up.port, set_up.job_lease)
 
     def _host(self, system: str) -> str:
         """The login host of a system, else of any: this machine's address on the way there is one it can reach."""

@@ -21,7 +21,7 @@ class NotShareable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """Something in a directory; a link to a file is that file."""
 
     name: str  # below the directory
@@ -30,9 +30,9 @@ class Entry:
     link: os.stat_result | None = None  # of the link by which it is named
 
 
-def list_tree(root: str) -> list[Entry]:
+def list_tree(root: str) -> list[TreeEntry]:
     """All that is in a directory, in the order of the names; NotShareable if HTCondor has to decide."""
-    found: list[Entry] = []
+    found: list[TreeEntry] = []
     for entry in _walk(root, ""):
         found.append(entry)
         if len(found) > MOST:
@@ -40,22 +40,22 @@ def list_tree(root: str) -> list[Entry]:
     return found
 
 
-def _walk(directory: str, prefix: str) -> Iterator[Entry]:
+def _walk(directory: str, prefix: str) -> Iterator[TreeEntry]:
     with os.scandir(directory) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
     for entry in inside:
         name, seen = f"{prefix}{entry.name}", entry.stat()
         link = entry.stat(follow_symlinks=False) if entry.is_symlink() else None
         if stat.S_ISDIR(seen.st_mode) and link is None:
-            yield Entry(name, entry.path, seen)
+            yield TreeEntry(name, entry.path, seen)
             yield from _walk(entry.path, f"{name}/")
         elif stat.S_ISREG(seen.st_mode):
-            yield Entry(name, entry.path, seen, link)
+            yield TreeEntry(name, entry.path, seen, link)
         else:
             raise NotShareable
 
 
-def describe_tree(root: str, entries: list[Entry]) -> str:
+def describe_tree(root: str, entries: list[TreeEntry]) -> str:
     """A text that is another one as soon as anything in a directory may be."""
     lines = [f"{root} {_describe(os.stat(root))}"]
     lines += [f"{one.name} {_describe(one.seen)} {_describe(one.link) if one.link else ''}" for one in entries]

@@ -22,7 +22,7 @@ from sublet.annexes.input_trees import NotShareable, pack_tree
 from sublet.annexes.kept_inputs import Brought, KeptInputs
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Lease
-from sublet.annexes.model.inputs import PATIENCE, Copies, Named, combine_digests, rewritten, shared
+from sublet.annexes.model.inputs import PATIENCE, InputCopies, NamedInput, combine_digests, rewritten, shared
 from sublet.annexes.model.lease_state import PENDING, UP
 from sublet.annexes.pilots import inputs
 from sublet.annexes.pilots.queue import to_vacate
@@ -97,7 +97,7 @@ class Inputs:
         except (SubletError, OSError) as error:
             log.warning("inputs.failed", why=str(error))
 
-    async def _confirm(self, waiting: Sequence[inputs.Waiting], looked: int) -> None:
+    async def _confirm(self, waiting: Sequence[inputs.WaitingJob], looked: int) -> None:
         """Tell jobs that wait that their files are what they were told: without that they don't take copies."""
         due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
         if self.access_points.point and due:
@@ -112,7 +112,7 @@ class Inputs:
                 found.append(There(lease, session, platform))
         return found
 
-    async def _provide(self, jobs: Sequence[inputs.Waiting], leases: Sequence[There]) -> None:
+    async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[There]) -> None:
         """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
         one = jobs[0]
         if one.seen == inputs.NONE:
@@ -135,7 +135,7 @@ class Inputs:
 
     async def _tell_copies(
         self,
-        jobs: Sequence[inputs.Waiting],
+        jobs: Sequence[inputs.WaitingJob],
         digests: Mapping[str, str],
         trees: frozenset[str],
         leases: Sequence[There],
@@ -145,7 +145,9 @@ class Inputs:
         is_new = one.content != content
         before = "" if is_new else one.ready
         found = {there.lease.id: self._copies(there, one.named, digests, trees) for there in leases}
-        copies = [Copies((lease,), paths, trees & set(paths)) for lease, paths in found.items() if paths is not None]
+        copies = [
+            InputCopies((lease,), paths, trees & set(paths)) for lease, paths in found.items() if paths is not None
+        ]
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
         lost = [lease for lease, paths in found.items() if paths is None and lease in before]
         if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
@@ -155,7 +157,7 @@ class Inputs:
             await self._tell_jobs(jobs, {**first, **again, **changes})
 
     async def _restart_stale(
-        self, jobs: Sequence[inputs.Waiting], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
+        self, jobs: Sequence[inputs.WaitingJob], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
     ) -> None:
         """Let jobs wait again that started with copies of files that had just changed; they are told anew first."""
         if (
@@ -171,7 +173,7 @@ class Inputs:
             log.info("jobs.taken-back", jobs=len(stale), first=stale[0])
             await LocalReach("access point").run(to_vacate(self.access_points.point.tools, clause))
 
-    def _digests(self, named: Named, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
+    def _digests(self, named: NamedInput, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
         """The digests of the files that a job shares; None while one of them is being written or read."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
         wanted = shared(named, sizes, [name for name in seen if seen[name].tree])
@@ -186,7 +188,7 @@ class Inputs:
         return round(self.now().timestamp()) + PATIENCE
 
     def _copies(
-        self, there: There, named: Named, digests: Mapping[str, str], trees: frozenset[str]
+        self, there: There, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
     ) -> dict[str, str] | None:
         """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
         found, waits = {}, False
@@ -235,7 +237,7 @@ class Inputs:
         finally:
             brought.bringing = None
 
-    async def _tell_jobs(self, jobs: Sequence[inputs.Waiting], changes: Mapping[str, str]) -> None:
+    async def _tell_jobs(self, jobs: Sequence[inputs.WaitingJob], changes: Mapping[str, str]) -> None:
         if self.access_points.point:
             for clause in ids([job.id for job in jobs]):
                 waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
@@ -268,16 +270,16 @@ class Inputs:
             return False
 
 
-def _alike(waiting: Sequence[inputs.Waiting]) -> list[list[inputs.Waiting]]:
+def _alike(waiting: Sequence[inputs.WaitingJob]) -> list[list[inputs.WaitingJob]]:
     """Jobs that say and know the same, together."""
-    found: dict[tuple[object, ...], list[inputs.Waiting]] = {}
+    found: dict[tuple[object, ...], list[inputs.WaitingJob]] = {}
     for job in waiting:
         alike = (job.annex, job.named, job.seen, job.ready, job.waits, job.content, job.is_running)
         found.setdefault(alike, []).append(job)
     return list(found.values())
 
 
-def _fingerprints(named: Named, files: InputFiles) -> dict[str, Fingerprint]:
+def _fingerprints(named: NamedInput, files: InputFiles) -> dict[str, Fingerprint]:
     """What the file system says of a job's files and directories, as far as they can be shared."""
     seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
     return {name: one for name, one in seen.items() if one and not files.is_restless(named.path(name), one)}

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sublet.annexes.pilot_plans import Place, same
+from sublet.annexes.pilot_plans import PilotPlace, same
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.systems import Stamp, stamp_of
 from sublet.booking.session_secrets import SessionSecrets
@@ -63,7 +63,7 @@ class InvitedSites:
         """Whether a platform is a site that fetches its requests itself."""
         return isinstance(self.platforms.by_name.get(system), Invited)
 
-    def note_claim(self, place: Place) -> None:
+    def note_claim(self, place: PilotPlace) -> None:
         """A node of a lease has come: if it is a site's, the site has begun."""
         site = self.platforms.by_name.get(place.session.offer.platform)
         if isinstance(site, Invited):

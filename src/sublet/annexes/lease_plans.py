@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.annexes import Annexes
 from sublet.annexes.model.annex import Details, check_name
-from sublet.annexes.model.leasing import YOU, Plan, Row, Sources, plan, system_of
+from sublet.annexes.model.leasing import YOU, LeasePlan, RequestRow, Sources, plan, system_of
 from sublet.annexes.pilots.access_point import usual_lease
 from sublet.annexes.templates import Templates
 from sublet.booking.model.amounts import duration_text
@@ -30,7 +30,7 @@ WHOSE = {"own": "your own", "machine": "this machine's", "any": "this machine's,
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLease:
     """What someone said of a lease, and where the rest is to come from."""
 
     details: Details
@@ -52,7 +52,7 @@ class LeasePlans:
     annexes: Annexes
     changes: PlatformChanges
 
-    async def plan_lease(self, name: str, wanted: Wanted, person: Person) -> tuple[Plan, int]:
+    async def plan_lease(self, name: str, wanted: WantedLease, person: Person) -> tuple[LeasePlan, int]:
         """The whole resource request, checked against what is known of its system; and the number it would have."""
         self.authority.require_owner(person)
         check_name(name)
@@ -74,7 +74,7 @@ class LeasePlans:
             return known_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
-    def _checked_own(self, row: Row) -> Row:
+    def _checked_own(self, row: RequestRow) -> RequestRow:
         """The line of the system: it must be one of the person's own."""
         if row.value in self.platforms.by_name:
             return row
@@ -83,29 +83,31 @@ class LeasePlans:
         message = f"{row.value} is in the catalogue, but not yet yours."
         return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
 
-    def _added_rows(self, system: str) -> list[Row]:
+    def _added_rows(self, system: str) -> list[RequestRow]:
         """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
         platform = self.platforms.by_name.get(system)
         found = platform.additions if platform else Additions()
         added = {"sbatch options": " ".join(found.options), "pilot config": "; ".join(found.lines)}
-        return [Row(name, text, "the system's file", "the system's file") for name, text in added.items() if text]
+        return [
+            RequestRow(name, text, "the system's file", "the system's file") for name, text in added.items() if text
+        ]
 
-    async def _point_rows(self) -> list[Row]:
+    async def _point_rows(self) -> list[RequestRow]:
         """What an access point decides: where jobs wait, and for how long they stay with a node that is lost."""
         state = await self.access_points.access_point_state()
         if state.stage in ("absent", "fetching"):
             nearest = "sublet annex setup --fetch" if state.url else "sublet annex setup"
             message = state.failure.message if state.failure else "There is no HTCondor on this machine."
-            return [Row("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
+            return [RequestRow("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
         use, lease = self.settings.annex.use, self.settings.annex.job_lease
         whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
         length = duration_text(lease or state.lease or usual_lease())
         return [
-            Row("access point", WHOSE.get(whose, ""), why, "[annex] use"),
-            Row("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
+            RequestRow("access point", WHOSE.get(whose, ""), why, "[annex] use"),
+            RequestRow("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),
         ]
 
-    async def _sources(self, name: str, wanted: Wanted, person: Person) -> tuple[Sources, int]:
+    async def _sources(self, name: str, wanted: WantedLease, person: Person) -> tuple[Sources, int]:
         """Where details come from, the first word first: you, what it is to be like, the template, the last time."""
         sources = [(YOU, wanted.details)]
         if wanted.like:

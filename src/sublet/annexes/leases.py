@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.annexes import Annexes, annex_named, whole
-from sublet.annexes.lease_plans import LeasePlans, Wanted
+from sublet.annexes.lease_plans import LeasePlans, WantedLease
 from sublet.annexes.model.annex import Annex, Details, Lease
 from sublet.annexes.model.lease_state import PENDING
-from sublet.annexes.model.leasing import Plan
+from sublet.annexes.model.leasing import LeasePlan
 from sublet.annexes.model.pilot import MEANING
 from sublet.annexes.pilot_claims import Pilots
 from sublet.annexes.pilot_orders import PilotOrders
@@ -81,7 +81,7 @@ class Leases:
     key_locks: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def lease(
-        self, name: str, wanted: Wanted, person: Person, *, more: bool, key: str | None = None
+        self, name: str, wanted: WantedLease, person: Person, *, more: bool, key: str | None = None
     ) -> tuple[Annex, Lease, Session]:
         """Record a resource request, then send it. With `more` the annex may have leases already, else it may not.
 
@@ -106,7 +106,7 @@ class Leases:
         return annex, lease, session
 
     async def _make(
-        self, id: str, name: str, wanted: Wanted, person: Person, *, more: bool
+        self, id: str, name: str, wanted: WantedLease, person: Person, *, more: bool
     ) -> tuple[Annex, Lease, Session]:
         made, _ = await self.lease_plans.plan_lease(name, wanted, person)
         if made.refused:
@@ -308,7 +308,7 @@ def _sent(tx: Tx, lease: Lease, session: str) -> None:
     tx.leases.send(lease.id, session)
 
 
-def _refusal(made: Plan) -> LeaseRefused:
+def _refusal(made: LeasePlan) -> LeaseRefused:
     wrong = [row for row in made.rows if row.state == "error"]
     why = " ".join(row.message or f"{row.field} {row.value} is not possible." for row in wrong)
     nearest = "; ".join(row.nearest for row in wrong if row.nearest)

@@ -16,7 +16,7 @@ from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.invited_sites import InvitedSites
 from sublet.annexes.model.annex import DRAINING, Lease, Pilot
 from sublet.annexes.node_releases import NodeRelease, NodeReleases
-from sublet.annexes.pilot_plans import PilotPlans, Place, same
+from sublet.annexes.pilot_plans import PilotPlace, PilotPlans, same
 from sublet.annexes.pilots.bundle import renewal, stamp_of
 from sublet.annexes.splits import Splits
 from sublet.booking.model.events import EventKind
@@ -129,22 +129,22 @@ class Pilots:
             log.info("pilot.ended", lease=lease, number=number, why=why)
             await self.signals.announce()
 
-    async def _place(self, lease: str) -> Place | None:
-        def find(tx: Tx) -> Place | None:
+    async def _place(self, lease: str) -> PilotPlace | None:
+        def find(tx: Tx) -> PilotPlace | None:
             found = tx.leases.get(lease)
             annex = tx.annexes.get(found.annex) if found else None
             session = tx.sessions.get(found.session) if found and found.session else None
-            return Place(found, annex, session) if found and annex and session else None
+            return PilotPlace(found, annex, session) if found and annex and session else None
 
         return await self.store.read(find)
 
-    async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> Place:
+    async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> PilotPlace:
         place = await self._place(lease)
         if not same(told.get("secret", ""), self.pilot_plans.secret_of(lease, number)) or place is None:
             raise PilotRefused(why=NO_SUCH)
         return place
 
-    def _check_open(self, place: Place) -> None:
+    def _check_open(self, place: PilotPlace) -> None:
         """PilotRefused, with the reason that a pilot then ends for, when its lease is over."""
         if place.session.cancel_by:
             raise PilotRefused(why=f"It was shut down by {place.session.cancel_by}.")
@@ -163,7 +163,7 @@ class Pilots:
         return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
 
 
-def _claimed(tx: Tx, place: Place, pilot: Pilot) -> bool:
+def _claimed(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
     """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
     if any(one.facts.get(DRAINING) == "lease" for one in tx.pilots.list(pilot.lease)):
         pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})

@@ -14,7 +14,7 @@ from typing import Protocol
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.model.annex import Annex, Lease
 from sublet.annexes.pilots.access_point import AccessPoint
-from sublet.annexes.pilots.bundle import Calling, Plan, bundle, pilot_name, stamp_of
+from sublet.annexes.pilots.bundle import Calling, PilotPlan, bundle, pilot_name, stamp_of
 from sublet.annexes.pilots.certificate import certificate
 from sublet.annexes.pilots.keeping import keep
 from sublet.annexes.pilots.keys import pilot_key
@@ -50,7 +50,7 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PilotPlace:
     """One node's place in a lease."""
 
     lease: Lease
@@ -84,7 +84,7 @@ class PilotPlans:
         keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
         return Callback((f"https://{host}:{port}",), made.pin)
 
-    async def bundle_directly(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+    async def bundle_directly(self, place: PilotPlace, number: int, told: Mapping[str, str], now: datetime) -> bytes:
         """What a node that has told this of itself needs."""
         point = await self.access_points.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)
@@ -96,7 +96,7 @@ class PilotPlans:
         key = pilot_key(self.secrets.key(), place.lease.id, number)
         return bundle(plan, calling, tokens, key, stamp_of(plan, now, self.settings.annex.tokens / 2), CLUSTER_TOOLS)
 
-    async def plan_pilot(self, place: Place, number: int, point: AccessPoint) -> Plan:
+    async def plan_pilot(self, place: PilotPlace, number: int, point: AccessPoint) -> PilotPlan:
         """What is decided for one pilot, as of now."""
         pilot = await self.store.read(lambda tx: tx.pilots.get(place.lease.id, number))
         platform = self.platforms.by_name.get(place.session.offer.platform)
@@ -116,10 +116,10 @@ def _read_port(file: Path) -> int:
         return 0
 
 
-def plan_of(place: Place, number: int, point: AccessPoint) -> Plan:
+def plan_of(place: PilotPlace, number: int, point: AccessPoint) -> PilotPlan:
     """What is decided for one pilot, as of now."""
     details = place.lease.details
-    return Plan(
+    return PilotPlan(
         annex=place.annex.id,
         lease=place.lease.id,
         number=number,

@@ -20,7 +20,7 @@ from sublet.annexes.invited_sites import InvitedSites
 from sublet.annexes.model.annex import Pilot
 from sublet.annexes.model.lease_state import UP
 from sublet.annexes.node_releases import NodeReleases
-from sublet.annexes.pilot_plans import PilotPlans, Place
+from sublet.annexes.pilot_plans import PilotPlace, PilotPlans
 from sublet.annexes.pilots.bundle import stamp_of
 from sublet.annexes.pilots.certificate import certificate
 from sublet.annexes.pilots.keeping import keep
@@ -28,8 +28,8 @@ from sublet.annexes.pilots.keys import pilot_key
 from sublet.annexes.split import bridge
 from sublet.annexes.split.channel import BOOT
 from sublet.annexes.split.far_bundle import far_bundle
-from sublet.annexes.split.relay_plan import Plan as RelayPlan
-from sublet.annexes.split.relaying import FarNode, Relaying, State
+from sublet.annexes.split.relay_plan import RelayOrders as RelayPlan
+from sublet.annexes.split.relaying import FarNode, Relaying, RelayState
 from sublet.booking.model.events import EventKind
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
@@ -51,7 +51,7 @@ SEEN = timedelta(seconds=5)  # how often a node's life is written down
 
 
 @dataclass(frozen=True, slots=True)
-class Carried(Place):
+class Carried(PilotPlace):
     """A lease that has not ended, with its pilots."""
 
     pilots: tuple[Pilot, ...]
@@ -111,7 +111,7 @@ class Splits:
 
     # Claims
 
-    async def bundle_for(self, place: Place, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+    async def bundle_for(self, place: PilotPlace, number: int, told: Mapping[str, str], now: datetime) -> bytes:
         """A node that asked through the spool is given its far half; its bridge is prepared beside."""
         system = place.session.offer.platform
         if told.get("carry") != "spool":
@@ -143,10 +143,10 @@ class Splits:
 
     # Relays
 
-    def relay_state(self, lease: str) -> State | None:
+    def relay_state(self, lease: str) -> RelayState | None:
         """How a lease's relay is; None if it has none."""
         if why := self._not_carried.get(lease):
-            return State(trouble=why)
+            return RelayState(trouble=why)
         relaying = self._relaying(lease)
         return relaying.state() if relaying.directory.is_dir() else None
 

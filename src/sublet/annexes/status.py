@@ -11,7 +11,7 @@ from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.annexes import Annexes
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Annex, Lease, Pilot
-from sublet.annexes.model.lease_state import AnnexState, Jobs, LeaseState, Slots, nodes_of, state_of
+from sublet.annexes.model.lease_state import AnnexState, JobCounts, LeaseState, Slots, nodes_of, state_of
 from sublet.annexes.model.leasing import queue_of
 from sublet.annexes.pilots.access_point import known_access_point
 from sublet.annexes.pilots.occupancy import to_jobs, to_occupancy
@@ -35,7 +35,7 @@ class Heard:
     """What the access point says of nodes and jobs; `trouble` is why it says nothing."""
 
     slots: Sequence[Slots] | None = None
-    jobs: Mapping[str, Jobs] | None = None
+    jobs: Mapping[str, JobCounts] | None = None
     trouble: str = ""
     systems: dict[str, System] = field(default_factory=dict)
 
@@ -93,7 +93,7 @@ class AnnexStatus:
 
     async def _annex_state(self, annex: Annex, leases: Sequence[Lease], heard: Heard) -> AnnexState:
         states = tuple([await self._lease_state(lease, heard) for lease in leases])
-        jobs = None if heard.jobs is None else heard.jobs.get(annex.id, Jobs())
+        jobs = None if heard.jobs is None else heard.jobs.get(annex.id, JobCounts())
         return AnnexState(annex, states, jobs, heard.trouble)
 
     async def _lease_state(self, lease: Lease, heard: Heard) -> LeaseState:

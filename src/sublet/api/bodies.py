@@ -73,11 +73,11 @@ def json_response(view: Any, status: int = 200) -> Response:
 
 def to_yaml(document: Any) -> bytes:
     """YAML that YAML 1.1 readers understand too: YES, NO and instants quoted, nothing aliased."""
-    text: str = yaml.dump(document, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=120)
+    text: str = yaml.dump(document, Dumper=_PlainYaml, sort_keys=False, allow_unicode=True, width=120)
     return text.encode()
 
 
-class _Plain(yaml.CSafeDumper):
+class _PlainYaml(yaml.CSafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 

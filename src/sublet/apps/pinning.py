@@ -29,7 +29,7 @@ CHANGED = "its code on this machine is not what was approved"
 
 
 @dataclass
-class Apps:
+class PinnedApps:
     """Apps, as they are run."""
 
     settings: Settings

@@ -12,7 +12,7 @@ from sublet.apps.catalogue import AppCatalogue, detail_of
 from sublet.apps.manifests.reader import read_manifest
 from sublet.apps.model.app import App, Version, VersionState, check_name, hash_manifest, name_of, notes_on
 from sublet.apps.model.facilities import Facilities, find_had, find_lacking_node
-from sublet.apps.model.manifest import Image, Manifest, to_json
+from sublet.apps.model.manifest import AppImage, Manifest, to_json
 from sublet.apps.model.needs import Need, describe_need, find_needs
 from sublet.apps.model.repository import Snapshot, is_same_repository
 from sublet.apps.model.tree import archive_of, hash_of
@@ -21,7 +21,7 @@ from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.data.executables import Movers
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AppFromElsewhere, AppTaken, BadManifest, DataNotThere, NotFound, TooManyOpen
 from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
@@ -116,14 +116,14 @@ class Proposing:
         generic = self.settings.maintainers.get(maintainer)
         images = dict(self.settings.images)
         if generic:
-            images[maintainer] = Image(location=generic.image, digest=generic.digest)
+            images[maintainer] = AppImage(location=generic.image, digest=generic.digest)
         kinds = (generic.kind,) if generic else ()
         reading = read_manifest(contents, images, name=otherwise, image=maintainer, kinds=kinds)
         if reading.manifest is None:
             raise BadManifest(problem="; ".join(map(str, reading.errors)))
         manifest = reading.manifest
         if generic and not manifest.image:
-            manifest = replace(manifest, image=Image(maintainer, generic.image, generic.digest))
+            manifest = replace(manifest, image=AppImage(maintainer, generic.image, generic.digest))
         if generic and manifest.image.name == maintainer and generic.hpc and not manifest.systems:
             manifest = replace(manifest, systems=generic.hpc)
         manifest, trouble = await self._settled(manifest)
@@ -208,7 +208,7 @@ class Proposing:
             tx.apps.add(App(version.app, person.name, version.repository, now))
         numbered = replace(version, number=tx.apps.next_number(version.app))
         tx.apps.add_version(numbered)
-        tx.audit.add(Entry(now, person.name, "app.propose", "app", numbered.name, detail_of(numbered), host))
+        tx.audit.add(AuditEntry(now, person.name, "app.propose", "app", numbered.name, detail_of(numbered), host))
         return numbered, True
 
     async def _tell_reviewers(self, version: Version) -> None:

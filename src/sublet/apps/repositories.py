@@ -13,7 +13,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from sublet.apps.git import Git, Said
-from sublet.apps.model.repository import Address, Snapshot, check_branch, check_commit, check_names, read_address, seen
+from sublet.apps.model.repository import (
+    RepositoryAddress,
+    Snapshot,
+    check_branch,
+    check_commit,
+    check_names,
+    read_address,
+    seen,
+)
 from sublet.apps.model.tree import TreeFile
 from sublet.kernel.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.kernel.public_addresses import NotPublic, public_addresses
@@ -28,7 +36,7 @@ LARGEST_ROW = 1024  # bytes of one line on a file
 
 
 @dataclass(frozen=True)
-class Row:
+class TreeRow:
     """One line of a tree."""
 
     mode: str
@@ -82,11 +90,11 @@ class Repositories:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self.home
 
-    def _trusted(self, address: Address) -> bool:
+    def _trusted(self, address: RepositoryAddress) -> bool:
         """Whether the operator lets this address be private."""
         return self.private or any(fnmatchcase(address.text, pattern) for pattern in self.settings.private)
 
-    async def _git(self, address: Address, place: Path) -> Git:
+    async def _git(self, address: RepositoryAddress, place: Path) -> Git:
         """An empty repository that can speak with this address alone."""
         git = Git(
             place,
@@ -98,7 +106,7 @@ class Repositories:
         good(await git.run("init", "--quiet", "--bare", "--template=", "repository"), address)
         return git
 
-    async def _resolved(self, address: Address) -> str:
+    async def _resolved(self, address: RepositoryAddress) -> str:
         """What the name of its host means, once and for all; BadRepository if that is none of a stranger's business."""
         if self._trusted(address):
             return ""
@@ -116,7 +124,7 @@ class Repositories:
         shown = [f"[{one}]" if ipaddress.ip_address(one).version == 6 else one for one in found]
         return f"{address.host}:{address.port}:{','.join(shown)}"
 
-    async def _bring(self, git: Git, address: Address, *words: str) -> None:
+    async def _bring(self, git: Git, address: RepositoryAddress, *words: str) -> None:
         """Fetch into it, as much as may be."""
         options = ("--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-maintenance")
         said = await git.run("fetch", *options, words[0], "--", address.text, *words[1:])
@@ -126,7 +134,7 @@ class Repositories:
             raise BadTree(why=_first(said.complaint))
         good(said, address)
 
-    async def _on_branch(self, address: Address, branch: str, tip: str, commit: str) -> None:
+    async def _on_branch(self, address: RepositoryAddress, branch: str, tip: str, commit: str) -> None:
         """See that a commit is in a branch's history; only the history is fetched for that."""
         with tempfile.TemporaryDirectory(prefix="history-", dir=self._room()) as place:
             git = await self._git(address, Path(place))
@@ -138,7 +146,7 @@ class Repositories:
         if said.code:
             raise BadRepository(f"The commit {commit[:12]} is not on the branch {branch} of {address.text}.")
 
-    async def _rows(self, git: Git, address: Address, commit: str) -> list[Row]:
+    async def _rows(self, git: Git, address: RepositoryAddress, commit: str) -> list[TreeRow]:
         """What a commit's tree has, if it may be an app."""
         most = self.settings.most_files
         said = await git.run("ls-tree", "-r", "-z", "-l", "--full-tree", commit, most=most * LARGEST_ROW)
@@ -160,7 +168,7 @@ class Repositories:
         return rows
 
 
-async def _tip(git: Git, address: Address, branch: str) -> tuple[str, str]:
+async def _tip(git: Git, address: RepositoryAddress, branch: str) -> tuple[str, str]:
     """A branch (the repository's own choice if none is named), or a tag, and the commit that it is at."""
     if not branch:
         said = good(await git.run("ls-remote", "--symref", "--", address.text, "HEAD"), address)
@@ -177,7 +185,7 @@ async def _tip(git: Git, address: Address, branch: str) -> tuple[str, str]:
     raise BadRepository(f"{address.text} has no branch {branch}.", hint="`git ls-remote` shows what it has.")
 
 
-async def _files(git: Git, address: Address, rows: Sequence[Row]) -> tuple[TreeFile, ...]:
+async def _files(git: Git, address: RepositoryAddress, rows: Sequence[TreeRow]) -> tuple[TreeFile, ...]:
     """The content of each file, as it is: no filter, no attribute changes it."""
     ids = list(dict.fromkeys(row.id for row in rows))
     sizes = {row.id: row.size for row in rows}
@@ -192,13 +200,13 @@ async def _files(git: Git, address: Address, rows: Sequence[Row]) -> tuple[TreeF
     return tuple(_file(row, contents[row.id]) for row in sorted(rows, key=lambda row: row.path))
 
 
-def _file(row: Row, content: bytes) -> TreeFile:
+def _file(row: TreeRow, content: bytes) -> TreeFile:
     if row.mode != LINK:
         return TreeFile(row.path, content, row.mode == PROGRAM)
     return TreeFile(row.path, link=content.decode(errors="surrogateescape"))
 
 
-async def _about(git: Git, address: Address, commit: str) -> tuple[str, str, str]:
+async def _about(git: Git, address: RepositoryAddress, commit: str) -> tuple[str, str, str]:
     """Who wrote a commit, when, and its first line, all as it claims."""
     said = good(await git.run("cat-file", "commit", commit), address)
     head, _, message = said.partition("\n\n")
@@ -216,11 +224,11 @@ def _time(seconds: str, zone: str) -> str:
         return ""
 
 
-def _row(line: bytes) -> Row:
+def _row(line: bytes) -> TreeRow:
     facts, _, path = line.partition(b"\t")
     mode, _, id, size = facts.decode().split()
     try:
-        return Row(mode, id, int(size) if size.isdigit() else 0, path.decode())
+        return TreeRow(mode, id, int(size) if size.isdigit() else 0, path.decode())
     except UnicodeDecodeError as error:
         raise BadTree(why=f"it has a file whose name can't be read: {path!r}") from error
 
@@ -230,7 +238,7 @@ def _refs(said: str) -> dict[str, str]:
     return {name: id for id, name in pairs}
 
 
-def good(said: Said, address: Address) -> str:
+def good(said: Said, address: RepositoryAddress) -> str:
     """What git printed, if all went well."""
     if FULL in said.complaint:
         raise ServiceFull

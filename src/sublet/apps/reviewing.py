@@ -14,7 +14,7 @@ from sublet.booking.model.session import ACTIVE, Phase, Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotAsReviewed, NotDecidable, NotFound, NotYours, OwnProposal, ReviewersOnly
 from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
@@ -173,7 +173,7 @@ class Reviewing:
             told = f"only what is {' or '.join(when)} can be"
             raise NotDecidable(version=version.name, state=found.state if found else "gone", wanted=to, why=told)
         detail = {**detail_of(version), **({"why": why.strip()} if why.strip() else {})}
-        tx.audit.add(Entry(now, person.name, f"app.{VERBS[to]}", "app", version.name, detail, host))
+        tx.audit.add(AuditEntry(now, person.name, f"app.{VERBS[to]}", "app", version.name, detail, host))
 
     def _revoke(self, tx: Tx, version: Version, person: Person, why: str, cancel: bool, host: str) -> list[Session]:
         self._decide(tx, version, P.REVOKED, (P.APPROVED,), person, why, host)

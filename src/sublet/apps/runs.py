@@ -12,7 +12,7 @@ from sublet.apps.maintainers import Maintainers
 from sublet.apps.model.app import Version, VersionState, revoked
 from sublet.apps.model.parameters import read as read_word
 from sublet.apps.model.repository import plain_address, read_address
-from sublet.apps.pinning import KIND, Apps
+from sublet.apps.pinning import KIND, PinnedApps
 from sublet.apps.run_requests import AppWish, document_of
 from sublet.booking.asked import DirectKey
 from sublet.booking.asking import Asking
@@ -44,7 +44,7 @@ class AppRuns:
 
     platforms: KnownPlatforms
     quotas: Quotas
-    apps: Apps
+    apps: PinnedApps
     tokens: Tokens
     catalogue: AppCatalogue
     maintainers: Maintainers

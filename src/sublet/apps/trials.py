@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sublet.apps.manifests.generic import kinds_of
-from sublet.apps.manifests.page import Reading
+from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
-from sublet.apps.model.manifest import Image, Manifest, to_json
+from sublet.apps.model.manifest import AppImage, Manifest, to_json
 from sublet.apps.model.tree import TreeFile, files_of, tree_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
@@ -31,7 +31,7 @@ class Trial:
 
     name: str
     manifest: Manifest
-    reading: Reading
+    reading: ManifestReading
 
 
 def is_trial(name: str) -> bool:
@@ -88,15 +88,15 @@ class Trials:
 
 
 def read(
-    files: list[TreeFile], images: Mapping[str, Image], *, name: str = "app", image: str = "", kind: str = ""
-) -> Reading:
+    files: list[TreeFile], images: Mapping[str, AppImage], *, name: str = "app", image: str = "", kind: str = ""
+) -> ManifestReading:
     """An app's manifest with the image that is named here, if one is: of the operator's, or a location.
 
     `kind` is that of the maintainer who would run code without a manifest; empty: whichever fits.
     """
     kinds = kinds_of(kind)
     contents = {file.path: file.content for file in files}
-    given = {**images, image: images.get(image, Image(location=image))} if image else dict(images)
+    given = {**images, image: images.get(image, AppImage(location=image))} if image else dict(images)
     if image:
         reading = read_manifest(contents, None, name=name, image=image, kinds=kinds)
         if reading.manifest:

@@ -28,7 +28,7 @@ from sublet.booking.model.ranking import Preference, sort_offers
 from sublet.booking.model.request import Request
 from sublet.booking.model.rules import apply_rules
 from sublet.booking.model.session import OfferSet, Phase, Session
-from sublet.booking.planning import Plan, plan_answers
+from sublet.booking.planning import OfferPlan, plan_answers
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.start_history import correct_starts, recall
 from sublet.booking.ports import AskPolicy, Names, Resolver
@@ -262,7 +262,7 @@ class Asking:
 
     def _plans(
         self, tx: Tx, person: Person, asked: Asked, candidates: Sequence[Candidate], now: datetime
-    ) -> Mapping[str, Plan]:
+    ) -> Mapping[str, OfferPlan]:
         """What the calendars of these platforms have for the asker."""
         request = asked.request
         same = request.not_before == asked.booked_from

@@ -9,7 +9,7 @@ from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import ContentsPrivate
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -47,6 +47,6 @@ class Contents:
         if len(self._looks) >= MOST_LOOKS:
             self._looks.clear()
         action = "session.read" if can_read else "session.read-refused"
-        entry = Entry(now, person.name, action, "session", session.id, {"person": session.person, "what": part})
+        entry = AuditEntry(now, person.name, action, "session", session.id, {"person": session.person, "what": part})
         await self.store.write(lambda tx: tx.audit.add(entry))
         self._looks[key] = now

@@ -36,7 +36,7 @@ Stage = Literal["closed", "waiting", "asked", "visiting", "open", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LoginQuestion:
     """What ssh, or the centre, wants to know now."""
 
     id: str  # of this question alone: an answer to another one is not passed on
@@ -51,7 +51,7 @@ class LoginState:
     target: str  # user@host
     shared: bool
     stage: Stage
-    question: Question | None = None
+    question: LoginQuestion | None = None
     said: str = ""  # by ssh and the centre, so far
     failure: SubletError | None = None
     since: datetime | None = None
@@ -69,7 +69,7 @@ class Signing:
 
     login: Login
     person: Person
-    question: Question | None = None
+    question: LoginQuestion | None = None
     visiting: bool = False
     failure: SubletError | None = None
     task: asyncio.Task[None] | None = None
@@ -83,7 +83,7 @@ class Signing:
     async def ask(self, prompt: Prompt) -> str | None:
         """Show a question and wait for its answer; the login's own time limit ends the wait."""
         self._reply = asyncio.get_running_loop().create_future()
-        self.question = Question(secrets.token_urlsafe(12), prompt)
+        self.question = LoginQuestion(secrets.token_urlsafe(12), prompt)
         try:
             return await self._reply
         finally:

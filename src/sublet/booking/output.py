@@ -52,7 +52,7 @@ class Found:
 
 
 @dataclass
-class Output:
+class SessionOutput:
     """Logs by offset, results as files and as one archive."""
 
     platforms: KnownPlatforms

@@ -14,7 +14,7 @@ from sublet.store.tx import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class OfferPlan:
     """An answer, and the offer sets that give way where they leave no room for it."""
 
     answer: Answer
@@ -23,10 +23,10 @@ class Plan:
 
 def plan_answers(
     tx: Tx, looks: Mapping[str, Look], person: str, precedence: Precedence, request: Request, now: datetime
-) -> Mapping[str, Plan]:
+) -> Mapping[str, OfferPlan]:
     """An answer for each platform; older offers give way only where no platform could start as soon beside them."""
     beside = {platform: look() for platform, look in looks.items()}
-    plans = {platform: Plan(answer) for platform, answer in beside.items()}
+    plans = {platform: OfferPlan(answer) for platform, answer in beside.items()}
     if any(is_unbeatable(answer, request, now) for answer in beside.values()):
         return plans
     blames = {platform: find_blame(tx, platform, person, now) for platform in looks}
@@ -36,7 +36,7 @@ def plan_answers(
             with blame.calendar.set_aside(older):
                 instead = looks[platform]()
             if improves(instead, known):
-                plans[platform] = Plan(instead, older)
+                plans[platform] = OfferPlan(instead, older)
     if any(starts_at_once(plan.answer, request, now) for plan in plans.values()):
         return plans
     return {
@@ -54,7 +54,7 @@ def find_older(blame: Blame, precedence: Precedence) -> list[str]:
     ]
 
 
-def _with_causes(plan: Plan, blame: Blame, older: Sequence[str], look: Look) -> Plan:
+def _with_causes(plan: OfferPlan, blame: Blame, older: Sequence[str], look: Look) -> OfferPlan:
     """The same; whose unaccepted offers keep it from starting earlier is among the reasons."""
     answer = plan.answer
     causes = blame.name(first_start(answer), lambda: first_start(look()), free=older)

@@ -18,7 +18,7 @@ from sublet.people.model.person import Person
 
 
 @dataclass
-class Again:
+class Rerun:
     """Ask again for what ran before."""
 
     contents: Contents

@@ -14,7 +14,7 @@ from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import OVER, End, EndKind, Phase, Session
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import NotFound
 from sublet.people.model.person import Person
 from sublet.store.tx import Tx
@@ -75,7 +75,7 @@ def write_down(tx: Tx, now: datetime, person: Person, act: str, session: Session
     """Record in the audit log what someone did with another's session."""
     if person.name != session.person:
         detail = {"person": session.person, **({"reason": reason} if reason else {})}
-        tx.audit.add(Entry(now, person.name, f"session.{act}", "session", session.id, detail))
+        tx.audit.add(AuditEntry(now, person.name, f"session.{act}", "session", session.id, detail))
 
 
 def _by(person: Person, reason: str) -> str:

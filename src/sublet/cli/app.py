@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import click
 
-from sublet.cli.command import Example, Group
+from sublet.cli.command import CommandGroup, Example
 from sublet.cli.problems import Problem, wants_json
 from sublet.kernel.errors import SubletError
 
@@ -82,7 +82,7 @@ COMMANDS = {name: where for section in SECTIONS.values() for name, where in sect
 EXAMPLE = "sublet run --cores 2 --time 10m -- python sim.py"
 
 
-class Sublet(Group):
+class Sublet(CommandGroup):
     """Loads a command when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

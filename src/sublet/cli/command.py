@@ -85,7 +85,7 @@ class Word(click.Command):
         return super().invoke(ctx)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """Commands under one noun; the common options count before and after."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
@@ -100,7 +100,7 @@ class Group(click.Group):
         return super().invoke(ctx)
 
 
-class Lazy(Group):
+class Lazy(CommandGroup):
     """Commands under one noun that are loaded when they are typed: name → the file that has it, and its name there."""
 
     def __init__(self, *args: Any, where: Mapping[str, str], **settings: Any) -> None:

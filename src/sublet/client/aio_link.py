@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from sublet.client.address import Address
-from sublet.client.call import PATIENCE, Answer, Call
+from sublet.client.call import PATIENCE, Call, HttpAnswer
 from sublet.client.link import ELSEWHERE, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
@@ -32,7 +32,7 @@ class AsyncLink:
         """Send it and read its answer."""
         reply = await self._send(call, patience=call.patience)
         try:
-            return call.read(Answer(reply.status_code, dict(reply.headers), await reply.aread()))
+            return call.read(HttpAnswer(reply.status_code, dict(reply.headers), await reply.aread()))
         except httpx2.TransportError as error:
             raise _unreachable(self.address, error) from error
         finally:

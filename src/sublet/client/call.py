@@ -20,7 +20,7 @@ SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpAnswer:
     """What the service said."""
 
     status: int
@@ -34,7 +34,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    reader: Callable[[Answer], T]
+    reader: Callable[[HttpAnswer], T]
     query: Mapping[str, object] = field(default_factory=dict)  # a list repeats its name; None is left out
     body: bytes | None = None
     type: str = "application/json"  # of the body
@@ -59,7 +59,7 @@ class Call(Generic[T]):
             headers["Authorization"] = f"Bearer {token}"
         return headers | dict(self.more)
 
-    def read(self, answer: Answer) -> T:
+    def read(self, answer: HttpAnswer) -> T:
         """What the answer means; a problem becomes the error that it names."""
         is_answer = answer.status in self.accepts and answer.headers.get("content-type", "").startswith(JSON)
         if not is_answer:
@@ -106,10 +106,10 @@ def _said(value: Any) -> Any:
     raise BadRequest(detail=f"a value of type {kind} can't be sent.", hint="Send text, numbers, lists and maps.")
 
 
-def as_view(view: type[T]) -> Callable[[Answer], T]:
+def as_view(view: type[T]) -> Callable[[HttpAnswer], T]:
     """Reads the answer's JSON as this view."""
 
-    def read_view(answer: Answer) -> T:
+    def read_view(answer: HttpAnswer) -> T:
         try:
             return read(view, json.loads(answer.body))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -118,19 +118,19 @@ def as_view(view: type[T]) -> Callable[[Answer], T]:
     return read_view
 
 
-def _describe_answer(answer: Answer) -> str:
+def _describe_answer(answer: HttpAnswer) -> str:
     """What came in place of the answer: a page of something else, or JSON of another version."""
     kind = answer.headers.get("content-type", "").partition(";")[0] or "nothing that has a type"
     version = answer.headers.get("sublet-version", "")
     return f"{kind} from Sublet {version}" if version else f"{kind}, from what says nothing of being Sublet"
 
 
-def as_bytes(answer: Answer) -> bytes:
+def as_bytes(answer: HttpAnswer) -> bytes:
     """The answer's body as it is."""
     return answer.body
 
 
-def nothing(_: Answer) -> None:
+def nothing(_: HttpAnswer) -> None:
     """For answers that say no more than that it was done."""
 
 

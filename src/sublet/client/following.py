@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sublet.booking.calls import sessions
 from sublet.booking.model.phases import OVER
 from sublet.booking.views.sessions import SessionView
-from sublet.client.call import Answer, Call
+from sublet.client.call import Call, HttpAnswer
 from sublet.kernel.errors import NotOverYet, ServiceUnreachable
 
 T = TypeVar("T")
@@ -102,12 +102,12 @@ class Following:
         self._patience = Patience()
 
     @property
-    def call(self) -> Call[Answer]:
+    def call(self) -> Call[HttpAnswer]:
         """Go on from where it is."""
         return sessions.follow(self.id, self.stream, self.offset)
 
     @property
-    def rest(self) -> Call[Answer]:
+    def rest(self) -> Call[HttpAnswer]:
         """What is left when a stream has ended, and whether that was all."""
         return sessions.logs(self.id, self.stream, self.offset)
 
@@ -117,7 +117,7 @@ class Following:
         self._patience.answered()
         return piece
 
-    def ended(self, rest: Answer) -> bytes:
+    def ended(self, rest: HttpAnswer) -> bytes:
         """A stream has ended, and this was left; if the session is over, so is this."""
         self.over = rest.headers.get("sublet-ended", "").lower() == "true"
         return self.saw(rest.body)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import IO, Any
 
 from sublet.client.address import Address
-from sublet.client.call import Answer, Call
+from sublet.client.call import Call, HttpAnswer
 
 LONGEST_SOCKET_PATH = 100  # the kernel takes 107 bytes
 LONGEST_LINE = 65536
@@ -31,9 +31,9 @@ class Reply:
         while self.status < 200:
             self.status, self.headers = self._head()
 
-    def whole(self) -> Answer:
+    def whole(self) -> HttpAnswer:
         """All of it."""
-        return Answer(self.status, self.headers, b"".join(self.pieces()))
+        return HttpAnswer(self.status, self.headers, b"".join(self.pieces()))
 
     def pieces(self) -> Iterator[bytes]:
         """The body, as it comes."""

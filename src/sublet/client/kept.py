@@ -12,7 +12,7 @@ from sublet.kernel.home import sublet_home
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptToken:
     """Who, where, and by which token."""
 
     url: str
@@ -26,12 +26,12 @@ def usual_file(url: str) -> str:
     return os.path.join(sublet_home().root, "users", f"{name}.json")
 
 
-def read(file: str) -> Kept | None:
+def read(file: str) -> KeptToken | None:
     """What was kept there; None if that is nothing."""
     try:
         with open(file, encoding="utf-8") as text:
             said = json.load(text)
-        return Kept(str(said["url"]), str(said["email"]), str(said["token"]))
+        return KeptToken(str(said["url"]), str(said["email"]), str(said["token"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -40,7 +40,7 @@ def read(file: str) -> Kept | None:
         ) from error
 
 
-def write(file: str, kept: Kept) -> None:
+def write(file: str, kept: KeptToken) -> None:
     """Keep it, readable by its owner alone from its first byte on."""
     os.makedirs(os.path.dirname(os.path.abspath(file)), mode=0o700, exist_ok=True)
     part = f"{file}.{os.getpid()}.part"

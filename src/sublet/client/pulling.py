@@ -22,7 +22,7 @@ RUN = "run.sh"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PulledRequest:
     """A request for a lease that nobody has taken yet."""
 
     key: str
@@ -61,12 +61,12 @@ class Pulling:
         self._values = read_invitation(self._text)
         self.site = self._values["site"]
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[PulledRequest]:
         """What nobody has taken yet, the oldest first."""
         lines = self._ask("wanted").decode().splitlines()
-        return [Wanted(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
+        return [PulledRequest(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
 
-    def start(self, one: Wanted, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+    def start(self, one: PulledRequest, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Take it and start it: here, or by a command, whose end is waited for and must be well."""
         place = self._take(one, directory)
         script = [os.path.join(place, RUN), place]
@@ -80,7 +80,7 @@ class Pulling:
             raise SubletError(f"{words[0]} did not take it: {complaint or command.returncode}", hint="Change COMMAND.")
         return command
 
-    def _take(self, one: Wanted, directory: str) -> str:
+    def _take(self, one: PulledRequest, directory: str) -> str:
         """Take it whole: a new directory that has all it needs to be run."""
         os.makedirs(directory, mode=0o700, exist_ok=True)
         why = find_danger_above(os.path.join(directory, "lease"))
@@ -95,7 +95,7 @@ class Pulling:
         subprocess.run(["tar", "xf", "-"], cwd=place, input=answer, check=True)
         return place
 
-    def _failed(self, one: Wanted, words: str) -> None:
+    def _failed(self, one: PulledRequest, words: str) -> None:
         """Tell that it could not be started."""
         self._ask("ended", request=one.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
 

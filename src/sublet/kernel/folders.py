@@ -15,7 +15,7 @@ class LinkLeadsOut(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FolderEntry:
     """A file or a folder: its path below the top, the file that is read, and its size."""
 
     path: str
@@ -24,7 +24,7 @@ class Entry:
     size: int = 0
 
 
-def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[Entry]:
+def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[FolderEntry]:
     """All that is in a folder, each folder before its content; a link is what it leads to, if that is inside.
 
     A folder `without` is left out, whatever leads to it: the one that a copy is made in can't be part of it.
@@ -36,7 +36,7 @@ def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[Entry]:
 
 def _below(
     top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str, ...], left_out: str
-) -> Iterator[Entry]:
+) -> Iterator[FolderEntry]:
     with os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:
@@ -46,13 +46,13 @@ def _below(
         source = _follow(top, path, entry) if entry.is_symlink() else entry.path
         if not entry.is_dir():
             size = entry.stat().st_size if stat.S_ISREG(entry.stat().st_mode) else 0
-            yield Entry(path, source, is_folder=False, size=size)
+            yield FolderEntry(path, source, is_folder=False, size=size)
             continue
         if source == left_out:
             continue
         if source in above:
             raise LinkLeadsOut(f"the link {path} in it leads in a circle")
-        yield Entry(path, source, is_folder=True)
+        yield FolderEntry(path, source, is_folder=True)
         yield from _below(top, source, f"{path}/", ignore, (*above, source), left_out)
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
-from sublet.apps.model.manifest import Image
+from sublet.apps.model.manifest import AppImage
 from sublet.booking.model.prices import Prices
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.rules import Rule
@@ -45,7 +45,7 @@ def _image(value: object) -> object:
     return value
 
 
-NamedImage = Annotated[Image, BeforeValidator(_image)]
+NamedImage = Annotated[AppImage, BeforeValidator(_image)]
 
 ENVIRONMENT = "SUBLET_"
 FILE = "sublet.toml"

@@ -37,7 +37,7 @@ HOME = "/sublet/home"
 LIBRARIES = ("library://", "oras://", "shub://")
 
 
-class App(Kind):
+class AppKind(Kind):
     """The kind `app`."""
 
     name = "app"
@@ -116,7 +116,7 @@ def image_of(pinned: Mapping[str, Any], manifest: m.Manifest) -> tuple[str, str]
 
 def check_tasks(manifest: m.Manifest, tasks: Any) -> list[Reason]:
     """How often the execution stage runs side by side."""
-    bounds = manifest.resources.get("tasks", m.Bounds(1, 1, 1))
+    bounds = manifest.resources.get("tasks", m.ResourceBounds(1, 1, 1))
     if tasks is None or (type(tasks) is int and bounds.min <= tasks <= bounds.max):
         return []
     nearest = str(min(max(tasks, bounds.min), bounds.max)) if type(tasks) is int else str(bounds.default)
@@ -287,4 +287,4 @@ def _environment(
     return {name: value for name, value in found.items() if name.isascii()}
 
 
-APP = App()
+APP = AppKind()

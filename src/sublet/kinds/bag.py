@@ -22,7 +22,7 @@ INSIDE = ("kinds/inside/bag_joining.py", "kinds/inside/bag_output.py")
 MODULES = ("booking/model/bag.py", "booking/model/parts.py", *INSIDE)  # that its small program is made of
 
 
-class Bag(Kind):
+class BagKind(Kind):
     """The kind `bag`."""
 
     name = "bag"
@@ -77,4 +77,4 @@ def program(executable: Executable, setting: Setting) -> Program:
     return Program(words, f.environment_of(fields), travels, join=(*words, "join"))
 
 
-BAG = Bag()
+BAG = BagKind()

@@ -14,7 +14,7 @@ SCRIPT = ".sublet/script"
 FIELDS = ("argv", "script", "environment")
 
 
-class Command(Kind):
+class CommandKind(Kind):
     """The kind `command`."""
 
     name = "command"
@@ -64,4 +64,4 @@ def interpreter(text: str, setting: Setting) -> tuple[str, ...]:
     return tuple(word.strip() for word in words) or (setting.tool("sh"),)
 
 
-COMMAND = Command()
+COMMAND = CommandKind()

@@ -19,7 +19,7 @@ BROUGHT = "sublet.notebook"
 FIELDS = ("location", "parameters", "requirements", "environment")
 
 
-class Notebook(Kind):
+class NotebookKind(Kind):
     """The kind `jupyter-notebook`."""
 
     name = "jupyter-notebook"
@@ -104,4 +104,4 @@ def program(executable: Executable, setting: Setting) -> Program:
     return Program(words, f.environment_of(fields), travels, tools=("papermill",))
 
 
-NOTEBOOK = Notebook()
+NOTEBOOK = NotebookKind()

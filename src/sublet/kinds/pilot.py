@@ -25,7 +25,7 @@ PLACE = ".sublet/pilot"
 SCRIPTS = ("start", "node", "ask")
 
 
-class Pilot(Kind):
+class PilotKind(Kind):
     """The kind `pilot`."""
 
     name = "pilot"
@@ -77,4 +77,4 @@ def assign_variables(values: Mapping[str, object]) -> bytes:
     return "".join(f"{name}={quote(str(value))}\n" for name, value in values.items()).encode()
 
 
-PILOT = Pilot()
+PILOT = PilotKind()

@@ -23,7 +23,7 @@ from sublet.movers.port import Policy, Progress
 SPEED = 200_000_000  # bytes a second, for a guess
 
 
-class Stopped(Exception):
+class CopyStopped(Exception):
     """Nobody waits for the copy any more."""
 
 
@@ -134,7 +134,7 @@ class Copy:
             with part.open("wb") as writer:
                 while piece := reader.read(READ):
                     if self.stop.is_set():
-                        raise Stopped
+                        raise CopyStopped
                     writer.write(piece)
                     self.done += len(piece)
                     self.progress(self.done, found.st_size if whole else self.data.size)

@@ -89,11 +89,11 @@ class HttpMover:
         if file.is_file():  # an earlier try had finished
             await asyncio.to_thread(check_arrived, data, file)
             return
-        part = Part(file)
+        part = PartFile(file)
         async with self.client() as client:
             await self.download(client, data, part, progress)
 
-    async def download(self, client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+    async def download(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Have one file, whole and checked."""
         await self._persist(client, data, part, progress)
         try:
@@ -103,7 +103,7 @@ class HttpMover:
             raise
         part.finish()
 
-    async def _persist(self, client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress) -> None:
+    async def _persist(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Try until it is whole, as long as there is progress or patience."""
         failures = 0
         while True:
@@ -119,7 +119,7 @@ class HttpMover:
             await asyncio.sleep(min(pause, LONGEST_PAUSE))
 
 
-class Part:
+class PartFile:
     """What has come so far of a file, and the server's mark of the version that it is a part of."""
 
     def __init__(self, file: Path) -> None:
@@ -160,7 +160,9 @@ class Part:
         self.mark_path.unlink(missing_ok=True)
 
 
-async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress: Progress, largest: int = 0) -> None:
+async def _download(
+    client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress, largest: int = 0
+) -> None:
     """One try: go on where the last one stopped, if the server still has the same version."""
     headers = {"Accept-Encoding": "identity"}
     if part.size and part.mark:
@@ -182,14 +184,14 @@ async def _download(client: httpx2.AsyncClient, data: Data, part: Part, progress
         raise Interrupted(f"the connection ended after {part.size} of {total} bytes")
 
 
-def _check_size(data: Data, part: Part, size: int, largest: int) -> None:
+def _check_size(data: Data, part: PartFile, size: int, largest: int) -> None:
     """Stop, and keep nothing, where it is more than may come."""
     if largest and size > largest:
         part.drop()
         raise missing(data, f"it has more than {largest} bytes, the most that is downloaded here")
 
 
-def _accept(response: httpx2.Response, data: Data, part: Part) -> int | None:
+def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None:
     """Get ready for what the server sends, and say how many bytes it will be in all, if that is known."""
     code = response.status_code
     length = response.headers.get("Content-Length", "")

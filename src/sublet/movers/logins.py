@@ -12,7 +12,7 @@ from sublet.movers.registries import NotInRegistry, Reference
 
 
 @dataclass(frozen=True)
-class Login:
+class ImageLogin:
     """Who signs in, and for which images; the password is read when it is needed."""
 
     below: str  # a registry, or the beginning of its images' names: ghcr.io/owner
@@ -35,6 +35,6 @@ class Login:
         return "Basic " + base64.b64encode(f"{self.user}:{password}".encode()).decode()
 
 
-def login_for(logins: Iterable[Login], reference: Reference) -> Login | None:
+def login_for(logins: Iterable[ImageLogin], reference: Reference) -> ImageLogin | None:
     """The one that is meant for an image most of all."""
     return max((one for one in logins if one.covers(reference)), key=lambda one: len(one.below), default=None)

@@ -20,11 +20,11 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import guess, missing, refused
-from sublet.movers.http import MOMENT, SPEED, HttpMover, Part, words
+from sublet.movers.http import MOMENT, SPEED, HttpMover, PartFile, words
 from sublet.movers.logins import login_for
 from sublet.movers.port import Policy, Progress
 from sublet.movers.registries import (
-    Manifest,
+    ImageManifest,
     NotInRegistry,
     Reference,
     digest_of,
@@ -100,7 +100,7 @@ class OciMover:
                     where = f"{reference.url}/blobs/{part['digest']}"
                     blob = replace(data, location=where, size=part["size"], checksum=part["digest"])
                     further = partial(_further, progress, done, total)
-                    await self.http.download(client, blob, Part(file), further)
+                    await self.http.download(client, blob, PartFile(file), further)
                 done += part["size"]
         await asyncio.to_thread(_pack, manifest, target)
 
@@ -125,7 +125,7 @@ def _further(progress: Progress, before: int, total: int, done: int, of: int | N
     progress(before + done, total)
 
 
-def _pack(manifest: Manifest, target: Path) -> None:
+def _pack(manifest: ImageManifest, target: Path) -> None:
     """Put its parts together as one archive in the OCI layout, and let go of them."""
     entry: dict[str, object] = {"mediaType": manifest.media_type, "digest": manifest.digest, "size": len(manifest.raw)}
     texts = {manifest.digest: manifest.raw}

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
-from sublet.movers.logins import Login
+from sublet.movers.logins import ImageLogin
 
 SIMPLE = "simple-data-resource"
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if known
@@ -23,7 +23,7 @@ class Policy:
     public_only: bool = True  # this machine and private networks are out of reach; see kernel/public_addresses.py
     largest: int = 0  # bytes that one item may have, as strangers could name an endless one; 0: any number
     file_roots: Sequence[Path] | None = ()  # files of this machine: only those below these; None: any
-    logins: Sequence[Login] = ()  # the service's own logins to registries
+    logins: Sequence[ImageLogin] = ()  # the service's own logins to registries
     app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
 
 

@@ -83,7 +83,7 @@ def is_loopback(registry: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class ImageManifest:
     """What an image is made of: its manifest as it lies in the registry, and the index that led to it, if any."""
 
     raw: bytes
@@ -155,23 +155,23 @@ async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: 
     return raw, answer.headers.get("content-type", "").partition(";")[0]
 
 
-async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> Manifest:
+async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> ImageManifest:
     """The manifest for machines as they are here; an index is followed."""
     raw, kind = await raw_manifest(client, reference, reference.digest or reference.tag)
     try:
         found = json.loads(raw)
         if not found.get("manifests"):
-            return _whole(Manifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0]))
+            return _whole(ImageManifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0]))
         fits = [entry for entry in found["manifests"] if _fits(entry.get("platform") or {})]
         if not fits:
             raise NotInRegistry(f"it has nothing for linux on {ARCHITECTURE}")
         inner, kind = await raw_manifest(client, reference, fits[0]["digest"])
-        return _whole(Manifest(inner, kind if kind in MANIFESTS else MANIFESTS[0], index=raw))
+        return _whole(ImageManifest(inner, kind if kind in MANIFESTS else MANIFESTS[0], index=raw))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotInRegistry(f"{reference.registry} has no manifest there that can be read") from error
 
 
-def _whole(manifest: Manifest) -> Manifest:
+def _whole(manifest: ImageManifest) -> ImageManifest:
     """The same, if each of its parts is named by a digest, which is no path, and has a size."""
     for part in manifest.parts:
         if not DIGEST.fullmatch(part["digest"]) or type(part["size"]) is not int or part["size"] < 0:

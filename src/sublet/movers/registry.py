@@ -26,14 +26,14 @@ class TakesNoPolicy(TypeError):
 
 
 @dataclass(frozen=True)
-class Movers:
+class LoadedMovers:
     """The movers that can be used, and the broken ones with the reason."""
 
     found: Sequence[Mover]
     broken: Mapping[str, str]
 
 
-def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> Movers:
+def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> LoadedMovers:
     """Every mover that is installed, under one policy; one that can't be loaded is shown as broken, not absent."""
     found: list[Mover] = []
     broken: dict[str, str] = {}
@@ -42,7 +42,7 @@ def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) ->
             found.append(_make_mover(point.load(), policy))
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
-    return Movers(found, broken)
+    return LoadedMovers(found, broken)
 
 
 def _make_mover(make: Callable[..., Mover], policy: Policy) -> Mover:

@@ -14,14 +14,14 @@ from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.kernel.calling import wrong_with
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadHook, BadRequest, NotFound, NotTold, TooManyHooks
 from sublet.kernel.settings import Settings
 from sublet.kernel.short_ids import pick_one, require_length
 from sublet.kernel.throttle import Throttle
 from sublet.kernel.vault import Vault
 from sublet.notices.model.hooks import MAILTO, Delivery, Hook, words_of
-from sublet.notices.webhooks import Telling
+from sublet.notices.webhooks import WebhookDelivery
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -39,7 +39,7 @@ class Hooks:
     vault: Vault
     throttle: Throttle
     sessions: Sessions
-    telling: Telling
+    telling: WebhookDelivery
 
     async def reseal(self) -> dict[str, int]:
         """The secrets that calls are signed with."""
@@ -77,7 +77,7 @@ class Hooks:
         hook = replace(hook, after=tx.events.newest())
         tx.hooks.add(hook)
         detail = {"address": hook.address, "session": hook.session}
-        tx.audit.add(Entry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
+        tx.audit.add(AuditEntry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
         return hook
 
     async def checked_address(self, person: Person, address: str) -> str:
@@ -107,7 +107,7 @@ class Hooks:
 
         def remove(tx: Tx) -> None:
             tx.hooks.remove(hook.id)
-            tx.audit.add(Entry(self.now(), person.name, "hook.remove", "hook", hook.id, {}, host))
+            tx.audit.add(AuditEntry(self.now(), person.name, "hook.remove", "hook", hook.id, {}, host))
 
         await self.store.write(remove)
         return hook

@@ -32,7 +32,7 @@ HOURLY = timedelta(hours=1)
 
 
 @dataclass
-class Telling:
+class WebhookDelivery:
     """The part of the loop that follows the events for hooks."""
 
     settings: Settings

@@ -13,7 +13,7 @@ from datetime import datetime
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AlreadyThere, FactorNeeded, NotFound, SubletError, TooMany, WrongCode
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle, neighbours
@@ -100,7 +100,7 @@ class Factors:
 
         def work(tx: Tx) -> None:
             tx.factors.confirm(person.name, hashes, now)
-            tx.audit.add(Entry(now, person.name, "factor.on", "person", person.name, {}, host))
+            tx.audit.add(AuditEntry(now, person.name, "factor.on", "person", person.name, {}, host))
 
         await self.store.write(work)
         self.standings.bump()
@@ -127,7 +127,7 @@ class Factors:
         def work(tx: Tx) -> None:
             if not tx.factors.remove(whose):
                 raise NotFound(noun="second factor of", name=whose, hint="`sublet person totp on` makes one.")
-            tx.audit.add(Entry(now, person.name, "factor.off", "person", whose, {}, host))
+            tx.audit.add(AuditEntry(now, person.name, "factor.off", "person", whose, {}, host))
 
         await self.store.write(work)
         self.standings.bump()
@@ -185,7 +185,7 @@ class Factors:
                 right = tx.factors.recover(current, self._recovery_hash(name, typed))
             if not right:
                 detail = {"way": "second factor", "why": "wrong code"}
-                tx.audit.add(Entry(now, name, "sign-in.refused", "person", name, detail, host))
+                tx.audit.add(AuditEntry(now, name, "sign-in.refused", "person", name, detail, host))
             return right
 
         right = await self.store.write(work)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AlreadyThere, NotFound
 from sublet.people.model.people import Group, check_group
 from sublet.people.model.person import Person
@@ -43,7 +43,7 @@ class Groups:
             if tx.groups.get(name):
                 raise AlreadyThere(noun="group", name=name)
             tx.groups.add(made)
-            tx.audit.add(Entry(made.created, person.name, "group.add", "group", name, {"note": made.note}, host))
+            tx.audit.add(AuditEntry(made.created, person.name, "group.add", "group", name, {"note": made.note}, host))
             return made
 
         return await self.store.write(work)
@@ -56,7 +56,7 @@ class Groups:
         def work(tx: Tx) -> None:
             members = _group(tx, name).members
             tx.groups.remove(name)
-            tx.audit.add(Entry(now, person.name, "group.remove", "group", name, {"members": list(members)}, host))
+            tx.audit.add(AuditEntry(now, person.name, "group.remove", "group", name, {"members": list(members)}, host))
 
         await self.store.write(work)
 
@@ -78,7 +78,7 @@ class Groups:
             who = known.name if known else address
             change = tx.groups.join if action == "group.join" else tx.groups.leave
             if change(name, who):
-                tx.audit.add(Entry(now, person.name, action, "group", name, {"person": who}, host))
+                tx.audit.add(AuditEntry(now, person.name, action, "group", name, {"person": who}, host))
             return _group(tx, name)
 
         return await self.store.write(work)

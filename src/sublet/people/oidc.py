@@ -17,7 +17,7 @@ from uuid import uuid4
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadAddress, NotConfirmed, NotFound, WrongCode
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
@@ -40,7 +40,7 @@ MOST = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingSignIn:
     """A sign-in that was begun: kept by the browser that began it, and by nobody else."""
 
     provider: str
@@ -80,13 +80,13 @@ class Oidc:
     ) -> tuple[str, str]:
         """Where to send a browser, and what it keeps meanwhile."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        made = Pending(name, state, nonce, verifier, next, challenge, link)
+        made = PendingSignIn(name, state, nonce, verifier, next, challenge, link)
         address = await self._oidc_provider(name).address(back, made.state, made.nonce, made.verifier)
         return address, self._oidc_sealed(made)
 
     async def end_oidc(
         self, kept: str, name: str, back: str, said: Mapping[str, str], host: str = "", note: str = ""
-    ) -> tuple[Pending, Token | None, str]:
+    ) -> tuple[PendingSignIn, Token | None, str]:
         """Let in whoever comes back from a provider, if this browser began it: what was begun, a token, its secret."""
         provider = self._oidc_provider(name)
         self.throttle.spend("codes_per_host", neighbours(host))
@@ -147,11 +147,13 @@ class Oidc:
             tx.people.add(known)
             if not address:
                 tx.people.remove_identity(known.name, "email", known.name)
-            tx.audit.add(Entry(now, known.name, "person.come", "person", known.name, {"way": f"oidc {name}"}, host))
+            tx.audit.add(
+                AuditEntry(now, known.name, "person.come", "person", known.name, {"way": f"oidc {name}"}, host)
+            )
         if tx.people.find("oidc", came.identity) is None:
             tx.people.add_identity(Identity("oidc", came.identity, known.name, now))
             detail = {"kind": "oidc", "value": came.identity, "way": "verified address" if address else "first"}
-            tx.audit.add(Entry(now, known.name, "identity.add", "person", known.name, detail, host))
+            tx.audit.add(AuditEntry(now, known.name, "identity.add", "person", known.name, detail, host))
         _note_confirmed_address(tx, known.name, address, name, now, host)
         if use == ONCE:
             token, secret = Token(str(uuid4()), known.name, note, now, now + ONCE_LASTS, use=ONCE), _code()
@@ -168,7 +170,7 @@ class Oidc:
             if owner is None and tx.people.get(person):
                 tx.people.add_identity(Identity("oidc", came.identity, person, now))
                 detail = {"kind": "oidc", "value": came.identity, "way": "own act"}
-                tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
+                tx.audit.add(AuditEntry(now, person, "identity.add", "person", person, detail, host))
             elif owner is None or owner.name != person:
                 return False
             _note_confirmed_address(tx, person, address, name, now, host)
@@ -191,7 +193,7 @@ class Oidc:
     async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
         log.warning("sign-in.refused", way=f"oidc {name}", why=why)
         detail = {"way": f"oidc {name}", "why": why}
-        entry = Entry(self.now(), "", "sign-in.refused", "person", who, detail, host)
+        entry = AuditEntry(self.now(), "", "sign-in.refused", "person", who, detail, host)
         await self.store.write(lambda tx: tx.audit.add(entry))
 
     def _oidc_provider(self, name: str) -> Provider:
@@ -204,17 +206,17 @@ class Oidc:
             self._oidc_providers[name] = Provider(name, self.settings.oidc[name], self.now)
         return self._oidc_providers[name]
 
-    def _oidc_sealed(self, begun: Pending) -> str:
+    def _oidc_sealed(self, begun: PendingSignIn) -> str:
         until = int((self.now() + LASTS).timestamp())
         body = urlsafe_b64encode(json.dumps([until, *astuple(begun)]).encode()).decode()
         return f"{body}.{self._oidc_signed(body)}"
 
-    def _oidc_unsealed(self, kept: str) -> Pending | None:
+    def _oidc_unsealed(self, kept: str) -> PendingSignIn | None:
         body, _, signature = kept[:MOST].partition(".")
         if not hmac.compare_digest(self._oidc_signed(body).encode(), signature.encode()):
             return None
         until, *values = json.loads(urlsafe_b64decode(body))
-        return Pending(*values) if self.now().timestamp() < until else None
+        return PendingSignIn(*values) if self.now().timestamp() < until else None
 
     def _oidc_signed(self, body: str) -> str:
         return hmac.new(self.secrets.of("oidc sign-in").encode(), body.encode(), hashlib.sha256).hexdigest()
@@ -228,7 +230,7 @@ def _note_confirmed_address(tx: Tx, person: str, address: str, provider: str, no
     if address and tx.people.find("email", address) is None:
         known_as(tx, Identity("email", address, person, now))
         detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
-        tx.audit.add(Entry(now, person, "identity.add", "person", person, detail, host))
+        tx.audit.add(AuditEntry(now, person, "identity.add", "person", person, detail, host))
 
 
 def _anonymous(name: str, came: Confirmed) -> str:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
@@ -154,7 +154,7 @@ class People:
             if found is None:
                 raise _unknown(name)
             detail = change(tx, found.known)
-            tx.audit.add(Entry(now, person.name, action, "person", found.known.name, detail, host))
+            tx.audit.add(AuditEntry(now, person.name, action, "person", found.known.name, detail, host))
             return self._find_profile(tx, found.known.name) or found
 
         done = await self.store.write(work)
@@ -177,7 +177,7 @@ def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "
             noun="person", name=address, hint=f"`sublet person role {address} {part}` changes their part."
         )
     tx.people.add(Known(address, part, now, by=by))
-    tx.audit.add(Entry(now, by, "person.add", "person", address, {"role": part.value}, host))
+    tx.audit.add(AuditEntry(now, by, "person.add", "person", address, {"role": part.value}, host))
     return _profile(tx, Known(address, part, now, by=by))
 
 

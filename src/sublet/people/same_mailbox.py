@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.people.model.mailboxes import Folding, fold_address
 from sublet.people.model.people import SAME_MAILBOX, Identity, Known
 from sublet.store.tx import Tx
@@ -68,7 +68,7 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
             if other != known.name and known.name not in same_people(tx, other):
                 tx.people.add_identity(Identity(SAME_MAILBOX, known.name, find_first(tx, other), now))
                 detail = {"person": other, "mailbox": address}
-                tx.audit.add(Entry(now, "", "person.same-mailbox", "person", known.name, detail))
+                tx.audit.add(AuditEntry(now, "", "person.same-mailbox", "person", known.name, detail))
                 noted.append((known.name, other))
     return noted
 

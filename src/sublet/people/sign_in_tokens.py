@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.settings import Settings
 from sublet.people.tokens import HALF, PREFIX, Token
 from sublet.store.tx import Tx
@@ -34,7 +34,9 @@ class SignInTokens:
         tx.people.set_seen(name, now)
         tx.tokens.forget(name, now)
         token, secret = _store(tx, Token(str(uuid4()), name, note, now, expires, use=use))
-        tx.audit.add(Entry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host))
+        tx.audit.add(
+            AuditEntry(now, name, "sign-in", "person", name, {"way": way, "use": use, "token": token.id}, host)
+        )
         return token, secret
 
 

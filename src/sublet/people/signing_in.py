@@ -17,7 +17,7 @@ from sublet.booking.presenter import Presenter
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import MailNotSent, SubletError, TooMany, WrongCode
 from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
@@ -121,7 +121,7 @@ class SigningIn:
             detail = {"way": "link", "use": "browser", "token": token.id}
             tx.tokens.forget(person.name, now)
             tx.tokens.add(token, PREFIX + secrets.token_urlsafe(32))
-            tx.audit.add(Entry(now, person.name, "sign-in", "person", person.name, detail, host))
+            tx.audit.add(AuditEntry(now, person.name, "sign-in", "person", person.name, detail, host))
 
         await self.store.write(work)
         return token
@@ -143,7 +143,7 @@ class SigningIn:
 
         def work(tx: Tx) -> None:
             if tx.tokens.revoke(id, person.name):
-                tx.audit.add(Entry(now, person.name, "sign-out", "token", id, {}, host))
+                tx.audit.add(AuditEntry(now, person.name, "sign-out", "token", id, {}, host))
 
         await self.store.write(work)
         self.standings.bump()
@@ -180,7 +180,7 @@ class SigningIn:
             tx.codes.add(code)
         tx.codes.forget(since)
         detail = {"refused": "too many codes" if wait else refused}
-        tx.audit.add(Entry(code.created, "", "sign-in.ask", "person", code.address, detail, host))
+        tx.audit.add(AuditEntry(code.created, "", "sign-in.ask", "person", code.address, detail, host))
         return refused, wait
 
     def _tried(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
@@ -195,12 +195,12 @@ class SigningIn:
         refused = self.may_sign_in(tx, address, known)
         if not right or refused:
             why = refused or ("wrong code" if counted else "too many tries" if code else "no code")
-            tx.audit.add(Entry(now, "", "sign-in.refused", "person", address, {"way": "code", "why": why}, host))
+            tx.audit.add(AuditEntry(now, "", "sign-in.refused", "person", address, {"way": "code", "why": why}, host))
             return None
         if known is None:
             known = Known(address, Role.PERSON, now)
             tx.people.add(known)
-            tx.audit.add(Entry(now, address, "person.come", "person", address, {"way": "code"}, host))
+            tx.audit.add(AuditEntry(now, address, "person.come", "person", address, {"way": "code"}, host))
         return self.sign_in_tokens.issue(tx, known.name, now, host, note, use, "code")
 
     async def _send_code(self, address: str, code: str) -> None:
@@ -209,7 +209,7 @@ class SigningIn:
             await self.mail.send(address, SUBJECT, TEXT.format(url=url, code=f"{code[:4]} {code[4:]}"))
         except SubletError as error:
             log.warning("code.not-sent", address=address, why=error.message)
-            entry = Entry(self.now(), "", "sign-in.not-sent", "person", address, {"why": error.message})
+            entry = AuditEntry(self.now(), "", "sign-in.not-sent", "person", address, {"why": error.message})
             await self.store.write(lambda tx: tx.audit.add(entry))
 
     def _hash(self, id: str, address: str, code: str) -> str:

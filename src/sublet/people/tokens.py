@@ -13,7 +13,7 @@ from sublet.booking.model.session import OVER, Session
 from sublet.booking.ports import Names
 from sublet.booking.sessions import Sessions
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotFound, NotYours, OutOfScope
 from sublet.kernel.settings import Settings
 from sublet.people.blocking import explain_block
@@ -123,7 +123,7 @@ class Tokens:
         def work(tx: Tx) -> bool:
             found = tx.tokens.revoke(id, None if person.operator else person.name)
             if found:
-                tx.audit.add(Entry(self.now(), person.name, "token.revoke", "token", id, {}, host))
+                tx.audit.add(AuditEntry(self.now(), person.name, "token.revoke", "token", id, {}, host))
             return found
 
         if not await self.store.write(work):
@@ -189,7 +189,7 @@ def _add(tx: Tx, token: Token, secret: str, maker: Person, host: str) -> None:
     tx.tokens.add(token, secret)
     detail = {"for": token.person, "scope": " ".join(token.scope), "session": token.session}
     said = {word: value for word, value in detail.items() if value}
-    tx.audit.add(Entry(token.created, maker.name, "token.make", "token", token.id, said, host))
+    tx.audit.add(AuditEntry(token.created, maker.name, "token.make", "token", token.id, said, host))
 
 
 MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

@@ -27,7 +27,7 @@ TIMES = (4, 8, 16, 32)  # seconds of a job whose time is extended: more where th
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleFinding:
     """Whether one rule holds."""
 
     rule: str
@@ -39,7 +39,7 @@ class Broken(Exception):
     """A rule does not hold; the words say what was seen."""
 
 
-class Trial:
+class ConformanceTrial:
     """One rule's trial on one platform: it runs jobs under keys of its own, and leaves nothing."""
 
     def __init__(self, platform: Platform) -> None:
@@ -108,20 +108,20 @@ def _same(what: str, seen: object, wanted: object) -> None:
         raise Broken(f"{what} is {seen}, and should be {wanted}")
 
 
-async def the_survey_shows_nodes(trial: Trial) -> None:
+async def the_survey_shows_nodes(trial: ConformanceTrial) -> None:
     """A survey shows nodes with cores and memory, and is recent."""
     survey = await trial.platform.survey()
     if not survey.nodes or any(node.cores < 1 or node.memory < 1 for node in survey.nodes):
         raise Broken(f"its nodes are {survey.nodes}")
 
 
-async def an_exit_code_comes_back(trial: Trial) -> None:
+async def an_exit_code_comes_back(trial: ConformanceTrial) -> None:
     """A job that exits with 3 has ended with the code 3."""
     state = await trial.ended(await trial.submit("sh", "-c", "exit 3", code=3, takes="0s"))
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 3))
 
 
-async def a_key_is_one_job(trial: Trial) -> None:
+async def a_key_is_one_job(trial: ConformanceTrial) -> None:
     """A job that is submitted twice under one key is one job, and is found by that key."""
     key = trial.key()
     _same("what is found before it is submitted", await trial.platform.find(key), None)
@@ -135,7 +135,7 @@ async def a_key_is_one_job(trial: Trial) -> None:
         _same("what it printed", await trial.platform.output(key, "stdout", 0, 100), b"ran\n")
 
 
-async def an_unknown_job_is_unknown(trial: Trial) -> None:
+async def an_unknown_job_is_unknown(trial: ConformanceTrial) -> None:
     """A job that was never submitted is unknown, and asking for it fails nothing else."""
     job = await trial.submit("true", takes="0s")
     states = await trial.platform.ask([trial.key(), job])
@@ -143,7 +143,7 @@ async def an_unknown_job_is_unknown(trial: Trial) -> None:
     _same("that the other one is known", states[job].state is not State.UNKNOWN, True)
 
 
-async def a_cancelled_job_says_by_whom(trial: Trial) -> None:
+async def a_cancelled_job_says_by_whom(trial: ConformanceTrial) -> None:
     """A job that is cancelled ends as cancelled, and says by whom."""
     job = await trial.submit("sleep", "50")
     _same("its state", (await trial.state(job)).state in (State.RUNNING, State.QUEUED), True)
@@ -155,13 +155,13 @@ async def a_cancelled_job_says_by_whom(trial: Trial) -> None:
     _same("who cancelled it", state.end and state.end.by, "somebody")
 
 
-async def the_end_of_the_time_is_a_timeout(trial: Trial) -> None:
+async def the_end_of_the_time_is_a_timeout(trial: ConformanceTrial) -> None:
     """A job that runs on at the end of its time is stopped, and ends as a timeout."""
     state = await trial.ended(await trial.submit("sleep", "50", seconds=1))
     _same("its end", state.end and state.end.kind, EndKind.TIMEOUT)
 
 
-async def the_time_can_be_extended(trial: Trial) -> None:
+async def the_time_can_be_extended(trial: ConformanceTrial) -> None:
     """A job whose time is extended runs on."""
     for seconds in TIMES:
         began, longer = datetime.now(UTC), f"{1.1 * seconds:.1f}"
@@ -174,7 +174,7 @@ async def the_time_can_be_extended(trial: Trial) -> None:
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
 
-async def a_paused_job_stands_still(trial: Trial) -> None:
+async def a_paused_job_stands_still(trial: ConformanceTrial) -> None:
     """A job that is paused says so and stands still, and goes on when it is resumed; or the platform refuses."""
     job = await trial.submit("sh", "-c", f"while :; do echo tick; sleep {TICK}; done")
 
@@ -206,7 +206,7 @@ async def a_paused_job_stands_still(trial: Trial) -> None:
     await trial.until("it to go on", goes_on)
 
 
-async def output_is_read_by_offset(trial: Trial) -> None:
+async def output_is_read_by_offset(trial: ConformanceTrial) -> None:
     """What a job prints can be read by offset while it runs, and after."""
     job = await trial.submit("sh", "-c", "echo 0123456789; echo wrong >&2; sleep 50")
     key = trial.keys[-1]
@@ -225,7 +225,7 @@ async def output_is_read_by_offset(trial: Trial) -> None:
     _same("what it printed, after its end", (await printed())[: len(whole)], whole)
 
 
-async def a_missing_program_is_told(trial: Trial) -> None:
+async def a_missing_program_is_told(trial: ConformanceTrial) -> None:
     """A program that doesn't exist was not started, and the system's words say why."""
     state = await trial.ended(await trial.submit("no-such-program-anywhere"))
     _same("its end", state.end and state.end.kind, EndKind.NOT_STARTED)
@@ -233,7 +233,7 @@ async def a_missing_program_is_told(trial: Trial) -> None:
         raise Broken(f"its end says only {state.end}")
 
 
-async def cancel_stops_grandchildren(trial: Trial) -> None:
+async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     """A cancel stops every process of a job, also those that left its group and session."""
     script = "(setsid sh -c 'sleep 300 & echo $!; wait' &) ; sleep 300"
     job = await trial.submit("sh", "-c", script)
@@ -251,7 +251,7 @@ async def cancel_stops_grandchildren(trial: Trial) -> None:
     _same("whether the grandchild is gone", gone.end and gone.end.code, 0)
 
 
-async def results_are_listed_and_read(trial: Trial) -> None:
+async def results_are_listed_and_read(trial: ConformanceTrial) -> None:
     """The files that a job leaves are listed with their sizes, beside empty folders, and can be read."""
     job = await trial.submit("sh", "-c", "mkdir -p a/b a/d/e; printf hello >a/b/c.txt; ln -s /etc/hostname link")
     await trial.ended(job)
@@ -263,7 +263,7 @@ async def results_are_listed_and_read(trial: Trial) -> None:
     _same("its rest", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt", 3)]), b"lo")
 
 
-async def a_program_finds_the_same_everywhere(trial: Trial) -> None:
+async def a_program_finds_the_same_everywhere(trial: ConformanceTrial) -> None:
     """A program is told what it has in the same variables everywhere, and has a place for what it need not keep."""
     told = "$SUBLET_CORES $SUBLET_MEMORY $SUBLET_GPUS $SUBLET_NODES $SUBLET_PART $SUBLET_PARTS"
     there = '[ -d "$SUBLET_DATA" ] && [ -w "$TMPDIR" ] && [ -n "$SUBLET_SESSION$SUBLET_UNTIL$SUBLET_WARNING" ]'
@@ -273,7 +273,7 @@ async def a_program_finds_the_same_everywhere(trial: Trial) -> None:
     _same("whether its data, its scratch space and its own facts are there", state.end and state.end.code, 0)
 
 
-async def clean_leaves_nothing(trial: Trial) -> None:
+async def clean_leaves_nothing(trial: ConformanceTrial) -> None:
     """After it is cleaned, a job is unknown and has no files or output."""
     job = await trial.submit("sh", "-c", "echo here | tee file", takes="0s")
     key = trial.keys[-1]
@@ -285,7 +285,7 @@ async def clean_leaves_nothing(trial: Trial) -> None:
     _same("its output", await trial.platform.output(key, "stdout", 0, 10), b"")
 
 
-Rule = Callable[[Trial], Awaitable[None]]
+Rule = Callable[[ConformanceTrial], Awaitable[None]]
 PROMISES: tuple[Rule, ...] = (
     the_survey_shows_nodes,
     an_exit_code_comes_back,
@@ -311,25 +311,25 @@ def rules_for(platform: Platform) -> tuple[Rule, ...]:
     return PROMISES if platform.plays else PROMISES + WITH_PROCESSES
 
 
-async def try_rule(platform: Platform, rule: Rule) -> Finding:
+async def try_rule(platform: Platform, rule: Rule) -> RuleFinding:
     """Try one rule, and clean up."""
     words = (rule.__doc__ or "").strip()
-    trial = Trial(platform)
+    trial = ConformanceTrial(platform)
     try:
         try:
             await rule(trial)
         finally:
             await trial.clean()
     except (Broken, SubletError) as error:
-        return Finding(words, False, str(error))
-    return Finding(words, True)
+        return RuleFinding(words, False, str(error))
+    return RuleFinding(words, True)
 
 
-async def check_platform(platform: Platform) -> Sequence[Finding]:
+async def check_platform(platform: Platform) -> Sequence[RuleFinding]:
     """Try every rule on a live platform, a few at a time."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def in_turn(rule: Rule) -> Finding:
+    async def in_turn(rule: Rule) -> RuleFinding:
         async with turns:
             return await try_rule(platform, rule)
 

@@ -83,7 +83,7 @@ class Results:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptFile:
     """A file that many sessions share, as a platform keeps it."""
 
     digest: str  # sha256:…
@@ -289,7 +289,7 @@ class Platform(BaseModel):
         """
         return False
 
-    async def kept(self) -> Sequence[Kept]:
+    async def kept(self) -> Sequence[KeptFile]:
         """The shared files that are kept there."""
         return ()
 

@@ -13,8 +13,8 @@ from sublet.reach.files import (
     PART,
     SMALL,
     Counter,
-    Entry,
-    Pace,
+    TransferEntry,
+    TransferPace,
     asked,
     digest,
     groups,
@@ -46,10 +46,10 @@ async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> 
             await _fetch_large(reach, entry, counter)
 
 
-def _listing(platform: str, said: str, source: str, target: Path) -> tuple[list[Path], list[Entry]]:
+def _listing(platform: str, said: str, source: str, target: Path) -> tuple[list[Path], list[TransferEntry]]:
     """The directories to make here, and the files to fetch."""
     directories: list[Path] = [target.parent]
-    entries: list[Entry] = []
+    entries: list[TransferEntry] = []
     for line in said.split("\0")[:-1]:
         kind, size, mode, changed, name = line.split("|", 4)
         if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
@@ -58,7 +58,9 @@ def _listing(platform: str, said: str, source: str, target: Path) -> tuple[list[
             directories.append(target / name)
         elif kind.startswith("regular"):
             there = str(PurePosixPath(source) / name) if name else source
-            entries.append(Entry(target / name if name else target, there, int(size), int(mode, 8) & 0o777, changed))
+            entries.append(
+                TransferEntry(target / name if name else target, there, int(size), int(mode, 8) & 0o777, changed)
+            )
     return directories, entries
 
 
@@ -70,7 +72,7 @@ def _make(directories: Sequence[Path]) -> None:
             raise unwritable(directory, error) from error
 
 
-async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> list[Entry]:
+async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
     """Those that are not here already with the same content."""
     alike = [entry for entry in entries if entry.here.is_file() and entry.here.stat().st_size == entry.size]
     same: set[str] = set()
@@ -85,7 +87,7 @@ async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> 
     return [entry for entry in entries if entry.there not in same]
 
 
-async def _fetch_group(reach: Reach, group: Sequence[Entry], counter: Counter) -> None:
+async def _fetch_group(reach: Reach, group: Sequence[TransferEntry], counter: Counter) -> None:
     words = ("cat", "--", *(entry.there for entry in group))
     outcome, digests = await reach.run_all([Command(words, as_is), to_digests(group)])
     contents, at = [], 0
@@ -101,12 +103,12 @@ async def _fetch_group(reach: Reach, group: Sequence[Entry], counter: Counter) -
             await _fetch_large(reach, entry, counter)
 
 
-async def _fetch_large(reach: Reach, entry: Entry, counter: Counter) -> None:
+async def _fetch_large(reach: Reach, entry: TransferEntry, counter: Counter) -> None:
     known = await reach.run(to_digest(entry))
     part = Path(part_name(str(entry.here), known or f"{entry.size} {entry.changed}"))
     at = await asyncio.to_thread(_arrived, part, entry)
     counter.add(at)
-    pace = Pace()
+    pace = TransferPace()
     while at < entry.size:
         piece = await reach.read(entry.there, at, min(pace.size, entry.size - at))
         if not piece:
@@ -118,12 +120,12 @@ async def _fetch_large(reach: Reach, entry: Entry, counter: Counter) -> None:
     await asyncio.to_thread(_finish, reach.name, entry, part, known)
 
 
-def _arrived(part: Path, entry: Entry) -> int:
+def _arrived(part: Path, entry: TransferEntry) -> int:
     size = part.stat().st_size if part.is_file() else 0
     return size if size <= entry.size else 0
 
 
-def _write(entry: Entry, content: bytes) -> None:
+def _write(entry: TransferEntry, content: bytes) -> None:
     part = Path(part_name(str(entry.here), "small"))
     _append(part, 0, content)
     _rename(entry, part)
@@ -139,7 +141,7 @@ def _append(part: Path, at: int, piece: bytes) -> None:
         raise unwritable(part, error) from error
 
 
-def _finish(platform: str, entry: Entry, part: Path, known: str | None) -> None:
+def _finish(platform: str, entry: TransferEntry, part: Path, known: str | None) -> None:
     if entry.size == 0:
         _append(part, 0, b"")
     if known is not None and digest(part, entry.size) != known:
@@ -148,7 +150,7 @@ def _finish(platform: str, entry: Entry, part: Path, known: str | None) -> None:
     _rename(entry, part)
 
 
-def _rename(entry: Entry, part: Path) -> None:
+def _rename(entry: TransferEntry, part: Path) -> None:
     try:
         part.chmod(entry.mode | 0o600)  # what was fetched can be read and removed by who fetched it
         part.replace(entry.here)

@@ -32,7 +32,7 @@ _DIGESTS = 'command -v sha256sum >/dev/null && sha256sum -- "$@"; exit 0'
 
 
 @dataclass(frozen=True)
-class Entry:
+class TransferEntry:
     """One file of a transfer: where it is here and there, and what it is."""
 
     here: Path
@@ -45,7 +45,7 @@ class Entry:
 class Counter:
     """Tells how far a transfer is."""
 
-    def __init__(self, progress: Progress, entries: Iterable[Entry]) -> None:
+    def __init__(self, progress: Progress, entries: Iterable[TransferEntry]) -> None:
         """Count up to all of the entries' bytes."""
         self._progress, self._total, self._done = progress, sum(entry.size for entry in entries), 0
 
@@ -55,7 +55,7 @@ class Counter:
         self._progress(self._done, self._total)
 
 
-class Pace:
+class TransferPace:
     """How large the next piece is: about as much as goes through in a second or two."""
 
     def __init__(self) -> None:
@@ -72,9 +72,9 @@ class Pace:
             self.size = max(self.size // 2, _SMALLEST)
 
 
-def groups(entries: Iterable[Entry], most: int = _TOGETHER) -> Iterator[list[Entry]]:
+def groups(entries: Iterable[TransferEntry], most: int = _TOGETHER) -> Iterator[list[TransferEntry]]:
     """All of them in order, as many together as can be named, and as `most` bytes allow, in one exec."""
-    group: list[Entry] = []
+    group: list[TransferEntry] = []
     size = names = 0
     for entry in entries:
         length = len(os.fsencode(entry.there))
@@ -87,7 +87,7 @@ def groups(entries: Iterable[Entry], most: int = _TOGETHER) -> Iterator[list[Ent
         yield group
 
 
-def small(entries: Iterable[Entry]) -> Iterator[Entry]:
+def small(entries: Iterable[TransferEntry]) -> Iterator[TransferEntry]:
     """Those that travel together."""
     return (entry for entry in entries if entry.size <= SMALL)
 
@@ -118,13 +118,13 @@ def to_sizes(names: Sequence[str]) -> Command[dict[str, int]]:
     return Command(("sh", "-c", _SIZES, "sh", *names), read)
 
 
-def to_digest(entry: Entry) -> Command[str | None]:
+def to_digest(entry: TransferEntry) -> Command[str | None]:
     """The digest of as much of a file there as its size says; None where there is no sha256sum."""
     words = ("sh", "-c", _DIGEST, "sh", str(entry.size), entry.there)
     return Command(words, lambda outcome: outcome.text[:64] or None, seconds=CHECKING)
 
 
-def to_digests(entries: Sequence[Entry]) -> Command[dict[str, str]]:
+def to_digests(entries: Sequence[TransferEntry]) -> Command[dict[str, str]]:
     """The digests of whole files there, by name; empty where there is no sha256sum, or one of them can't be read."""
 
     def read(outcome: Outcome) -> dict[str, str]:

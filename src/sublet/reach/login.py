@@ -18,7 +18,7 @@ from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.certificates import expired, expires
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.prompts import Prompter, answering
-from sublet.reach.record import Record, new_record, read_record
+from sublet.reach.record import LoginRecord, new_record, read_record
 from sublet.reach.refusals import read_refusal
 from sublet.reach.ssh import CHANNELS, SshReach
 from sublet.reach.target import Target, private
@@ -49,7 +49,7 @@ class Login:
         self.reach = SshReach(self.target, at_once)
         self._hears: Callable[[], str] = str
 
-    async def open(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> Record:
+    async def open(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> LoginRecord:
         """Open it, asking by `prompter`, else in this process's terminal; one that is open already stays as it is."""
         self._check_shared()
         if (pid := await self._standing()) is None:

@@ -14,7 +14,7 @@ from sublet.reach.target import Target, short
 
 
 @dataclass(frozen=True)
-class Record:
+class LoginRecord:
     """One login, as it was opened."""
 
     platform: str
@@ -39,10 +39,10 @@ class Record:
         new.replace(path)
 
 
-def new_record(target: Target, pid: int) -> Record:
+def new_record(target: Target, pid: int) -> LoginRecord:
     """The record of a login that was opened here and now."""
     where = f"{target.user}@{target.host}" if target.user else target.host
-    return Record(
+    return LoginRecord(
         platform=target.platform,
         target=f"{where}:{target.port}" if target.port else where,
         host=socket.gethostname(),
@@ -53,16 +53,16 @@ def new_record(target: Target, pid: int) -> Record:
     )
 
 
-def read_record(path: Path) -> Record | None:
+def read_record(path: Path) -> LoginRecord | None:
     """The record in a file; None if there is none that can be read."""
     try:
         values = json.loads(path.read_text())
-        return Record(**{**values, "opened": datetime.fromisoformat(values["opened"])})
+        return LoginRecord(**{**values, "opened": datetime.fromisoformat(values["opened"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
 
-def logins(control: Path) -> list[Record]:
+def logins(control: Path) -> list[LoginRecord]:
     """The logins that were opened under a directory and not closed; a Login's `check` tells whether one still holds."""
     found = (read_record(path) for path in sorted(short(control).glob("*.json")))
     return [record for record in found if record is not None]

@@ -15,8 +15,8 @@ from sublet.reach.files import (
     PART,
     SMALL,
     Counter,
-    Entry,
-    Pace,
+    TransferEntry,
+    TransferPace,
     asked,
     complaint,
     digest,
@@ -51,7 +51,7 @@ _BUSY = 75  # what the scripts above answer when the part there is not what it w
 async def send(reach: Reach, source: Path, target: str, progress: Progress) -> None:
     """Bring a file or directory there; links to files arrive as the files, links to directories are left out."""
     directories, entries = await asyncio.to_thread(_tree, source, target)
-    for places in groups(Entry(source, name, 0, 0) for name in directories):
+    for places in groups(TransferEntry(source, name, 0, 0) for name in directories):
         await asked(reach, 'mkdir -p -- "$@"', *(place.there for place in places))
     counter = Counter(progress, entries)
     missing = await _missing(reach, entries, counter)
@@ -62,7 +62,7 @@ async def send(reach: Reach, source: Path, target: str, progress: Progress) -> N
             await _send_large(reach, entry, counter)
 
 
-def _tree(source: Path, target: str) -> tuple[list[str], list[Entry]]:
+def _tree(source: Path, target: str) -> tuple[list[str], list[TransferEntry]]:
     """The directories to make there, and the files to send."""
     try:
         if not source.is_dir():
@@ -79,12 +79,12 @@ def _tree(source: Path, target: str) -> tuple[list[str], list[Entry]]:
         raise unwritable(source, error) from error
 
 
-def _entry(path: Path, there: str) -> Entry:
+def _entry(path: Path, there: str) -> TransferEntry:
     found = path.stat()
-    return Entry(path, there, found.st_size, found.st_mode & 0o777)
+    return TransferEntry(path, there, found.st_size, found.st_mode & 0o777)
 
 
-async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> list[Entry]:
+async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
     """Those that are not there already with the same content."""
     missing = []
     for chunk in groups(entries, sys.maxsize):
@@ -99,7 +99,7 @@ async def _missing(reach: Reach, entries: Sequence[Entry], counter: Counter) -> 
     return missing
 
 
-async def _send_group(reach: Reach, group: Sequence[Entry], counter: Counter) -> None:
+async def _send_group(reach: Reach, group: Sequence[TransferEntry], counter: Counter) -> None:
     contents = await asyncio.to_thread(lambda: [_piece(entry, 0, SMALL) for entry in group])
     words: list[str] = []
     for entry, content in zip(group, contents, strict=True):
@@ -115,13 +115,13 @@ async def _send_group(reach: Reach, group: Sequence[Entry], counter: Counter) ->
         counter.add(entry.size)
 
 
-async def _send_large(reach: Reach, entry: Entry, counter: Counter) -> None:
+async def _send_large(reach: Reach, entry: TransferEntry, counter: Counter) -> None:
     found = await asyncio.to_thread(_digest, entry)
     part = part_name(entry.there, found)
     at = (await reach.run(to_sizes([part]))).get(part, 0)
     at = at if at <= entry.size else 0
     counter.add(at)
-    pace = Pace()
+    pace = TransferPace()
     while at < entry.size:
         piece = await asyncio.to_thread(_piece, entry, at, min(pace.size, entry.size - at))
         if not piece:
@@ -135,7 +135,7 @@ async def _send_large(reach: Reach, entry: Entry, counter: Counter) -> None:
     await _step(reach, entry, _WHOLE, part, found, f"{entry.mode:o}", entry.there)
 
 
-async def _step(reach: Reach, entry: Entry, script: str, *words: str, stdin: bytes = b"") -> None:
+async def _step(reach: Reach, entry: TransferEntry, script: str, *words: str, stdin: bytes = b"") -> None:
     seconds = 60 if stdin else CHECKING
     outcome = await reach.run(Command(("sh", "-c", script, "sh", *words), as_is, stdin, seconds))
     if outcome.code == _BUSY:
@@ -145,7 +145,7 @@ async def _step(reach: Reach, entry: Entry, script: str, *words: str, stdin: byt
         raise complaint(reach.name, outcome)
 
 
-def _piece(entry: Entry, offset: int, size: int) -> bytes:
+def _piece(entry: TransferEntry, offset: int, size: int) -> bytes:
     try:
         with entry.here.open("rb") as file:
             file.seek(offset)
@@ -154,7 +154,7 @@ def _piece(entry: Entry, offset: int, size: int) -> bytes:
         raise unwritable(entry.here, error) from error
 
 
-def _digest(entry: Entry) -> str:
+def _digest(entry: TransferEntry) -> str:
     try:
         return digest(entry.here, entry.size)
     except OSError as error:

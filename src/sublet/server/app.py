@@ -18,7 +18,7 @@ from sublet.api.streams import Doorkeeper
 from sublet.apps.api import apps, facilities, maintainers, trials
 from sublet.apps.api import runs as app_runs
 from sublet.booking.api import calendar, events, logs, offersets, platforms, results, sessions, systems
-from sublet.booking.api.connect import Connect
+from sublet.booking.api.connect import ConnectProxy
 from sublet.doors.cybergis import api as cybergis
 from sublet.doors.ivoa import api as broker
 from sublet.kernel.version import VERSION
@@ -76,7 +76,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.remembered = Remembered()
     app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
-    app.state.connect = Connect(service.connections, service.secrets)
+    app.state.connect = ConnectProxy(service.connections, service.secrets)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     app.router.routes.append(root.ROUTE)
     pages.mount(app)

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 HEAD = "0014"  # the newest migration that this version ships
 
 
-def migrate(database: Database, copies: Copies | None = None) -> None:
+def migrate(database: Database, copies: CopyBefore | None = None) -> None:
     """Run the migrations that are missing; of several processes that start together, one does it.
 
     A SQLite database is copied before its tables are changed; PostgreSQL's is for its operator to dump.
@@ -97,7 +97,7 @@ def known(connection: Connection) -> set[str | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CopyBefore:
     """Where copies of a database from before an upgrade are kept, and how many."""
 
     directory: Path

@@ -13,7 +13,7 @@ from sublet.kernel.db.engine import READERS, Database
 from sublet.kernel.db.sql import Sql
 from sublet.kernel.errors import SubletError
 from sublet.store.tx import Tx
-from sublet.store.writer import Job, deliver
+from sublet.store.writer import WriteJob, deliver
 
 MOST = 8  # works on one view: if one of them takes long, no more than these wait for it
 
@@ -24,7 +24,7 @@ class Readers:
     def __init__(self, database: Database) -> None:
         """No thread is started before someone reads."""
         self._database = database
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[WriteJob] = deque()
         self._called = False  # whether a reader is on its way to those who wait
         self._caller: asyncio.AbstractEventLoop | None = None  # who called it; a loop that is closed calls nobody
         self._calls: SimpleQueue[None] = SimpleQueue()
@@ -32,7 +32,7 @@ class Readers:
         self._closed = False
         self._threads: list[threading.Thread] = []
 
-    def put(self, job: Job) -> None:
+    def put(self, job: WriteJob) -> None:
         """Let a work wait for a reader; it sees all that was committed before this.
 
         A reader is called when the event loop has gone on to its next turn, so that what comes in one turn is read
@@ -69,7 +69,7 @@ class Readers:
             thread.start()
             self._threads.append(thread)
 
-    def take(self) -> list[Job] | None:
+    def take(self) -> list[WriteJob] | None:
         """Wait for a call; the first of those who wait, and another reader is called if there are more. None: no more.
 
         Whoever uses this begins to read afterwards, so that all of them see what was there when they came.
@@ -101,7 +101,7 @@ class _Reader:
             deliver(wanted)
         self._disconnect()
 
-    def _read(self, jobs: list[Job]) -> None:
+    def _read(self, jobs: list[WriteJob]) -> None:
         """All works on one view; after one that the database refused, the others have a new one."""
         sql: Sql | None = None
         for job in jobs:

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from sublet.kernel.db.engine import Database
 from sublet.kernel.db.sql import Sql
-from sublet.store.migrate import Copies, migrate
+from sublet.store.migrate import CopyBefore, migrate
 from sublet.store.readers import Readers
 from sublet.store.tx import Tx
-from sublet.store.writer import Job, Writer
+from sublet.store.writer import WriteJob, Writer
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Store:
         self._checking: asyncio.Future[None] | None = None
 
     @classmethod
-    def open(cls, url: str, *, discreet: bool = False, copies: Copies | None = None) -> Store:
+    def open(cls, url: str, *, discreet: bool = False, copies: CopyBefore | None = None) -> Store:
         """Open `sqlite:////path/file` or `postgresql://…` and bring its tables up to date.
 
         `discreet`: strangers may hear what goes wrong from then on. `copies`: where it is copied before an upgrade.
@@ -56,20 +56,20 @@ class Store:
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._writer.put(Job(work, future, loop))
+        self._writer.put(WriteJob(work, future, loop))
         return await future
 
     def write_sync(self, work: Callable[[Tx], T]) -> T:
         """The same for a thread without an event loop."""
         future: Future[T] = Future()
-        self._writer.put(Job(work, future, None))
+        self._writer.put(WriteJob(work, future, None))
         return future.result()
 
     async def read(self, work: Callable[[Tx], T]) -> T:
         """Run a work that changes nothing in a reader's thread, on one unchanging view of the database."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._readers.put(Job(work, future, loop))
+        self._readers.put(WriteJob(work, future, loop))
         return await future
 
     def read_sync(self, work: Callable[[Tx], T]) -> T:

@@ -6,35 +6,35 @@ from collections.abc import Callable
 from typing import Any, get_type_hints
 
 from sublet.access.store.access_requests import AccessRequests
-from sublet.access.store.accounts import Accounts
+from sublet.access.store.accounts import AccountStore
 from sublet.access.store.rules import Rules
 from sublet.access.store.uses import Uses
-from sublet.annexes.store.annexes import Annexes
-from sublet.annexes.store.leases import Leases
-from sublet.annexes.store.pilots import Pilots
-from sublet.annexes.store.templates import Templates
-from sublet.apps.store.apps import Apps
-from sublet.apps.store.drafts import Drafts
+from sublet.annexes.store.annexes import AnnexStore
+from sublet.annexes.store.leases import LeaseStore
+from sublet.annexes.store.pilots import PilotStore
+from sublet.annexes.store.templates import TemplateStore
+from sublet.apps.store.apps import AppStore
+from sublet.apps.store.drafts import DraftStore
 from sublet.booking.store.bookings import Books, Memory
 from sublet.booking.store.clocks import Clocks
 from sublet.booking.store.dependencies import Dependencies
-from sublet.booking.store.drains import Drains
-from sublet.booking.store.events import Events
+from sublet.booking.store.drains import DrainStore
+from sublet.booking.store.events import EventStore
 from sublet.booking.store.fair_share import Turns
 from sublet.booking.store.holds import Holds
 from sublet.booking.store.keys import Keys
 from sublet.booking.store.offersets import OfferSets
-from sublet.booking.store.sessions import Sessions
+from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
 from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
 from sublet.kernel.db.sql import Sql
-from sublet.notices.store.hooks import Hooks
+from sublet.notices.store.hooks import HookStore
 from sublet.people.store.codes import Codes
-from sublet.people.store.factors import Factors
-from sublet.people.store.groups import Groups
-from sublet.people.store.people import People
-from sublet.people.store.tokens import Tokens
+from sublet.people.store.factors import FactorStore
+from sublet.people.store.groups import GroupStore
+from sublet.people.store.people import PeopleStore
+from sublet.people.store.tokens import TokenStore
 from sublet.store.retention import Retention
 
 
@@ -42,30 +42,30 @@ class Tx:
     """What a work is given: everything that is stored, as of now, to read and (in a write) to change."""
 
     access_requests: AccessRequests
-    accounts: Accounts
-    annexes: Annexes
-    apps: Apps
+    accounts: AccountStore
+    annexes: AnnexStore
+    apps: AppStore
     audit: Audit
     clocks: Clocks
     codes: Codes
     dependencies: Dependencies
-    drafts: Drafts
-    drains: Drains
-    factors: Factors
-    groups: Groups
+    drafts: DraftStore
+    drains: DrainStore
+    factors: FactorStore
+    groups: GroupStore
     holds: Holds
-    hooks: Hooks
+    hooks: HookStore
     keys: Keys
-    leases: Leases
+    leases: LeaseStore
     offersets: OfferSets
-    people: People
-    pilots: Pilots
+    people: PeopleStore
+    pilots: PilotStore
     rules: Rules
     retention: Retention
     space: Space
     starts: Starts
-    templates: Templates
-    tokens: Tokens
+    templates: TemplateStore
+    tokens: TokenStore
     uses: Uses
     turns: Turns
 
@@ -73,8 +73,8 @@ class Tx:
         """`memory` holds the calendars that earlier transactions left."""
         self._sql = sql
         self.books = Books(sql, memory, locking)
-        self.events = Events(sql)
-        self.sessions = Sessions(sql, self.books)
+        self.events = EventStore(sql)
+        self.sessions = SessionStore(sql, self.books)
 
     def __getattr__(self, name: str) -> Any:
         """The other nouns are made when they are first asked for: most works need one or two of them."""

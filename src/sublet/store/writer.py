@@ -23,7 +23,7 @@ MOST = 64  # works in one transaction
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class WriteJob:
     """A work that waits, and where its outcome goes."""
 
     work: Callable[[Tx], Any]
@@ -41,13 +41,13 @@ class Writer:
         self._database = database
         self._memory: Memory = {}
         self._sql: Sql | None = None
-        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._door = threading.Lock()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="sublet-writer", daemon=True)
         self._thread.start()
 
-    def put(self, job: Job) -> None:
+    def put(self, job: WriteJob) -> None:
         """Let a work wait for its turn."""
         with self._door:
             if self._closed:
@@ -81,7 +81,7 @@ class Writer:
             deliver(jobs)
         return batch[-1] is not None
 
-    def _commit(self, jobs: list[Job]) -> None:
+    def _commit(self, jobs: list[WriteJob]) -> None:
         """Run all of them in one transaction; if it can't be committed, none of them has happened."""
         try:
             sql = self._begin()
@@ -115,7 +115,7 @@ class Writer:
         self._database.begin(self._sql.connection)
         return self._sql
 
-    def _among_others(self, tx: Tx, sql: Sql, job: Job) -> None:
+    def _among_others(self, tx: Tx, sql: Sql, job: WriteJob) -> None:
         """Run one work; if it raises, undo what it did and nothing else."""
         sql.word("SAVEPOINT work")
         try:
@@ -127,7 +127,7 @@ class Writer:
             job.error = self._database.meaning(error)
         sql.word("RELEASE SAVEPOINT work")
 
-    def _alone(self, tx: Tx, sql: Sql, job: Job) -> None:
+    def _alone(self, tx: Tx, sql: Sql, job: WriteJob) -> None:
         """The same for the only work of a transaction, which needs no savepoint."""
         try:
             job.result = job.work(tx)
@@ -144,9 +144,9 @@ class Writer:
             connection.close()
 
 
-def deliver(jobs: list[Job]) -> None:
+def deliver(jobs: list[WriteJob]) -> None:
     """Hand out the outcomes, waking each event loop once."""
-    loops: dict[asyncio.AbstractEventLoop, list[Job]] = defaultdict(list)
+    loops: dict[asyncio.AbstractEventLoop, list[WriteJob]] = defaultdict(list)
     for job in jobs:
         if job.loop is None:
             _settle([job])
@@ -159,7 +159,7 @@ def deliver(jobs: list[Job]) -> None:
             continue
 
 
-def _settle(jobs: list[Job]) -> None:
+def _settle(jobs: list[WriteJob]) -> None:
     for job in jobs:
         if job.future.done():
             continue

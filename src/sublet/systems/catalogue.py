@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.kernel.errors import BadRequest, BadSystem, NotFound
-from sublet.systems.fields import Path, Wrong
+from sublet.systems.fields import BadField, Path
 from sublet.systems.model.system import System
 from sublet.systems.reader import read_system
 
@@ -32,7 +32,7 @@ def find_in_catalogue(name: str) -> System:
     file = os.path.join(DIRECTORY, name + SUFFIX)
     try:
         return read_system(name, document_of(name, file))
-    except Wrong as wrong:
+    except BadField as wrong:
         raise blame_line(wrong, name, file) from None
 
 
@@ -49,7 +49,7 @@ def document_of(name: str, file: str) -> Mapping[str, Any]:
         raise BadSystem(name=name, where=file, detail=str(error.values.get("detail", error.message))) from error
 
 
-def blame_line(wrong: Wrong, name: str, file: str) -> BadSystem:
+def blame_line(wrong: BadField, name: str, file: str) -> BadSystem:
     """The error that names the file, the line and the field."""
     line = line_of(file, wrong.path)
     where = f"{file}, line {line}" if line else file

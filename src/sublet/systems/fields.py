@@ -18,7 +18,7 @@ _WORD = re.compile(r"[!-,.-~][!-~]*")  # printable, without spaces
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class Wrong(Exception):
+class BadField(Exception):
     """A value that can't stand where it stands."""
 
     def __init__(self, path: Path, detail: str) -> None:
@@ -33,14 +33,14 @@ def fields(value: Any, path: Path, table: Mapping[str, Read]) -> dict[str, Any]:
         if name not in table:
             near = difflib.get_close_matches(name, table, n=1)
             advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(table))}."
-            raise Wrong((*path, name), f"there is no such field here; {advice}")
+            raise BadField((*path, name), f"there is no such field here; {advice}")
     return {name: table[name](item, (*path, name)) for name, item in value.items() if item is not None}
 
 
 def each(value: Any, path: Path) -> dict[str, Any]:
     """A map."""
     if not isinstance(value, dict):
-        raise Wrong(path, f"{shown(value)} stands where fields are expected.")
+        raise BadField(path, f"{shown(value)} stands where fields are expected.")
     return value
 
 
@@ -52,7 +52,7 @@ def items(value: Any, path: Path) -> list[Any]:
 def text(value: Any, path: Path) -> str:
     """Words; a number is as it is written."""
     if isinstance(value, bool | list | dict) or not str(value).strip():
-        raise Wrong(path, f"{shown(value)} stands where words are expected.")
+        raise BadField(path, f"{shown(value)} stands where words are expected.")
     return str(value).strip()
 
 
@@ -65,7 +65,7 @@ def word(value: Any, path: Path) -> str:
     """One word that can't be taken for an option: a host, a user, a project."""
     found = text(value, path)
     if not _WORD.fullmatch(found):
-        raise Wrong(path, f"{shown(found)} is not one word, or begins with a dash.")
+        raise BadField(path, f"{shown(found)} is not one word, or begins with a dash.")
     return found
 
 
@@ -77,7 +77,7 @@ def words(value: Any, path: Path) -> tuple[str, ...]:
 def flag(value: Any, path: Path) -> bool:
     """true or false."""
     if not isinstance(value, bool):
-        raise Wrong(path, f"{shown(value)} is neither true nor false.")
+        raise BadField(path, f"{shown(value)} is neither true nor false.")
     return value
 
 
@@ -88,7 +88,7 @@ def day(value: Any, path: Path) -> str:
             return date.fromisoformat(value).isoformat()
     except ValueError:
         pass
-    raise Wrong(path, f"{shown(value)} is not a day; write it as 2026-11-15.")
+    raise BadField(path, f"{shown(value)} is not a day; write it as 2026-11-15.")
 
 
 def some_day(value: Any, path: Path) -> str:
@@ -98,7 +98,7 @@ def some_day(value: Any, path: Path) -> str:
         if _DAY.fullmatch(words + missing):
             day(words + missing, path)
             return words
-    raise Wrong(path, f"{shown(value)} is not a date; write 2026-11-15, 2026-11 or 2026.")
+    raise BadField(path, f"{shown(value)} is not a date; write 2026-11-15, 2026-11 or 2026.")
 
 
 def one_of(*known: str) -> Read:
@@ -106,7 +106,7 @@ def one_of(*known: str) -> Read:
 
     def read(value: Any, path: Path) -> str:
         if value not in known:
-            raise Wrong(path, f"{shown(value)} can't stand here; write {' or '.join(known)}.")
+            raise BadField(path, f"{shown(value)} can't stand here; write {' or '.join(known)}.")
         return str(value)
 
     return read
@@ -115,7 +115,7 @@ def one_of(*known: str) -> Read:
 def number(value: Any, path: Path) -> float:
     """A number, not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise Wrong(path, f"{shown(value)} is not a number from 0 up.")
+        raise BadField(path, f"{shown(value)} is not a number from 0 up.")
     return value
 
 
@@ -124,7 +124,7 @@ def _told(parse: Callable[[Any], Any]) -> Read:
         try:
             return parse(value)
         except SubletError as error:
-            raise Wrong(path, f"{error.message} {error.advice}") from None
+            raise BadField(path, f"{error.message} {error.advice}") from None
 
     return read
 

@@ -12,7 +12,7 @@ from sublet.kernel.errors import BadRequest, NotFound
 from sublet.systems import catalogue
 from sublet.systems.catalogue import SUFFIX, blame_line, document_of
 from sublet.systems.edited import with_fields
-from sublet.systems.fields import Path, Wrong
+from sublet.systems.fields import BadField, Path
 from sublet.systems.model.system import System
 from sublet.systems.reader import check_fields, read_system
 
@@ -73,7 +73,7 @@ class Systems:
         document = merge_documents(document_of(name, file), facts)
         try:
             system = read_system(name, merge_documents(_like(document), document))
-        except Wrong as wrong:
+        except BadField as wrong:
             raise blame_line(wrong, name, file) from None
         with open(file, encoding="utf-8") as opened:
             text = with_fields(opened.read(), {key: document[key] for key in facts})
@@ -101,8 +101,8 @@ class Systems:
             check_fields(document)  # alone first: what is wrong in it has a line of its own
             whole = merge_documents(_like(document), document)
             return replace(read_system(name, whole), own=tuple(_paths(document)))
-        except Wrong as wrong:
-            raise blame_line(Wrong(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
+        except BadField as wrong:
+            raise blame_line(BadField(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
 
 
 def checked_name(name: str) -> str:
@@ -140,7 +140,7 @@ def _like(document: Mapping[str, Any]) -> Mapping[str, Any]:
     if not like:
         return {}
     if like not in known:
-        raise Wrong(("like",), f"there is no {like} in the catalogue.{catalogue.nearest(like, known)}")
+        raise BadField(("like",), f"there is no {like} in the catalogue.{catalogue.nearest(like, known)}")
     return document_of(like, os.path.join(catalogue.DIRECTORY, like + SUFFIX))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.systems.fields import (
+    BadField,
     Path,
     Read,
-    Wrong,
     count,
     counts,
     day,
@@ -138,7 +138,7 @@ def _source(value: Any, path: Path) -> tuple[Source, ...]:
     for name, given in each(value, path).items():
         found = fields(given, (*path, name), SOURCE)
         if missing := {"kind", "date"} - found.keys():
-            raise Wrong((*path, name), f"a source needs its {' and its '.join(sorted(missing))}.")
+            raise BadField((*path, name), f"a source needs its {' and its '.join(sorted(missing))}.")
         read.append(Source(name, **found))
     return tuple(read)
 
@@ -168,11 +168,11 @@ def _queues(value: Any, path: Path) -> tuple[dict[str, Any], ...]:
     for index, given in enumerate(items(value, path)):
         found = _named(fields(given, (*path, index), QUEUE), (*path, index))
         if found["name"] in names:
-            raise Wrong((*path, index, "name"), f"the queue {found['name']} is there twice.")
+            raise BadField((*path, index, "name"), f"the queue {found['name']} is there twice.")
         names.add(found["name"])
         for low, high in (("min_nodes", "max_nodes"), ("min_time", "max_time"), ("min_cores", "max_cores")):
             if low in found and high in found and found[low] > found[high]:
-                raise Wrong((*path, index, low), f"it is more than {high}.")
+                raise BadField((*path, index, low), f"it is more than {high}.")
         read.append(found)
     return tuple(read)
 
@@ -182,10 +182,10 @@ def _steps(value: Any, path: Path) -> tuple[TimeStep, ...]:
     for index, given in enumerate(items(value, path)):
         found = fields(given, (*path, index), STEP)
         if len(found) < len(STEP):
-            raise Wrong((*path, index), "a step needs its nodes and its time: {nodes: 1-91, time: 2h}.")
+            raise BadField((*path, index), "a step needs its nodes and its time: {nodes: 1-91, time: 2h}.")
         step = TimeStep(found["nodes"].min, found["nodes"].max, found["time"])
         if read and step.min_nodes <= read[-1].max_nodes:
-            raise Wrong((*path, index, "nodes"), "it begins before the step above it ends.")
+            raise BadField((*path, index, "nodes"), "it begins before the step above it ends.")
         read.append(step)
     return tuple(read)
 
@@ -198,7 +198,7 @@ def _mounts(value: Any, path: Path) -> dict[str, str]:
     found = {there: text(here, (*path, there)) for there, here in each(value, path).items()}
     for there, here in found.items():
         if not (there.startswith("/") and here.startswith("/")):
-            raise Wrong((*path, there), "a path there and one here, both from the root: {/home: /mnt/home}.")
+            raise BadField((*path, there), "a path there and one here, both from the root: {/home: /mnt/home}.")
     return found
 
 
@@ -206,9 +206,9 @@ def _pilot(value: Any, path: Path) -> tuple[str, ...]:
     lines = texts(value, path)
     for index, line in enumerate(lines):
         if found := check_lines([line]):
-            raise Wrong((*path, index), f"{found[0]}.")
+            raise BadField((*path, index), f"{found[0]}.")
     if found := check_lines(lines):
-        raise Wrong(path, f"{found[0]}.")
+        raise BadField(path, f"{found[0]}.")
     return lines
 
 
@@ -230,14 +230,14 @@ def _charges(value: Any, path: Path) -> tuple[Charge, ...]:
         where = (*path, index) if isinstance(value, list) else path
         found = fields(given, where, CHARGE)
         if missing := {"factor", "unit"} - found.keys():
-            raise Wrong(where, f"a charge needs its {' and its '.join(sorted(missing))}.")
+            raise BadField(where, f"a charge needs its {' and its '.join(sorted(missing))}.")
         read.append(Charge(**found))
     return tuple(read)
 
 
 def _named(found: dict[str, Any], path: Path) -> dict[str, Any]:
     if "name" not in found:
-        raise Wrong(path, "it has no name.")
+        raise BadField(path, "it has no name.")
     return found
 
 
@@ -251,7 +251,7 @@ def _with_kinds(found: dict[str, Any], kinds: Mapping[str, NodeKind], index: int
     names = found.pop("node", ())
     for name in names:
         if name not in kinds:
-            raise Wrong(("queues", index, "node"), f"there is no {name} among the nodes.")
+            raise BadField(("queues", index, "node"), f"there is no {name} among the nodes.")
     return Queue(**_rename_source(found), nodes=tuple(kinds[name] for name in names))
 
 
@@ -265,9 +265,9 @@ def _check_whole(system: System) -> None:
     used += [(("nodes", kind.name), kind.sources) for queue in system.queues for kind in queue.nodes]
     for path, names in used:
         if unknown := set(names) - known:
-            raise Wrong((*path, "source"), f"there is no {min(unknown)} among the sources.")
+            raise BadField((*path, "source"), f"there is no {min(unknown)} among the sources.")
     if system.queues and system.default_queue and system.find_queue(system.default_queue) is None:
-        raise Wrong(("scheduler", "default_queue"), f"there is no queue {system.default_queue}.")
+        raise BadField(("scheduler", "default_queue"), f"there is no queue {system.default_queue}.")
 
 
 QUEUE: dict[str, Read] = {

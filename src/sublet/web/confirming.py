@@ -26,7 +26,7 @@ class Affected:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Confirmation:
     """What a person is asked before something is lost."""
 
     title: str  # "End bold#1?"
@@ -41,7 +41,7 @@ def is_confirmed(form: Mapping[str, str]) -> bool:
     return form.get(CONFIRMED) == "yes"
 
 
-def confirm_page(request: Request, who: Visitor, question: Question, form: Mapping[str, str]) -> Response:
+def confirm_page(request: Request, who: Visitor, question: Confirmation, form: Mapping[str, str]) -> Response:
     """Ask, with a form that repeats what was sent."""
     repeated = {name: value for name, value in form.items() if name not in ("token", CONFIRMED)}
     affected = question.affected

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from sublet.access.access import Asked
+from sublet.access.access import RequestedAccess
 from sublet.access.api.rules import require_zone
 from sublet.access.views.access import (
     AccessAnswer,
@@ -86,5 +86,5 @@ async def refuse(request: Request, id: str, answer: AccessAnswer) -> Response:
     return _view(await service_of(request).access.requests.refuse_access(id, person, answer.answer, host_of(request)))
 
 
-def _view(asked: Asked, status: int = 200) -> Response:
+def _view(asked: RequestedAccess, status: int = 200) -> Response:
     return json_response(AccessAsked(request=request_view(asked.request), notes=asked.notes), status)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from sublet.access.accounts import AccountState
 from sublet.access.model.account import Account, fingerprint, host_key
-from sublet.access.model.hpc_json import Plan
+from sublet.access.model.hpc_json import ImportPlan
 from sublet.access.views.accounts import (
     AccountAsk,
     AccountChange,
@@ -145,7 +145,7 @@ def _view(state: AccountState, person: Person) -> AccountView:
     return AccountView(**seen)
 
 
-def _plan(plan: Plan) -> AccountPlan:
+def _plan(plan: ImportPlan) -> AccountPlan:
     notes = tuple(NoteView(field=one.field, state=one.state, words=one.words) for one in plan.notes)
     rules = tuple(AccountRule(**rule) for rule in plan.rules)
     return AccountPlan(

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from sublet.access.audit import Entry, Sought
+from sublet.access.audit import Sought
 from sublet.access.views.audit import AuditPage, AuditView
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import read_instant
 
@@ -62,7 +63,7 @@ async def export(
     return StreamingResponse(pieces, media_type=TYPES[format], headers=headers)
 
 
-def audit_view(entry: Entry) -> AuditView:
+def audit_view(entry: AuditEntry) -> AuditView:
     """An entry as it travels."""
     return AuditView(
         id=entry.id,

@@ -7,7 +7,7 @@ from datetime import datetime
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from sublet.access.rules import Changed
+from sublet.access.rules import ChangedRules
 from sublet.access.views.access import RuleAsk, RuleChange, RuleList, RuleView, RunningView
 from sublet.access.views.convert import limits_of, rule_view
 from sublet.api import described
@@ -63,7 +63,7 @@ def require_zone(instant: datetime | None) -> datetime | None:
     return instant
 
 
-def _view(changed: Changed) -> RuleChange:
+def _view(changed: ChangedRules) -> RuleChange:
     running = tuple(
         RunningView(session=one.id, name=one.name, person=one.person, platform=one.offer.platform, phase=one.phase)
         for one in changed.running

@@ -14,13 +14,13 @@ from sublet.access.model.access import Use
 from sublet.access.model.access_words import describe_rest
 from sublet.access.views.access import AccessAnswer, AccessAsked, AccessView
 from sublet.access.views.convert import limits_of
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output, table
 from sublet.cli.texts import moment
 
 
-@click.group("access", cls=Group, invoke_without_command=True, epilog=Example("sublet access"))
+@click.group("access", cls=CommandGroup, invoke_without_command=True, epilog=Example("sublet access"))
 @click.pass_context
 def access(ctx: click.Context) -> None:
     """Show what you may use and why not, your limits, and what is left of them this month."""

@@ -12,7 +12,7 @@ import click
 from sublet.access.calls import accounts as calls
 from sublet.access.cli.account_secrets import confirm_host_keys, read_file, with_passphrase
 from sublet.access.views.accounts import AccountView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import when
 
@@ -40,7 +40,7 @@ def fields(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.group("account", cls=Group, epilog=Example("sublet account import hpc.json --dry-run"))
+@click.group("account", cls=CommandGroup, epilog=Example("sublet account import hpc.json --dry-run"))
 def account() -> None:
     """Add, list, check and remove community accounts.
 

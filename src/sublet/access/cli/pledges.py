@@ -8,14 +8,14 @@ from sublet.access.calls import pledges
 from sublet.access.cli.limits import shown
 from sublet.access.views.access import RuleView
 from sublet.access.views.pledges import PledgeView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.kernel.texts import counted
 
 HEAD = ("PLATFORM", "NAME", "CORES", "TAKEN", "FREE", "MAY", "TITLE")
 
 
-@click.group("pledge", cls=Group, epilog=Example("sublet pledge list"))
+@click.group("pledge", cls=CommandGroup, epilog=Example("sublet pledge list"))
 def pledge() -> None:
     """Show the parts of platforms that are pledged, and what is open.
 

@@ -13,7 +13,7 @@ from sublet.access.cli.access import standings
 from sublet.access.cli.limits import limits, said, shown
 from sublet.access.model.access import NOUNS
 from sublet.access.views.access import RuleAsk, RuleChange, RuleView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import when
 from sublet.kernel.texts import counted
@@ -21,7 +21,7 @@ from sublet.kernel.texts import counted
 ADD = "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hours-month 1000 --expires 2027-06-30"
 
 
-@click.group("rule", cls=Group, epilog=Example("sublet rule list"))
+@click.group("rule", cls=CommandGroup, epilog=Example("sublet rule list"))
 def rule() -> None:
     """Say who may use what of a gateway, and how much of it; for operators.
 

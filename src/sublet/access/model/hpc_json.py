@@ -33,7 +33,7 @@ class Note:
 
 
 @dataclass
-class Plan:
+class ImportPlan:
     """One `hpc` object as an account."""
 
     name: str
@@ -62,7 +62,7 @@ class Plan:
         return tuple(dict.fromkeys(note.field for note in self.notes if note.state == "refused"))
 
 
-def read_hpc(document: object, allowed: Collection[str]) -> list[Plan]:
+def read_hpc(document: object, allowed: Collection[str]) -> list[ImportPlan]:
     """The accounts of a document: name → `hpc` object. `allowed` are the options of its scheduler that may be added."""
     if (
         not isinstance(document, Mapping)
@@ -73,16 +73,16 @@ def read_hpc(document: object, allowed: Collection[str]) -> list[Plan]:
     return [_plan_or_problem(str(name), values, allowed) for name, values in document.items()]
 
 
-def _plan_or_problem(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> Plan:
+def _plan_or_problem(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> ImportPlan:
     """One of them; what can be no account is told, and keeps no other from being one."""
     try:
         return _plan(name, values, allowed)
     except BadAccount as error:
-        return Plan(name.lower(), problem=str(error.values["why"]))
+        return ImportPlan(name.lower(), problem=str(error.values["why"]))
 
 
-def _plan(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> Plan:
-    plan = Plan(name.lower())
+def _plan(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> ImportPlan:
+    plan = ImportPlan(name.lower())
     if plan.name != name:
         plan.take("name", f"{name} is called {plan.name} here")
     for key, value in values.items():
@@ -102,8 +102,8 @@ def _plan(name: str, values: Mapping[str, Any], allowed: Collection[str]) -> Pla
     return plan
 
 
-def _word(target: str, words: str) -> Callable[[Plan, str, Any], None]:
-    def read(plan: Plan, key: str, value: Any) -> None:
+def _word(target: str, words: str) -> Callable[[ImportPlan, str, Any], None]:
+    def read(plan: ImportPlan, key: str, value: Any) -> None:
         if not isinstance(value, str):
             raise BadAccount(name=plan.name, why=f"{key} is not a text")
         plan.take(key, words.format(value), **{target: value})
@@ -111,8 +111,8 @@ def _word(target: str, words: str) -> Callable[[Plan, str, Any], None]:
     return read
 
 
-def _number(target: str, words: str) -> Callable[[Plan, str, Any], None]:
-    def read(plan: Plan, key: str, value: Any) -> None:
+def _number(target: str, words: str) -> Callable[[ImportPlan, str, Any], None]:
+    def read(plan: ImportPlan, key: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, int):
             raise BadAccount(name=plan.name, why=f"{key} is not a whole number")
         plan.take(key, words.format(value), **{target: value})
@@ -120,14 +120,14 @@ def _number(target: str, words: str) -> Callable[[Plan, str, Any], None]:
     return read
 
 
-def _community(plan: Plan, key: str, value: Any) -> None:
+def _community(plan: ImportPlan, key: str, value: Any) -> None:
     if value is not True:
         why = "it is a person's own account, and a gateway takes nobody's password: it is for a Sublet of their own"
         raise BadAccount(name=plan.name, why=why)
     plan.take(key, "a community account")
 
 
-def _login(plan: Plan, key: str, value: Any) -> None:
+def _login(plan: ImportPlan, key: str, value: Any) -> None:
     if not isinstance(value, Mapping) or not isinstance(value.get("user"), str):
         raise BadAccount(name=plan.name, why="community_login has no user")
     plan.take(f"{key}.user", f"the user {value['user']} there", user=value["user"])
@@ -143,14 +143,14 @@ def _login(plan: Plan, key: str, value: Any) -> None:
         plan.refuse(f"{key}.{name}", "no such field is known here")
 
 
-def _connector(plan: Plan, key: str, value: Any) -> None:
+def _connector(plan: ImportPlan, key: str, value: Any) -> None:
     if value not in CONNECTORS:
         known = ", ".join(CONNECTORS)
         raise BadAccount(name=plan.name, why=f"its connector {value!r} is not known here; these are: {known}")
     plan.take(key, f"a platform of kind {CONNECTORS[value]}", connector=value)
 
 
-def _script(plan: Plan, key: str, value: Any) -> None:
+def _script(plan: ImportPlan, key: str, value: Any) -> None:
     """Raw lines of a shell, outside any container: modules can be said here, the rest can't."""
     for line in _lines(value):
         if found := _LOAD.fullmatch(line):
@@ -161,7 +161,7 @@ def _script(plan: Plan, key: str, value: Any) -> None:
             _shell_line(plan, key, words)
 
 
-def _shell_line(plan: Plan, key: str, line: str) -> None:
+def _shell_line(plan: ImportPlan, key: str, line: str) -> None:
     if line.startswith("#"):
         return
     prepares = _PREPARES.fullmatch(line)
@@ -171,7 +171,7 @@ def _shell_line(plan: Plan, key: str, line: str) -> None:
         plan.refuse(key, f"`{line}`: no line of a shell is run outside the container under this account")
 
 
-def _options(plan: Plan, value: Any, allowed: Collection[str]) -> None:
+def _options(plan: ImportPlan, value: Any, allowed: Collection[str]) -> None:
     for line in _lines(value):
         found = _OPTION.fullmatch(line)
         if not found:
@@ -190,7 +190,7 @@ def _options(plan: Plan, value: Any, allowed: Collection[str]) -> None:
             plan.take("init_sbatch_options", f"`{option}`: in every job", options=(*_had(plan, "options"), option))
 
 
-def _had(plan: Plan, name: str) -> tuple[str, ...]:
+def _had(plan: ImportPlan, name: str) -> tuple[str, ...]:
     found: tuple[str, ...] = plan.fields.get(name, ())
     return found
 
@@ -200,8 +200,8 @@ def _lines(value: Any) -> list[str]:
     return [line for one in lines for line in str(one).splitlines()]
 
 
-def _people(effect: str) -> Callable[[Plan, str, Any], None]:
-    def read(plan: Plan, key: str, value: Any) -> None:
+def _people(effect: str) -> Callable[[ImportPlan, str, Any], None]:
+    def read(plan: ImportPlan, key: str, value: Any) -> None:
         who = [str(one).lower() for one in value] if isinstance(value, list) else []
         plan.rules += [{"effect": effect, "who": one} for one in who]
         plan.take(key, f"{len(who)} rule{'' if len(who) == 1 else 's'}: {effect} {', '.join(who)}")
@@ -209,7 +209,7 @@ def _people(effect: str) -> Callable[[Plan, str, Any], None]:
     return read
 
 
-def _globus(plan: Plan, key: str, value: Any) -> None:
+def _globus(plan: ImportPlan, key: str, value: Any) -> None:
     if not isinstance(value, Mapping):
         raise BadAccount(name=plan.name, why="globus is not a mapping")
     known = {name: str(value[name]) for name in ("endpoint", "root_path") if value.get(name)}
@@ -218,7 +218,7 @@ def _globus(plan: Plan, key: str, value: Any) -> None:
         plan.leave(f"{key}.identity", "nobody's own Globus identity is used for others")
 
 
-def _limits(plan: Plan, key: str, value: Any) -> None:
+def _limits(plan: ImportPlan, key: str, value: Any) -> None:
     """The most of each amount that a job may have: a cap for everybody."""
     limits: dict[str, Any] = {}
     for name, rule in value.items() if isinstance(value, Mapping) else ():
@@ -252,7 +252,7 @@ def _targets(mount: Any) -> str:
 
 
 LIMITS = {"num_of_node": "nodes", "num_of_task": "cores", "gpus": "gpus"}
-READERS: dict[str, Callable[[Plan, str, Any], None]] = {
+READERS: dict[str, Callable[[ImportPlan, str, Any], None]] = {
     "ip": _word("host", "its address {}"),
     "port": _number("port", "port {}"),
     "is_community_account": _community,

@@ -10,10 +10,10 @@ from starlette.responses import Response
 from sublet.access.model.access import NOUNS
 from sublet.access.model.access_words import limits_text
 from sublet.access.pages.limits import LABELS, granted
-from sublet.access.rules import Changed
+from sublet.access.rules import ChangedRules
 from sublet.api.people import host_of, service_of
 from sublet.kernel.errors import SubletError
-from sublet.web.confirming import Question, confirm_page, describe_affected_sessions, is_confirmed
+from sublet.web.confirming import Confirmation, confirm_page, describe_affected_sessions, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import read_form, visitor
@@ -29,7 +29,7 @@ async def _page(
     who: Visitor,
     form: dict[str, str],
     *,
-    changed: Changed | None = None,
+    changed: ChangedRules | None = None,
     wrong: SubletError | None = None,
 ) -> Response:
     service = service_of(request)
@@ -74,12 +74,12 @@ async def remove(request: Request) -> Response:
     return await _page(request, who, {}, changed=changed)
 
 
-def _question(changed: Changed) -> Question:
+def _question(changed: ChangedRules) -> Confirmation:
     rule = changed.rule
     effects = ["This takes effect at once, for everyone whom the rule covers."]
     if changed.running:
         effects.append("These sessions go on, although their owners lose access:")
-    return Question(
+    return Confirmation(
         f"Remove the rule that {VERBS[rule.effect]} {rule.who} {rule.noun} {rule.name}?",
         tuple(effects),
         "Remove the rule",

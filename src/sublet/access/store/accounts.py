@@ -28,7 +28,7 @@ REMOVE = delete(accounts).where(ONE)
 STAMP = select(func.count(), func.max(C.changed))
 
 
-class Accounts:
+class AccountStore:
     """The accounts, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from sublet.annexes.lease_plans import Wanted
+from sublet.annexes.lease_plans import WantedLease
 from sublet.annexes.model.annex import Annex
 from sublet.annexes.views.annexes import (
     AnnexHistory,
@@ -150,8 +150,8 @@ async def history(request: Request, name: Name) -> Response:
     return json_response(AnnexHistory(annex=annex_view(state), events=tuple(map(event_view, events))))
 
 
-def _wanted(ask: LeaseAsk) -> Wanted:
-    return Wanted(details_of(ask.details), ask.template, ask.like)
+def _wanted(ask: LeaseAsk) -> WantedLease:
+    return WantedLease(details_of(ask.details), ask.template, ask.like)
 
 
 async def _lease(request: Request, name: str, ask: LeaseAsk, key: str | None, *, more: bool) -> Response:

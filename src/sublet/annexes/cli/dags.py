@@ -12,14 +12,14 @@ from sublet.annexes.cli.dag_provisioner import provision, provisioner
 from sublet.annexes.cli.submitting import submitting, tool
 from sublet.annexes.cli.universes import refuse_universes_of_dag
 from sublet.annexes.views.jobs import DagView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 
 CLUSTER = re.compile(r"submitted to cluster (\d+)")
 COLUMNS = ("done", "queued", "ready", "failed", "total")
 
 
-@click.group("dag", cls=Group, epilog=Example("sublet dag submit work.dag --annex example"))
+@click.group("dag", cls=CommandGroup, epilog=Example("sublet dag submit work.dag --annex example"))
 def dag() -> None:
     """Submit DAGs of HTCondor jobs for an annex."""
 

@@ -10,7 +10,7 @@ import click
 from sublet.annexes.calls import jobs
 from sublet.annexes.cli.job_submit import submit
 from sublet.annexes.views.jobs import JobList, JobView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import length, moment
 from sublet.kernel.texts import counted
@@ -20,7 +20,7 @@ JOBS = click.argument("ids", nargs=-1, required=True, metavar="JOB…")
 ANNEX = click.option("--annex", required=True, metavar="NAME", help="The annex.")
 
 
-@click.group("job", cls=Group, epilog=Example("sublet job submit sweep.sub --annex example"))
+@click.group("job", cls=CommandGroup, epilog=Example("sublet job submit sweep.sub --annex example"))
 def job() -> None:
     """Submit HTCondor jobs for an annex, move them, and say why they wait.
 

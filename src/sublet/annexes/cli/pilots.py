@@ -11,18 +11,18 @@ import click
 
 from sublet.annexes.calls import invitations
 from sublet.booking.model.amounts import duration_text, parse_duration
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.kernel.errors import ServiceUnreachable
 
 if TYPE_CHECKING:
-    from sublet.client.pulling import Wanted
+    from sublet.client.pulling import PulledRequest
 
 HERE = os.path.join("~", ".sublet", "pulled")
 SLURM = "sbatch -N {nodes} -t {minutes} --mem={memory}M"
 
 
-@click.group("pilot", cls=Group, epilog=Example("sublet pilot pull partner.invitation"))
+@click.group("pilot", cls=CommandGroup, epilog=Example("sublet pilot pull partner.invitation"))
 def pilot() -> None:
     """Let a site fetch requests for leases, and answer them with nodes of its own.
 
@@ -97,7 +97,7 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
         time.sleep(pause)
 
 
-def _taken(out: Output, one: Wanted) -> None:
+def _taken(out: Output, one: PulledRequest) -> None:
     nodes, cores = (
         f"{count} {what}{'' if count == 1 else 's'}" for count, what in ((one.nodes, "node"), (one.cores, "core"))
     )

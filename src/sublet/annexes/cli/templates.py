@@ -13,13 +13,13 @@ from sublet.annexes.cli.details import details, said
 from sublet.annexes.model.leasing import LINES, describe_option, text_of
 from sublet.annexes.views.annexes import DetailsView, TemplateView
 from sublet.booking.model.scheduler import scheduler_specs
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment
 from sublet.kernel.errors import NoLease
 
 
-@click.group("template", cls=Group, epilog=Example("sublet annex template save big --from example"))
+@click.group("template", cls=CommandGroup, epilog=Example("sublet annex template save big --from example"))
 def template() -> None:
     """Save, list, show and remove templates for leases."""
 

@@ -54,7 +54,7 @@ WAITS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedInput:
     """What a job says of its inputs, as it was submitted."""
 
     directory: str  # that its paths are relative to
@@ -88,7 +88,7 @@ def _elsewhere(name: str) -> bool:
     return "://" in name or any(sign in name for sign in '$]"\\\n')
 
 
-def shared(named: Named, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
+def shared(named: NamedInput, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
     """Which of its files are worth to lie on a system once: the image, and what is large; `trees` are directories."""
     here = [name for name in named.candidates if name in sizes]
     worth = [name for name in here if name == named.image or sizes[name] >= LARGE]
@@ -102,7 +102,7 @@ def combine_digests(digests: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class InputCopies:
     """Where one system has a job's shared files, and the leases on it."""
 
     leases: tuple[str, ...]
@@ -110,7 +110,7 @@ class Copies:
     trees: frozenset[str] = frozenset()  # those of the names that are directories
 
 
-def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
+def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str]:
     """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
     there = [one for one in copies if one.leases and one.paths and not any(map(_elsewhere, one.paths.values()))]
     able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
@@ -129,18 +129,18 @@ def rewritten(named: Named, copies: Sequence[Copies]) -> dict[str, str]:
     return found
 
 
-def _files(named: Named, copies: Copies) -> str:
+def _files(named: NamedInput, copies: InputCopies) -> str:
     """The inputs where copies are: an image is used where it lies, other files are copied by the node itself."""
     kept = [name for name in named.files if not (name == named.image and name in copies.paths)]
     return ",".join(_address(name, copies) if name in copies.paths else name for name in kept)
 
 
-def _address(name: str, copies: Copies) -> str:
+def _address(name: str, copies: InputCopies) -> str:
     """Where a node finds a copy: a file, or a directory as one archive."""
     return f"{TREE if name in copies.trees else 'file'}://{by_name(copies.paths[name])}"
 
 
-def _remaps(named: Named, copies: Sequence[Copies]) -> str:
+def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
     """What a copy is called there → what the job calls it."""
     names = {
         os.path.basename(by_name(path)): os.path.basename(name)

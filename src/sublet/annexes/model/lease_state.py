@@ -77,7 +77,7 @@ class LeaseState:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobCounts:
     """The jobs that name an annex."""
 
     idle: int = 0
@@ -91,7 +91,7 @@ class AnnexState:
 
     annex: Annex
     leases: tuple[LeaseState, ...]
-    jobs: Jobs | None = None  # None: the access point did not say
+    jobs: JobCounts | None = None  # None: the access point did not say
     trouble: str = ""  # why nodes and jobs can't be told
 
 

@@ -13,7 +13,7 @@ from sublet.booking.model.scheduler import NOTHING_ASKED, scheduler_specs
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.refusals import check, queue_for
 from sublet.systems.model.system import Queue, System
-from sublet.systems.model.wish import Finding, State, Wish
+from sublet.systems.model.wish import State, SystemFinding, Wish
 
 YOU = "you"
 DEFAULT = "default"
@@ -45,7 +45,7 @@ _SAME = {"time": "lifetime"}  # what the check of a system calls otherwise
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RequestRow:
     """One line of a resource request, and what the system says to it."""
 
     field: str
@@ -59,11 +59,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LeasePlan:
     """A resource request, whole."""
 
     details: Details
-    rows: tuple[Row, ...]
+    rows: tuple[RequestRow, ...]
     cost: Cost
 
     @property
@@ -80,7 +80,7 @@ def system_of(sources: Sources) -> str:
     return next((details.system for _, details in sources if details.system), "")
 
 
-def plan(sources: Sources, system: System, *, today: date | None = None, jobs: int = 1) -> Plan:
+def plan(sources: Sources, system: System, *, today: date | None = None, jobs: int = 1) -> LeasePlan:
     """The request that sources make for a system, the first that says something of a line winning; `jobs` are there."""
     own = Details(system=system.name, queue=system.queue, project=system.project)
     suited = _drop_unsuited(sources, system.name)
@@ -92,7 +92,7 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
     rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
     rows += [_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.said()]
     rows += [_other(one) for one in findings.values() if one.state in ("error", "warning")]
-    return Plan(
+    return LeasePlan(
         details, tuple(_own_checks(rows, details, queue)), cost_of(details, queue, details.lifetime or SHORTEST)
     )
 
@@ -145,17 +145,17 @@ def _with_cores(details: Details, lines: tuple[Line, ...], queue: Queue | None) 
     return replace(details, cores=cores), (*lines, Line("cores", cores, source))
 
 
-def _row(field: str, details: Details, lines: Sequence[Line], finding: Finding | None) -> Row:
+def _row(field: str, details: Details, lines: Sequence[Line], finding: SystemFinding | None) -> RequestRow:
     value = getattr(details, field)
     source = next((line.source for line in lines if line.name == field), DEFAULT)
-    return _with_finding(Row(field, text_of(field, value), source, f"--{field}"), finding)
+    return _with_finding(RequestRow(field, text_of(field, value), source, f"--{field}"), finding)
 
 
-def _asked_row(name: str, details: Details, lines: Sequence[Line], finding: Finding | None) -> Row:
+def _asked_row(name: str, details: Details, lines: Sequence[Line], finding: SystemFinding | None) -> RequestRow:
     """A line that is there only if somebody says it: what is asked of the scheduler."""
     source = next((line.source for line in lines if line.name == name), DEFAULT)
     value = describe_option(getattr(details.scheduler, name))
-    return _with_finding(Row(name, value, source, scheduler_specs()[name].flag_name), finding)
+    return _with_finding(RequestRow(name, value, source, scheduler_specs()[name].flag_name), finding)
 
 
 def describe_option(value: Any) -> str:
@@ -165,20 +165,22 @@ def describe_option(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _with_finding(row: Row, finding: Finding | None) -> Row:
+def _with_finding(row: RequestRow, finding: SystemFinding | None) -> RequestRow:
     if finding is None:
         return row
     return replace(row, state=finding.state, limit=finding.limit, message=finding.message, nearest=finding.nearest)
 
 
-def _other(finding: Finding) -> Row:
+def _other(finding: SystemFinding) -> RequestRow:
     """What a system wants and no line says: a flag says it, or what is known of the system."""
     flags = {"jobs": "", "system": "--system", "constraint": "--constraint", "option": "--option"}
     flag = flags.get(finding.field, "the system's file")
-    return Row(finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, finding.nearest)
+    return RequestRow(
+        finding.field, finding.wanted, "", flag, finding.state, finding.limit, finding.message, finding.nearest
+    )
 
 
-def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> Iterator[Row]:
+def _own_checks(rows: Sequence[RequestRow], details: Details, queue: Queue | None) -> Iterator[RequestRow]:
     """What no system would refuse, and makes no sense."""
     whole = queue is not None and queue.sharing == "whole"
     lifetime, idle = details.lifetime or SHORTEST, details.idle or SHORTEST
@@ -198,7 +200,7 @@ def _own_checks(rows: Sequence[Row], details: Details, queue: Queue | None) -> I
             yield row
 
 
-def _check_slots(row: Row, details: Details) -> Row:
+def _check_slots(row: RequestRow, details: Details) -> RequestRow:
     """As many slots of equal size as a node is to have: each needs a core, and what can't be shared out is unused."""
     slots = details.slots or 1
     if details.cores is not None and slots > details.cores:

@@ -33,7 +33,7 @@ _DEEPEST = 20  # files that name one another
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedUniverse:
     """A universe that a description asks for, and the node of a DAG that it is of, if it is of one."""
 
     universe: str
@@ -58,23 +58,23 @@ def find_universes(text: str, read: Reader, deep: int = 0) -> Iterator[str]:
         yield from find_universes(read(file) or "", read, deep + 1)
 
 
-def find_universes_of_dag(text: str, read: Reader, base: str = "", deep: int = 0) -> Iterator[Asked]:
+def find_universes_of_dag(text: str, read: Reader, base: str = "", deep: int = 0) -> Iterator[AskedUniverse]:
     """Those that the nodes of a DAG ask for, of its splices and sub-DAGs too, and their inline descriptions."""
     if deep > _DEEPEST:
         return
     for words, block in _commands(text):
         command, node = words[0].lower(), words[1] if len(words) > 1 else ""
         if block is not None:
-            yield from (Asked(found, node) for found in find_universes(block, _below(read, base)))
+            yield from (AskedUniverse(found, node) for found in find_universes(block, _below(read, base)))
         elif command == "vars":
-            yield from (Asked(found.lower(), node) for found in _VARIABLE.findall(" ".join(words[2:])))
+            yield from (AskedUniverse(found.lower(), node) for found in _VARIABLE.findall(" ".join(words[2:])))
         elif command == "include":
             yield from find_universes_of_dag(read(os.path.join(base, node)) or "", read, base, deep + 1)
         elif command in _NODES | _PARTS:
             yield from _find_in_file(words[1:] if command == "subdag" else words, read, base, deep)
 
 
-def _find_in_file(words: Sequence[str], read: Reader, base: str, deep: int) -> Iterator[Asked]:
+def _find_in_file(words: Sequence[str], read: Reader, base: str, deep: int) -> Iterator[AskedUniverse]:
     """`WORD NODE FILE [DIR PLACE]`, of which the first word says what the file is."""
     if len(words) < 3:
         return
@@ -83,7 +83,7 @@ def _find_in_file(words: Sequence[str], read: Reader, base: str, deep: int) -> I
     place = os.path.join(base, words[at]) if at < len(words) else base
     text = read(os.path.join(place, words[2])) or ""
     if words[0].lower() in _NODES:
-        yield from (Asked(found, words[1]) for found in find_universes(text, _below(read, place)))
+        yield from (AskedUniverse(found, words[1]) for found in find_universes(text, _below(read, place)))
     else:
         yield from find_universes_of_dag(text, read, place, deep + 1)
 

@@ -10,23 +10,23 @@ from sublet.annexes.model.lease_state import AnnexState, LeaseState
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
 from sublet.service import Service
-from sublet.web.confirming import Affected, Question
+from sublet.web.confirming import Affected, Confirmation
 from sublet.web.words import counted
 
 RUNNING = ("running", "suspended")
 
 
-async def ask_about_lease(service: Service, name: str, person: Person, *, queued: bool = False) -> Question:
+async def ask_about_lease(service: Service, name: str, person: Person, *, queued: bool = False) -> Confirmation:
     """Before the leases that a name means are ended, or taken back while they wait in a queue."""
     state = await service.annexes.status.annex_state(name, person)
     annex = f"/web/annexes/{quote(state.annex.name)}"
     if queued:
         effects = ("Its request leaves the queue, with the place that it has there.",)
-        return Question(f"Take back {name}?", effects, f"Take back {name}", annex)
+        return Confirmation(f"Take back {name}?", effects, f"Take back {name}", annex)
     live = [lease for lease in state.leases if lease.lease.ended is None]
     running = sum(node.running for lease in live for node in lease.nodes)
     jobs = await _running_jobs(service, state, live, person) if running else ()
-    return Question(f"End {name}?", _effects(live, running, state.trouble), f"End {name}", annex, jobs)
+    return Confirmation(f"End {name}?", _effects(live, running, state.trouble), f"End {name}", annex, jobs)
 
 
 def _effects(live: Sequence[LeaseState], running: int, trouble: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ PORTABLE_LEASE, STEADY_LEASE = timedelta(minutes=20), timedelta(minutes=2)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedPoint:
     """What an operator has set of it."""
 
     use: Literal["any", "own", "machine"] = "any"
@@ -79,7 +79,7 @@ class AccessPoint(Protocol):
         ...
 
 
-async def find_access_point(home: Path, wanted: Wanted, host: str = "") -> AccessPoint:
+async def find_access_point(home: Path, wanted: WantedPoint, host: str = "") -> AccessPoint:
     """The access point of whoever runs this, settled but not started; `host` is the system that must reach it.
 
     What was settled before is kept: the address changes only when the machine has it no longer, or when it is set.
@@ -129,7 +129,7 @@ def known_access_point(home: Path) -> OwnAccessPoint | None:
     return own
 
 
-def _address(own: OwnAccessPoint, wanted: Wanted, host: str) -> str:
+def _address(own: OwnAccessPoint, wanted: WantedPoint, host: str) -> str:
     if wanted.address:
         return wanted.address
     try:

@@ -46,7 +46,7 @@ ADVERTISED = (SLOT_ANNEX, SLOT_LEASE, SLOT_NODE, SLOT_OPEN, SLOT_SESSIONS, SLOT_
 
 
 @dataclass(frozen=True)
-class Plan:
+class PilotPlan:
     """What is decided for one pilot, as of now."""
 
     annex: str
@@ -103,7 +103,7 @@ def master_name(lease: str, number: int) -> str:
 
 
 def bundle(
-    plan: Plan, calling: Calling, tokens: Mapping[str, str], key: bytes, stamp: str, tools: Sequence[str]
+    plan: PilotPlan, calling: Calling, tokens: Mapping[str, str], key: bytes, stamp: str, tools: Sequence[str]
 ) -> bytes:
     """All that a pilot needs: tokens by name, and the key for orders to it; `tools` are looked for there, for kinds."""
     values = {
@@ -132,23 +132,23 @@ def bundle(
     )
 
 
-def renewal(plan: Plan, tokens: Mapping[str, str], stamp: str) -> bytes:
+def renewal(plan: PilotPlan, tokens: Mapping[str, str], stamp: str) -> bytes:
     """What has changed since: tokens, and whom the annex is open to."""
     return tar(_changing(plan, tokens, stamp))
 
 
-def stamp_of(plan: Plan, now: datetime, often: timedelta) -> str:
+def stamp_of(plan: PilotPlan, now: datetime, often: timedelta) -> str:
     """A short text that is another one as soon as a pilot needs something new: at the latest after so long."""
     digest = hashlib.sha256(changeable(plan).encode()).hexdigest()[:12]
     return f"{digest}.{int(now.timestamp() // seconds(often))}"
 
 
-def _changing(plan: Plan, tokens: Mapping[str, str], stamp: str) -> dict[str, bytes]:
+def _changing(plan: PilotPlan, tokens: Mapping[str, str], stamp: str) -> dict[str, bytes]:
     texts = {f"tokens.d/{name}": f"{token}\n".encode() for name, token in tokens.items()}
     return {**texts, "annex.conf": changeable(plan).encode(), "stamp": f"{stamp}\n".encode()}
 
 
-def changeable(plan: Plan) -> str:
+def changeable(plan: PilotPlan) -> str:
     """The part of its configuration that may change while it runs."""
     whom = {SLOT_OPEN: str(plan.open), SLOT_SESSIONS: str(plan.sessions), SLOT_DRAINING: str(plan.draining)}
     # What is drained ends as soon as it is idle. The schedd keeps what it was told of a slot, so it is told no more.
@@ -158,7 +158,7 @@ def changeable(plan: Plan) -> str:
     return "".join(f"{line.strip()}\n" for line in plan.lines) + own
 
 
-def configuration(plan: Plan) -> str:
+def configuration(plan: PilotPlan) -> str:
     """Its configuration, for a node that reaches the access point."""
     values = {**values_of(plan), **HEARTBEAT, "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
     values["FILETRANSFER_PLUGINS"] = f"{PLUGINS}, $ENV(SUBLET_PILOT)/fetch_kept"
@@ -166,7 +166,7 @@ def configuration(plan: Plan) -> str:
     return written(values, ["SECURITY:strong"]) + parts
 
 
-def values_of(plan: Plan) -> dict[str, str]:
+def values_of(plan: PilotPlan) -> dict[str, str]:
     """What makes it a pilot: attached to one access point, for one annex, under nobody's orders but its owner's."""
     host = plan.to.collector.rpartition(":")[0].strip("[]")
     version = ip_address(host).version

@@ -16,7 +16,7 @@ from sublet.annexes.model.inputs import (
     JOB_REMAPS,
     JOB_UNTIL,
     LARGE,
-    Named,
+    NamedInput,
     rewritten,
 )
 from sublet.annexes.pilots.occupancy import VANILLA, reread
@@ -43,12 +43,12 @@ RECENTLY = 600  # seconds for which a job that has started is compared with the 
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingJob:
     """A job that waits or has just started, and what it says of its inputs."""
 
     id: str
     annex: str
-    named: Named
+    named: NamedInput
     seen: str = ""  # "", none, shared
     ready: str = ""  # the leases that it may use, as it was told
     waits: bool = False  # whether it is held back from leases that it may not use
@@ -64,7 +64,7 @@ class Waiting:
         return self.status == RUNNING
 
 
-def to_waiting(tools: Tools, now: int) -> Command[list[Waiting]]:
+def to_waiting(tools: Tools, now: int) -> Command[list[WaitingJob]]:
     """The jobs that name an annex, and have an image or large inputs: those that wait, and those that share something
     and have just started; none that belongs to a session."""
     just = f'(JobStatus == {RUNNING} && {JOB_INPUTS} =?= "{SHARED}" && JobCurrentStartDate > {now - RECENTLY})'
@@ -74,13 +74,13 @@ def to_waiting(tools: Tools, now: int) -> Command[list[Waiting]]:
     return reread(to_queue(tools, constraint, ATTRIBUTES), lambda ads: [read_waiting(ad) for ad in ads])
 
 
-def read_waiting(ad: Ad) -> Waiting:
+def read_waiting(ad: Ad) -> WaitingJob:
     """One such job; what it said when it was submitted counts, not what it was told since."""
     seen = text_of(ad.get(JOB_INPUTS))
     image, files, remaps, program = KEPT if seen else FIRST
     names = tuple(name.strip() for name in text_of(ad.get(files)).split(",") if name.strip())
     pulled = ad.get("WantDockerImage") is True or "://" in text_of(ad.get(image))
-    named = Named(
+    named = NamedInput(
         directory=text_of(ad.get("Iwd")) or "/",
         image="" if pulled else text_of(ad.get(image)),
         files=names,
@@ -90,7 +90,7 @@ def read_waiting(ad: Ad) -> Waiting:
     )
     ready = ad.get(JOB_READY)
     id = f"{ad['ClusterId']}.{ad['ProcId']}"
-    return Waiting(
+    return WaitingJob(
         id,
         text_of(ad.get(JOB_TARGET)),
         named,
@@ -120,7 +120,7 @@ def looked_at() -> dict[str, str]:
     return {JOB_INPUTS: quote_string(NONE)}
 
 
-def first_told(named: Named, until: int) -> dict[str, str]:
+def first_told(named: NamedInput, until: int) -> dict[str, str]:
     """What is set in a job that shares something, when that is seen: what it said itself is kept."""
     kept = dict(zip(KEPT, (named.image, ",".join(named.files), named.remaps, named.program), strict=True))
     told = {name: quote_string(value) for name, value in kept.items()}
@@ -133,17 +133,17 @@ def told(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
     return {**values, JOB_READY: quote_string(ready), JOB_CONTENT: quote_string(content)}
 
 
-def forget_copies(named: Named, until: int) -> dict[str, str]:
+def forget_copies(named: NamedInput, until: int) -> dict[str, str]:
     """What is set in a job whose files have changed: no copy is good any more, and it waits for new ones."""
     return {**told(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
 
 
-def send_files(named: Named) -> dict[str, str]:
+def send_files(named: NamedInput) -> dict[str, str]:
     """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
     return {**told(rewritten(named, []), "", ""), JOB_READY: "undefined"}
 
 
-def needs_look(job: Waiting, now: int) -> bool:
+def needs_look(job: WaitingJob, now: int) -> bool:
     """Whether a job that waits has to be told that its files were looked at now."""
     return job.status == IDLE and (job.since >= job.looked or now - job.looked >= LOOK_AGAIN)
 

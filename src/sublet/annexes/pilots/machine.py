@@ -32,7 +32,7 @@ _TAKE_TOKENS = f"{_METHODS} = $({_METHODS}) IDTOKENS"
 
 
 @dataclass(frozen=True)
-class Told:
+class MachineFacts:
     """What a schedd's address file says."""
 
     address: str
@@ -48,7 +48,7 @@ class Schedd:
     address_file: Path  # the schedd itself keeps it true
     owner: str  # who the person is to it
 
-    def told(self) -> Told:
+    def told(self) -> MachineFacts:
         """What its address file says now."""
         return read_file(self.address_file)
 
@@ -134,7 +134,7 @@ async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable 
     return Schedd(tools, file, owner)
 
 
-def read_file(file: Path) -> Told:
+def read_file(file: Path) -> MachineFacts:
     """What a schedd's address file says now."""
     try:
         return read_address(file.read_text())
@@ -142,17 +142,17 @@ def read_file(file: Path) -> Told:
         raise AccessPointUnreachable(why=f"{file}: {error.strerror}") from error
 
 
-def read_address(text: str) -> Told:
+def read_address(text: str) -> MachineFacts:
     """Read a schedd's address file: its address, two versions, then a few attributes."""
     lines = text.splitlines()
     values = dict(line.split(" = ", 1) for line in lines[1:] if " = " in line)
     name, machine = (values.get(key, "").strip('"') for key in ("Name", "Machine"))
     if not lines or not lines[0].startswith("<") or not name:
         raise AccessPointUnreachable(why="its address file does not say where its schedd is")
-    return Told(lines[0].strip(), name, machine)
+    return MachineFacts(lines[0].strip(), name, machine)
 
 
-def schedd_ad(told: Told) -> str:
+def schedd_ad(told: MachineFacts) -> str:
     """What the person's collector is told of the schedd: as much as a pilot needs."""
     values = {"MyType": "Scheduler", "Name": told.name, "Machine": told.machine}
     values |= {"MyAddress": told.address, "ScheddIpAddr": told.address}

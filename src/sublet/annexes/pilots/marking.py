@@ -29,7 +29,7 @@ _EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MarkTerms:
     """What a job, or a factory of jobs, says of where it runs."""
 
     id: str  # 12.0; 12 for a factory
@@ -50,17 +50,17 @@ class Marks:
     lease: int = 0  # 0: what they have
     usual: int = HTCONDORS_LEASE  # the lease of a job that said none
 
-    def edit(self, terms: Terms) -> dict[str, str]:
+    def edit(self, terms: MarkTerms) -> dict[str, str]:
         """What is set in one job."""
         return {**self.require(terms), **self.shorten(terms), **self.changes}
 
-    def require(self, terms: Terms) -> dict[str, str]:
+    def require(self, terms: MarkTerms) -> dict[str, str]:
         """The clause that keeps a job to the annex that it names, if it lacks it."""
         if self.lease == 0 or JOB_TARGET in terms.requirements:
             return {}
         return {"Requirements": f"({terms.requirements}) && {KEPT_TO}" if terms.requirements else KEPT_TO}
 
-    def shorten(self, terms: Terms) -> dict[str, str]:
+    def shorten(self, terms: MarkTerms) -> dict[str, str]:
         """The lease, for a job that said none."""
         is_usual = terms.lease in (None, self.usual, HTCONDORS_LEASE)
         return {LEASE: str(self.lease)} if self.lease and is_usual and terms.lease != self.lease else {}
@@ -92,12 +92,12 @@ def _settle(now: datetime) -> dict[str, str]:
     return {JOB_TAKEN: WRITTEN, JOB_FOLLOWED: str(round(now.timestamp()))}
 
 
-def to_terms(tools: Tools, constraint: str) -> Command[list[Terms]]:
+def to_terms(tools: Tools, constraint: str) -> Command[list[MarkTerms]]:
     """What jobs say of where they run."""
     return reread(to_queue(tools, f"{VANILLA} && ({constraint})", _WANTED), read_terms)
 
 
-def to_factory_terms(tools: Tools, constraint: str) -> Command[list[Terms]]:
+def to_factory_terms(tools: Tools, constraint: str) -> Command[list[MarkTerms]]:
     """What factories of jobs say of where those run that they have yet to make."""
     return reread(to_factories(tools, constraint, _WANTED), read_terms)
 
@@ -110,27 +110,29 @@ def to_apply(tools: Tools, edit: Edit) -> list[Command[int]]:
     return [to_edit(tools, clause, edit.changes) for clause in ids(edit.jobs)]
 
 
-def read_terms(ads: list[Ad]) -> list[Terms]:
+def read_terms(ads: list[Ad]) -> list[MarkTerms]:
     """Expressions as ClassAds write them."""
     return [_read_terms(ad) for ad in ads]
 
 
-def _read_terms(ad: Ad) -> Terms:
+def _read_terms(ad: Ad) -> MarkTerms:
     text = str(ad.get("Requirements") or "")
     expression = _EXPRESSION.fullmatch(text)
     number, lease = ad.get("ProcId"), ad.get(LEASE)
     id = str(ad["ClusterId"]) if number is None or int(number) < 0 else f"{ad['ClusterId']}.{number}"
-    return Terms(id, expression[1] if expression else text, lease if isinstance(lease, int) else None)
+    return MarkTerms(id, expression[1] if expression else text, lease if isinstance(lease, int) else None)
 
 
-def plan_edits(wanted: Sequence[str], jobs: Sequence[Terms], factories: Sequence[Terms], marks: Marks) -> list[Edit]:
+def plan_edits(
+    wanted: Sequence[str], jobs: Sequence[MarkTerms], factories: Sequence[MarkTerms], marks: Marks
+) -> list[Edit]:
     """The edits that mark what was named: clusters as one, single jobs by what each needs."""
     whole = {word for word in wanted if "." not in word}
     edits = [edit for cluster in sorted(whole, key=int) for edit in _edit_cluster(cluster, jobs, factories, marks)]
     return edits + _edit_jobs([terms for terms in jobs if terms.cluster not in whole], marks)
 
 
-def _edit_cluster(cluster: str, jobs: Sequence[Terms], factories: Sequence[Terms], marks: Marks) -> list[Edit]:
+def _edit_cluster(cluster: str, jobs: Sequence[MarkTerms], factories: Sequence[MarkTerms], marks: Marks) -> list[Edit]:
     """A cluster as one; then those of its jobs again that require something else."""
     inside = [terms for terms in jobs if terms.cluster == cluster]
     factory = next((terms for terms in factories if terms.cluster == cluster), None)
@@ -147,7 +149,7 @@ def _edit_cluster(cluster: str, jobs: Sequence[Terms], factories: Sequence[Terms
     return [first, *_edit_jobs(again, marks)]
 
 
-def _most_alike(jobs: Sequence[Terms]) -> Terms | None:
+def _most_alike(jobs: Sequence[MarkTerms]) -> MarkTerms | None:
     """One of the jobs that require what most of them do."""
     if not jobs:
         return None
@@ -155,7 +157,7 @@ def _most_alike(jobs: Sequence[Terms]) -> Terms | None:
     return next(terms for terms in jobs if terms.requirements == most)
 
 
-def _edit_jobs(jobs: Sequence[Terms], marks: Marks) -> list[Edit]:
+def _edit_jobs(jobs: Sequence[MarkTerms], marks: Marks) -> list[Edit]:
     """One edit for all jobs that need the same."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for terms in jobs:

@@ -71,7 +71,7 @@ class NamingJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class NamingLook:
     """What a look at the queue finds."""
 
     jobs: Sequence[NamingJob]
@@ -79,7 +79,7 @@ class Look:
     managers: Sequence[Manager]  # of all DAGs
 
 
-def to_look(tools: Tools, attributes: Sequence[str] = JOB_LINES) -> Command[Look]:
+def to_look(tools: Tools, attributes: Sequence[str] = JOB_LINES) -> Command[NamingLook]:
     """The jobs and DAGs whose line was not yet followed; not those that were marked by hand, or when submitted."""
     line = WRITTEN if len(attributes) > 1 else f"unparse({attributes[0]})"
     unheard = f"{line} =!= {JOB_TAKEN} && ({JOB_TARGET} =?= undefined || {JOB_TAKEN} =!= undefined)"
@@ -87,10 +87,10 @@ def to_look(tools: Tools, attributes: Sequence[str] = JOB_LINES) -> Command[Look
     return reread(to_queue(tools, f"{jobs} || ({MANAGER})", ATTRIBUTES), lambda ads: read_look(ads, attributes))
 
 
-def read_look(ads: list[Ad], attributes: Sequence[str] = JOB_LINES) -> Look:
+def read_look(ads: list[Ad], attributes: Sequence[str] = JOB_LINES) -> NamingLook:
     """What names an annex, and all managers of DAGs."""
     managers = [ad for ad in ads if ad.get("JobUniverse") == MANAGERS_UNIVERSE]
-    return Look(
+    return NamingLook(
         jobs=[read_naming(ad, attributes) for ad in ads if ad not in managers],
         dags=[read_naming(ad, attributes) for ad in managers if _is_unheard(ad, attributes)],
         managers=[read_manager(ad) for ad in managers],

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 from sublet.annexes.model.annex import JOB_TARGET, SLOT_LEASE, SLOT_NODE
-from sublet.annexes.model.lease_state import Jobs, Slots
+from sublet.annexes.model.lease_state import JobCounts, Slots
 from sublet.platforms.htcondor.commands import COMPLETED, HELD, REMOVED, RUNNING, SENDING, SUSPENDED, to_queue
 from sublet.platforms.htcondor.slots import to_slots
 from sublet.platforms.htcondor.tools import Ad, Tools
@@ -35,7 +35,7 @@ def to_occupancy(tools: Tools) -> Command[list[Slots]]:
     return reread(to_slots(tools, f"{SLOT_LEASE} =!= undefined", SLOT), read_occupancy)
 
 
-def to_jobs(tools: Tools) -> Command[dict[str, Jobs]]:
+def to_jobs(tools: Tools) -> Command[dict[str, JobCounts]]:
     """The jobs that name an annex, by its id."""
     return reread(to_queue(tools, f"{VANILLA} && {JOB_TARGET} =!= undefined", (JOB_TARGET, "JobStatus")), read_jobs)
 
@@ -75,7 +75,7 @@ def _sum(ads: list[Ad], *names: str) -> int:
     return sum(int(next((ad[name] for name in names if name in ad), 0)) for ad in ads)
 
 
-def read_jobs(ads: list[Ad]) -> dict[str, Jobs]:
+def read_jobs(ads: list[Ad]) -> dict[str, JobCounts]:
     """How many of each annex's wait, run and are held."""
     counts: Mapping[str, Counter[str]] = defaultdict(Counter)
     for ad in ads:
@@ -83,4 +83,4 @@ def read_jobs(ads: list[Ad]) -> dict[str, Jobs]:
         if status not in OVER:
             word = "running" if status in ACTIVE else "held" if status == HELD else "idle"
             counts[str(ad[JOB_TARGET])][word] += 1
-    return {annex: Jobs(**found) for annex, found in counts.items()}
+    return {annex: JobCounts(**found) for annex, found in counts.items()}

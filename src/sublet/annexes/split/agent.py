@@ -36,7 +36,7 @@ SLOW = 0.5  # seconds between two looks when nothing has happened for a while
 QUIET = 10.0  # seconds without an event after which it looks more slowly
 
 
-class Agent:
+class SpoolAgent:
     """Carries frames to files and files to frames."""
 
     def __init__(self, spool: str, nonce: str, poll: float, channel: BinaryIO) -> None:
@@ -274,7 +274,7 @@ def main(settings: dict[str, Any]) -> None:
     """Serve the channel on stdin and stdout; nothing else may write to it."""
     channel = os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)
-    agent = Agent(settings["spool"], settings["nonce"], settings["poll"], channel)
+    agent = SpoolAgent(settings["spool"], settings["nonce"], settings["poll"], channel)
     agent.begin()
     channel.write(b"\n" + MARK + settings["nonce"].encode() + b"\n")
     for work in (agent.write_frames, agent.look):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sublet.annexes.model.annex import SLOT_DRAINING
 from sublet.annexes.pilots.address import is_here
-from sublet.annexes.pilots.bundle import Plan, changeable, values_of
+from sublet.annexes.pilots.bundle import PilotPlan, changeable, values_of
 from sublet.annexes.pilots.keeping import keep, make_private
 from sublet.annexes.pilots.master import Master
 from sublet.annexes.split import near_half
@@ -39,7 +39,7 @@ ENDS = (
 )
 
 
-def prepare(directory: Path, plan: Plan, release: Release, tokens: Mapping[str, str], key: bytes) -> None:
+def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[str, str], key: bytes) -> None:
     """Write all of a bridge but what its node has."""
     for name in ("", *PLACES):
         make_private(directory / name)
@@ -52,7 +52,7 @@ def prepare(directory: Path, plan: Plan, release: Release, tokens: Mapping[str, 
     keep(directory / "condor_config", configuration(directory, plan, release).encode())
 
 
-def renew(directory: Path, plan: Plan, tokens: Mapping[str, str]) -> None:
+def renew(directory: Path, plan: PilotPlan, tokens: Mapping[str, str]) -> None:
     """Write what changes while it runs."""
     for name, token in tokens.items():
         keep(directory / "tokens.d" / name, f"{token}\n".encode())
@@ -66,7 +66,7 @@ def reread(directory: Path) -> None:
         os.kill(pid, signal.SIGHUP)
 
 
-def configuration(directory: Path, plan: Plan, release: Release) -> str:
+def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
     """A pilot's configuration, whose jobs are handed to the near half of each."""
     values = values_of(plan)
     evicted = 'stringListMember(split(Name, "@")[0], SubletFarEvict ?: "")'

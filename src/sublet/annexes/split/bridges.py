@@ -11,14 +11,14 @@ from pathlib import Path
 from sublet.annexes.pilots.keeping import keep
 from sublet.annexes.split.bridge import Bridge
 from sublet.annexes.split.ledger import Ledger
-from sublet.annexes.split.relay_plan import Plan
+from sublet.annexes.split.relay_plan import RelayOrders
 from sublet.platforms.htcondor.release import Release
 
 
 class Bridges:
     """One for each node, where HTCondor is here."""
 
-    def __init__(self, directory: Path, plan: Plan, ledger: Ledger, end_node: Callable[[int], None]) -> None:
+    def __init__(self, directory: Path, plan: RelayOrders, ledger: Ledger, end_node: Callable[[int], None]) -> None:
         """Below a relay's directory; `end_node` has a node end."""
         self.directory, self.plan, self.ledger, self.end_node = directory / "bridge", plan, ledger, end_node
         self.by_number: dict[int, Bridge] = {}

@@ -24,7 +24,7 @@ Frames = Generator[tuple[dict[str, Any], bytes], None, None]
 Hears = Callable[[dict[str, Any], bytes], Awaitable[None]]
 
 
-class Channel:
+class AgentChannel:
     """Frames to the agent and from it."""
 
     def __init__(self, words: tuple[str, ...], errors: Path, silent: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sublet.annexes.pilots.bundle import OLDEST, Plan, far, seconds, tar
+from sublet.annexes.pilots.bundle import OLDEST, PilotPlan, far, seconds, tar
 from sublet.annexes.split.travel import FAR_HALF, program
 from sublet.kinds.pilot import assign_variables, script
 from sublet.platforms.htcondor.configuration import STRICT, places, written
@@ -19,7 +19,7 @@ exec "$@"
 """
 
 
-def far_bundle(plan: Plan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
+def far_bundle(plan: PilotPlan, lease: timedelta, release: str, tools: Sequence[str]) -> bytes:
     """No secret of HTCondor's is in it. `lease` is how long jobs go on while the near side is silent."""
     values = {
         "carry": "spool",

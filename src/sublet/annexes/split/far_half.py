@@ -29,7 +29,7 @@ ROOM = 60.0  # seconds that an attempt waits for room on this node; then it is t
 TRIES = 3  # failures to start in a row after which this node takes nothing more
 
 
-class Attempt:
+class FarAttempt:
     """One job, given to this node once."""
 
     def __init__(self, name: str, directory: str, starter: subprocess.Popen[bytes], seen: dict[str, Any]) -> None:
@@ -39,7 +39,7 @@ class Attempt:
         self.shown = {"out": 0, "err": 0}
 
 
-class Waiting:
+class WaitingAttempt:
     """An attempt that this node had no room for: where it was in the spool, it is again."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Waiting:
         self.again = self.since + AGAIN
 
 
-class Result:
+class FarResult:
     """What an attempt left, until it is home."""
 
     def __init__(self, name: str, directory: str, failure: str, seen: dict[str, Any]) -> None:
@@ -65,9 +65,9 @@ class FarHalf:
         """With what the near side sent."""
         self.spool, self.node, self.home = settings["spool"], str(settings["node"]), os.getcwd()
         self.settings = settings
-        self.attempts: dict[str, Attempt] = {}
-        self.results: dict[str, Result] = {}  # those that are not delivered yet
-        self.waiting: dict[str, Waiting] = {}
+        self.attempts: dict[str, FarAttempt] = {}
+        self.results: dict[str, FarResult] = {}  # those that are not delivered yet
+        self.waiting: dict[str, WaitingAttempt] = {}
         self.taking: list[str] = []
         self.begun: set[str] = set()  # a name is never used twice: what comes again is not run again
         self.ending = ""
@@ -191,7 +191,7 @@ class FarHalf:
                 say("stops " + name + ": " + why)
                 attempt.starter.send_signal(signal.SIGQUIT)
 
-    def _discard(self, result: Result) -> None:
+    def _discard(self, result: FarResult) -> None:
         """Nobody waits for it any more."""
         say("gives up the result of " + result.name)
         self._write("out/" + result.name + ".off", b"")
@@ -245,14 +245,14 @@ class FarHalf:
             with tarfile.open(archive, "r|") as tar:
                 unpack(tar, directory)
             seen = list_sandbox(directory + "/sandbox")
-            self.attempts[name] = Attempt(name, directory, self._starter(name, directory), seen)
+            self.attempts[name] = FarAttempt(name, directory, self._starter(name, directory), seen)
             self._void(self.ending, [name] if self.ending else [])  # it may have been told to end meanwhile
         except Exception as error:
             say("can't start " + name + ": " + repr(error))
             shutil.rmtree(directory, ignore_errors=True)
             if self._waits(name, error) and self._put_back(archive, given):
                 return
-            self._send_home(Result(name, directory, str(error), {}))
+            self._send_home(FarResult(name, directory, str(error), {}))
         self.begun.add(name)
         self.waiting.pop(name, None)
         forget(archive)
@@ -261,7 +261,7 @@ class FarHalf:
         """Whether room for it may still be found here."""
         if not is_scarce(error):
             return False
-        waiting = self.waiting.setdefault(name, Waiting())
+        waiting = self.waiting.setdefault(name, WaitingAttempt())
         waited = time.monotonic() - waiting.since
         waiting.again = time.monotonic() + max(AGAIN, waited / 2)
         return bool(waited < self.settings.get("room", ROOM))
@@ -291,7 +291,7 @@ class FarHalf:
         with open(directory + "/starter.log", "wb") as log:
             return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, cwd=self.home, env=own)
 
-    def _show(self, attempt: Attempt) -> None:
+    def _show(self, attempt: FarAttempt) -> None:
         for stream, file in STREAMS:
             at = attempt.shown[stream]
             try:
@@ -315,17 +315,19 @@ class FarHalf:
                 self._finish(attempt)
             del self.attempts[name]
 
-    def _finish(self, attempt: Attempt) -> None:
+    def _finish(self, attempt: FarAttempt) -> None:
         said = read(attempt.directory + "/out.ad") or ""
         if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", said):
             self.failures = 0
-            self._send_home(Result(attempt.name, attempt.directory, "", attempt.seen))
+            self._send_home(FarResult(attempt.name, attempt.directory, "", attempt.seen))
         else:
             self.failures += 1
             say("the starter of " + attempt.name + " failed")
-            self._send_home(Result(attempt.name, attempt.directory, "the starter ended without the job's result", {}))
+            self._send_home(
+                FarResult(attempt.name, attempt.directory, "the starter ended without the job's result", {})
+            )
 
-    def _send_home(self, result: Result) -> None:
+    def _send_home(self, result: FarResult) -> None:
         """Put a result into the spool; what finds no room there is kept on this node, and sent again."""
         result.tried = time.monotonic()
         self.results[result.name] = result
@@ -344,7 +346,7 @@ class FarHalf:
             if time.monotonic() - result.tried >= AGAIN:
                 self._send_home(result)
 
-    def _deliver(self, result: Result) -> None:
+    def _deliver(self, result: FarResult) -> None:
         """Only what is wanted and new travels back; a starter that failed is never told as the job's end."""
         part = self.path("tmp", "o." + self.epoch + "." + result.name)
         try:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from sublet.annexes.split.kept import Kept
-from sublet.annexes.split.ledger import OPEN, Attempt, Ledger
+from sublet.annexes.split.kept import RelayMemory
+from sublet.annexes.split.ledger import OPEN, Ledger, OpenAttempt
 from sublet.annexes.split.parcels import Incoming
-from sublet.annexes.split.retries import Again
+from sublet.annexes.split.retries import Retries
 
 LOST = "it ended, and its results could not be brought back: "
 
@@ -19,16 +19,16 @@ class Homecoming:
 
     def __init__(
         self,
-        kept: Kept,
+        kept: RelayMemory,
         patience: float,
         order: Callable[[dict[str, Any]], None],
-        delivered: Callable[[Attempt], Awaitable[None]],
+        delivered: Callable[[OpenAttempt], Awaitable[None]],
         failed: Callable[[str, str, str], None],
     ) -> None:
         """`order` tells the agent something; `failed` is told a name, why, and why its results are lost if they are."""
         self._ledger: Ledger = kept.ledger
         self._kept, self._order, self._delivered, self._failed = kept, order, delivered, failed
-        self._again = Again("results of {} wait to be stored here", patience)
+        self._again = Retries("results of {} wait to be stored here", patience)
         self._coming: dict[str, Incoming | None] = {}
 
     def words(self) -> str:

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sublet.annexes.pilots.keeping import keep
-from sublet.annexes.split.ledger import Attempt, Ledger, Stage
+from sublet.annexes.split.ledger import AttemptStage, Ledger, OpenAttempt
 
 PARTS = ("attempts", "nodes", "fenced")
 
 
-class Kept:
+class RelayMemory:
     """What a ledger says, as files of a relay's directory."""
 
     def __init__(self, directory: Path, ledger: Ledger) -> None:
@@ -27,13 +27,13 @@ class Kept:
         self._fenced = set(ledger.fenced)
         for file in (directory / "attempts").glob("*.json"):
             values = json.loads(file.read_text())
-            ledger.submit(Attempt(**{**values, "stage": Stage(values["stage"])}))
+            ledger.submit(OpenAttempt(**{**values, "stage": AttemptStage(values["stage"])}))
 
-    def keep(self, attempt: Attempt) -> None:
+    def keep(self, attempt: OpenAttempt) -> None:
         """Write an attempt down as it is now."""
         keep(self.directory / "attempts" / f"{attempt.name}.json", json.dumps(asdict(attempt)).encode())
 
-    def note(self, attempt: Attempt) -> None:
+    def note(self, attempt: OpenAttempt) -> None:
         """Write an attempt down as it is, or as it is when there is room."""
         self._owed.discard(attempt.name)
         try:

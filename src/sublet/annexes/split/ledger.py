@@ -20,7 +20,7 @@ GONE = 120  # heartbeats of a node without an attempt that it was given, after w
 BEATS = 3  # heartbeats of a node without an attempt that was to be stopped, after which it is known not to have it
 
 
-class Stage(StrEnum):
+class AttemptStage(StrEnum):
     """Where an attempt is."""
 
     QUEUED = "queued"
@@ -31,11 +31,11 @@ class Stage(StrEnum):
     LOST = "lost"
 
 
-OPEN = (Stage.QUEUED, Stage.STORED)
+OPEN = (AttemptStage.QUEUED, AttemptStage.STORED)
 
 
 @dataclass
-class Attempt:
+class OpenAttempt:
     """One job, given to one node once."""
 
     name: str
@@ -44,14 +44,14 @@ class Attempt:
     job_ad: str = ""
     sandbox: str = ""
     scratch: str = ""
-    stage: Stage = Stage.QUEUED
+    stage: AttemptStage = AttemptStage.QUEUED
     job: str = ""  # cluster and process
     streams: dict[str, str] = field(default_factory=dict)  # where what it prints is to be seen while it runs
     is_void: bool = False  # when it was revoked, it had failed on its node, or that had been given up
 
 
 @dataclass
-class Node:
+class LedgerNode:
     """What is known of one node."""
 
     epoch: str
@@ -63,7 +63,7 @@ class Node:
 
 
 @dataclass
-class Link:
+class LedgerLink:
     """The channel to the agent."""
 
     up: bool
@@ -79,10 +79,10 @@ class Ledger:
     nodes: int
     dead: float  # seconds of silence after which a node is dead
     grace: float  # seconds without a link after which all nodes are given up
-    link: Link
-    seen: dict[int, Node] = field(default_factory=dict)
+    link: LedgerLink
+    seen: dict[int, LedgerNode] = field(default_factory=dict)
     known: set[int] = field(default_factory=set)  # nodes that were here before this relay began
-    attempts: dict[str, Attempt] = field(default_factory=dict)
+    attempts: dict[str, OpenAttempt] = field(default_factory=dict)
     fenced: set[str] = field(default_factory=set)
     orders: list[dict[str, Any]] = field(default_factory=list)  # kills and fences: said again on every new link
     failures: Counter[str] = field(default_factory=Counter)  # job → times that it could not be started
@@ -94,7 +94,7 @@ class Ledger:
 
     def connected(self, now: float) -> None:
         """A new channel: every node has time to be heard again."""
-        self.link = Link(True, now, now, self.link.times + 1)
+        self.link = LedgerLink(True, now, now, self.link.times + 1)
         self.missing.clear()
         self.arriving.clear()
         for node in self.seen.values():
@@ -103,7 +103,7 @@ class Ledger:
     def cut(self, now: float) -> None:
         """The channel is gone."""
         if self.link.up:
-            self.link = Link(False, now, self.link.heard, self.link.times)
+            self.link = LedgerLink(False, now, self.link.heard, self.link.times)
 
     def heard(self, now: float) -> None:
         """The agent said something."""
@@ -117,10 +117,10 @@ class Ledger:
         self.known.discard(number)
         runs, ending = len(said.get("runs") or ()), str(said.get("ending", ""))
         facts = {str(name): str(value) for name, value in (said.get("facts") or {}).items()}
-        self.seen[number] = Node(epoch, now, str(said.get("node", "")), runs, ending, facts)
+        self.seen[number] = LedgerNode(epoch, now, str(said.get("node", "")), runs, ending, facts)
         runs_there = set(map(str, said.get("runs") or ()))
         for attempt in self.attempts.values():
-            if attempt.node == number and attempt.stage in (Stage.STORED, Stage.REVOKED):
+            if attempt.node == number and attempt.stage in (AttemptStage.STORED, AttemptStage.REVOKED):
                 is_missing = attempt.name not in runs_there and attempt.name not in self.arriving
                 self.missing[attempt.name] = self.missing[attempt.name] + 1 if is_missing else 0
 
@@ -141,7 +141,7 @@ class Ledger:
             return self.link.heard - node.beat <= self.dead
         return now - self.link.since <= self.grace
 
-    def bury(self, now: float) -> list[Node]:
+    def bury(self, now: float) -> list[LedgerNode]:
         """Give up nodes that died: their epoch is fenced, and what they were given is lost."""
         dead = []
         for number, node in self.seen.items():
@@ -150,22 +150,22 @@ class Ledger:
                 self.orders.append({"op": "fence", "epoch": node.epoch})
                 for attempt in self.attempts.values():
                     if attempt.node == number and attempt.stage in OPEN:
-                        attempt.stage = Stage.LOST
+                        attempt.stage = AttemptStage.LOST
                 dead.append(node)
         return dead
 
     # Attempts
 
-    def submit(self, attempt: Attempt) -> Attempt:
+    def submit(self, attempt: OpenAttempt) -> OpenAttempt:
         """A job for a node; told twice, it is once."""
         return self.attempts.setdefault(attempt.name, attempt)
 
     def stored(self, name: str) -> bool:
         """The spool has it; whether that is news."""
         attempt = self.attempts.get(name)
-        if attempt is None or attempt.stage is not Stage.QUEUED:
+        if attempt is None or attempt.stage is not AttemptStage.QUEUED:
             return False
-        attempt.stage = Stage.STORED
+        attempt.stage = AttemptStage.STORED
         self.missing.pop(name, None)
         return True
 
@@ -180,37 +180,39 @@ class Ledger:
     def is_given_up(self, name: str) -> bool:
         """Whether nothing of an attempt is wanted any more."""
         attempt = self.attempts.get(name)
-        return attempt is not None and attempt.stage in (Stage.REVOKED, Stage.LOST)
+        return attempt is not None and attempt.stage in (AttemptStage.REVOKED, AttemptStage.LOST)
 
-    def delivered(self, name: str) -> Attempt | None:
+    def delivered(self, name: str) -> OpenAttempt | None:
         """Its result is whole; None if it was given up meanwhile."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
             return None
-        attempt.stage = Stage.DONE
+        attempt.stage = AttemptStage.DONE
         return attempt
 
-    def failed(self, name: str) -> Attempt | None:
+    def failed(self, name: str) -> OpenAttempt | None:
         """It could not be started there; after a few times its job is held, before that it is given to another."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
             return None
-        attempt.stage = Stage.FAILED
+        attempt.stage = AttemptStage.FAILED
         self.failures[attempt.job] += 1
         return attempt
 
-    def gives_up(self, attempt: Attempt) -> bool:
+    def gives_up(self, attempt: OpenAttempt) -> bool:
         """Whether its job has failed often enough."""
         return self.failures[attempt.job] >= TRIES
 
-    def revoke(self, id: str) -> list[Attempt]:
+    def revoke(self, id: str) -> list[OpenAttempt]:
         """The starter gave it up: nothing of it may be delivered from now on."""
         gone = [
-            one for one in self.attempts.values() if one.id == id and one.stage in (*OPEN, Stage.LOST, Stage.FAILED)
+            one
+            for one in self.attempts.values()
+            if one.id == id and one.stage in (*OPEN, AttemptStage.LOST, AttemptStage.FAILED)
         ]
         for attempt in gone:
             attempt.is_void = attempt.stage not in OPEN
-            attempt.stage = Stage.REVOKED
+            attempt.stage = AttemptStage.REVOKED
             self.missing.pop(attempt.name, None)
             self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         return gone
@@ -219,17 +221,17 @@ class Ledger:
         """Revoked attempts that no node has: it failed or died, never took them, or ended them before it was told."""
         if not self.link.up:
             return []  # the spool may still have them
-        revoked = (attempt for attempt in self.attempts.values() if attempt.stage is Stage.REVOKED)
+        revoked = (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.REVOKED)
         return [attempt.name for attempt in revoked if attempt.is_void or self.missing[attempt.name] >= BEATS]
 
     def vanished(self) -> list[str]:
         """Attempts that the spool had, and that neither it nor their node has any more."""
-        stored = (attempt.name for attempt in self.attempts.values() if attempt.stage is Stage.STORED)
+        stored = (attempt.name for attempt in self.attempts.values() if attempt.stage is AttemptStage.STORED)
         return [name for name in stored if self.missing[name] >= GONE]
 
-    def queued(self) -> Iterator[Attempt]:
+    def queued(self) -> Iterator[OpenAttempt]:
         """What the spool does not have yet."""
-        return (attempt for attempt in self.attempts.values() if attempt.stage is Stage.QUEUED)
+        return (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.QUEUED)
 
     def forget(self, name: str) -> None:
         """It is over, and the far side was told."""
@@ -243,7 +245,9 @@ class Ledger:
     def probe(self, number: int, now: float, clock: int) -> str:
         """What a node's slots say of its far half, as the startd's cron reads it."""
         node, alive = self.seen.get(number), self.alive(number, now)
-        evict = [a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is Stage.FAILED]
+        evict = [
+            a.id.split("-")[0] for a in self.attempts.values() if a.node == number and a.stage is AttemptStage.FAILED
+        ]
         ready = alive is True and self.link.up and not (node and node.ending)
         lines = [
             f"SubletFarAlive = {'undefined' if alive is None else alive}",

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from sublet.annexes.split.frames import SLICE
-from sublet.annexes.split.ledger import Attempt
+from sublet.annexes.split.ledger import OpenAttempt
 
 STREAMS = {"out": "_condor_stdout", "err": "_condor_stderr"}
 
@@ -34,7 +34,7 @@ def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
     return f"{value('ClusterId')}.{value('ProcId')}", streams
 
 
-def show_all(attempt: Attempt) -> None:
+def show_all(attempt: OpenAttempt) -> None:
     """All that a job printed, where HTCondor would have streamed it to."""
     for stream, file in STREAMS.items():
         whole, target = Path(attempt.sandbox) / file, attempt.streams.get(stream, "")

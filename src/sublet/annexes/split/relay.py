@@ -24,12 +24,12 @@ from typing import Any
 from sublet.annexes.pilots.keeping import keep
 from sublet.annexes.split.asking import Endpoint, Refused
 from sublet.annexes.split.bridges import Bridges
-from sublet.annexes.split.channel import Channel
+from sublet.annexes.split.channel import AgentChannel
 from sublet.annexes.split.homecoming import Homecoming
-from sublet.annexes.split.kept import Kept
-from sublet.annexes.split.ledger import OPEN, Attempt, Ledger, Link, Node, Stage
+from sublet.annexes.split.kept import RelayMemory
+from sublet.annexes.split.ledger import OPEN, AttemptStage, Ledger, LedgerLink, LedgerNode, OpenAttempt
 from sublet.annexes.split.printed import facts_of, show, show_all
-from sublet.annexes.split.relay_plan import Plan
+from sublet.annexes.split.relay_plan import RelayOrders
 from sublet.annexes.split.sending import Sending
 
 RETRY = 2.0
@@ -39,15 +39,15 @@ NAME = re.compile(r"[\w.-]{1,200}")
 class Relay:
     """Carries attempts and results, and says who is alive."""
 
-    def __init__(self, directory: Path, plan: Plan) -> None:
+    def __init__(self, directory: Path, plan: RelayOrders) -> None:
         """With what an earlier one left."""
         self.directory, self.plan = directory, plan
         now = time.monotonic()
-        self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, Link(False, now, now))
-        self.kept = Kept(directory, self.ledger)
+        self.ledger = Ledger(plan.nodes, plan.dead, plan.grace, LedgerLink(False, now, now))
+        self.kept = RelayMemory(directory, self.ledger)
         self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
-        self.channel = Channel(plan.channel, directory / "channel.err", plan.silent)
+        self.channel = AgentChannel(plan.channel, directory / "channel.err", plan.silent)
         self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._gone)
         self.homecoming = Homecoming(self.kept, plan.keep_results, self._order, self._delivered, self._record_failure)
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
@@ -84,9 +84,9 @@ class Relay:
         sandbox = str(message["sandbox"])
         job, streams = await asyncio.to_thread(facts_of, job_ad, sandbox)
         known = name in self.ledger.attempts
-        given = Attempt(name, str(message["id"]), int(message["node"]), job_ad, sandbox, str(message["scratch"]))
+        given = OpenAttempt(name, str(message["id"]), int(message["node"]), job_ad, sandbox, str(message["scratch"]))
         attempt = self.ledger.submit(replace(given, job=job, streams=streams))
-        if attempt.stage is not Stage.DONE:
+        if attempt.stage is not AttemptStage.DONE:
             if not known:
                 self._keep_first(attempt)
                 self._put(attempt)
@@ -94,11 +94,11 @@ class Relay:
             answer = await self.waiting[name]
         else:
             answer = {"done": True}
-        if attempt.stage is Stage.DONE:
+        if attempt.stage is AttemptStage.DONE:
             self.kept.forget(name)
         return answer
 
-    def _keep_first(self, attempt: Attempt) -> None:
+    def _keep_first(self, attempt: OpenAttempt) -> None:
         """Nothing is sent that a restart would not know of: where there is no room, its near half asks again."""
         try:
             self.kept.keep(attempt)
@@ -163,7 +163,7 @@ class Relay:
         if self.ledger.link.up:
             self.channel.say(order)
 
-    def _put(self, attempt: Attempt) -> None:
+    def _put(self, attempt: OpenAttempt) -> None:
         if self.ledger.link.up:
             self.sending.put(attempt)
 
@@ -189,7 +189,7 @@ class Relay:
 
     async def _unstored(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
-        if attempt and attempt.stage is Stage.QUEUED:
+        if attempt and attempt.stage is AttemptStage.QUEUED:
             self.sending.unstored(attempt, header["why"])
 
     def _give_up(self, name: str, why: str) -> None:
@@ -221,7 +221,7 @@ class Relay:
             self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 
-    async def _delivered(self, attempt: Attempt) -> None:
+    async def _delivered(self, attempt: OpenAttempt) -> None:
         await asyncio.to_thread(show_all, attempt)
         self.kept.note(attempt)
         self._answer(attempt.name, {"done": True})
@@ -289,11 +289,11 @@ class Relay:
         self.ledger.orders.append(order)
         self._order(order)
 
-    def _bury(self, node: Node) -> None:
+    def _bury(self, node: LedgerNode) -> None:
         self.kept.keep_fenced(node.epoch)
         self._order({"op": "fence", "epoch": node.epoch})
         for attempt in self.ledger.attempts.values():
-            if attempt.stage is Stage.LOST:
+            if attempt.stage is AttemptStage.LOST:
                 self.kept.note(attempt)
 
     def _state(self, now: float) -> dict[str, Any]:
@@ -352,7 +352,7 @@ def main() -> int:
         return 0  # another one is there
     os.ftruncate(lock, 0)
     os.pwrite(lock, str(os.getpid()).encode(), 0)
-    asyncio.run(Relay(directory, Plan.read(directory)).run())
+    asyncio.run(Relay(directory, RelayOrders.read(directory)).run())
     return 0
 
 

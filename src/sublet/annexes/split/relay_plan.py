@@ -12,7 +12,7 @@ FILE = "relay.json"
 
 
 @dataclass(frozen=True)
-class Plan:
+class RelayOrders:
     """The settings of a relay."""
 
     lease: str
@@ -34,7 +34,7 @@ class Plan:
         keep(directory / FILE, json.dumps(asdict(self)).encode())
 
     @classmethod
-    def read(cls, directory: Path) -> Plan:
+    def read(cls, directory: Path) -> RelayOrders:
         """The one in a relay's directory."""
         values = json.loads((directory / FILE).read_text())
         lists = {name: tuple(values.get(name, ())) for name in ("channel", "urls")}

@@ -18,7 +18,7 @@ from typing import Any
 
 from sublet.annexes.pilots.keeping import make_private
 from sublet.annexes.split.near_half import call
-from sublet.annexes.split.relay_plan import FILE, Plan
+from sublet.annexes.split.relay_plan import FILE, RelayOrders
 from sublet.kernel.descriptors import restore_limit
 
 FRESH = 5.0  # seconds after which what it last said of itself is old
@@ -38,7 +38,7 @@ class FarNode:
 
 
 @dataclass(frozen=True)
-class State:
+class RelayState:
     """How a relay is."""
 
     link: bool = False
@@ -55,7 +55,7 @@ class Relaying:
         """Nothing is made yet."""
         self.directory = directory
 
-    def prepare(self, plan: Plan) -> None:
+    def prepare(self, plan: RelayOrders) -> None:
         """Write down what it is to do; a relay that runs goes on as it is."""
         make_private(self.directory)
         plan.keep(self.directory)
@@ -90,16 +90,16 @@ class Relaying:
             )
             restore_limit(relay.pid)
 
-    def state(self) -> State:
+    def state(self) -> RelayState:
         """What it last said of itself."""
         try:
             said: dict[str, Any] = json.loads((self.directory / "state.json").read_bytes())
         except (OSError, ValueError):
-            return State(trouble="it has just begun")
+            return RelayState(trouble="it has just begun")
         nodes = tuple(FarNode(int(number), **values) for number, values in said["nodes"].items())
         if time.time() - said["time"] > FRESH:
-            return State(False, "its relay does not run", nodes)
-        return State(said["link"], said["trouble"], nodes, said["attempts"], tuple(said["waits"]))
+            return RelayState(False, "its relay does not run", nodes)
+        return RelayState(said["link"], said["trouble"], nodes, said["attempts"], tuple(said["waits"]))
 
     def ask(self, message: dict[str, Any], seconds: float = ANSWER) -> dict[str, Any]:
         """Tell it something, which may have just begun, and wait for its answer; empty if there is none."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 SOONEST, LATEST = 2.0, 60.0  # seconds between two tries: as long as it has waited already, within these
 
 
-class Again:
+class Retries:
     """Tries, by the names of what is tried."""
 
     def __init__(self, what: str, patience: float) -> None:

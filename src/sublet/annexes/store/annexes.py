@@ -23,7 +23,7 @@ SET = update(annexes).where(A.id == given("of_id")).values(name=given("n"), open
 REMOVE = delete(annexes).where(A.id == given("of_id"))
 
 
-class Annexes:
+class AnnexStore:
     """The annexes, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

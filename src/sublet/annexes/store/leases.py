@@ -34,7 +34,7 @@ END = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(end
 DETAILS = TypeAdapter(Details)
 
 
-class Leases:
+class LeaseStore:
     """The leases, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -27,7 +27,7 @@ END = (
 )
 
 
-class Pilots:
+class PilotStore:
     """The pilots, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

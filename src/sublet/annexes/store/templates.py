@@ -20,7 +20,7 @@ SET = update(templates).where(*ONE).values(details=given("d"), changed=given("c"
 REMOVE = delete(templates).where(*ONE)
 
 
-class Templates:
+class TemplateStore:
     """The templates, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sublet.annexes.model.annex import CARRIES, Annex, Details, Template
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
-from sublet.annexes.model.leasing import Plan
+from sublet.annexes.model.leasing import LeasePlan
 from sublet.annexes.views.annexes import (
     OWN_LINES,
     AnnexView,
@@ -59,7 +59,7 @@ def details_view(details: Details) -> DetailsView:
     return DetailsView(**values | {"scheduler": details.scheduler.document()})
 
 
-def plan_view(annex: str, number: int, plan: Plan) -> PlanView:
+def plan_view(annex: str, number: int, plan: LeasePlan) -> PlanView:
     """A resource request, before anything is sent."""
     return PlanView(
         annex=annex,

@@ -8,10 +8,10 @@ from sublet.apps.cli.check import check, init
 from sublet.apps.cli.proposals import check_upstream, list_apps, maintainers, propose, show
 from sublet.apps.cli.reviews import approve, diff, refuse, review, revoke
 from sublet.apps.cli.runs import run
-from sublet.cli.command import Example, Group
+from sublet.cli.command import CommandGroup, Example
 
 
-@click.group("app", cls=Group, epilog=Example("sublet app check . --run --set years=2"))
+@click.group("app", cls=CommandGroup, epilog=Example("sublet app check . --run --set years=2"))
 def app() -> None:
     """Write, check and run apps; propose them to a gateway, and decide on what others propose."""
 

@@ -15,7 +15,7 @@ from sublet.cli.output import Output
 from sublet.kernel.errors import BadManifest, BadRequest, NotChangeable, SubletError
 
 if TYPE_CHECKING:
-    from sublet.apps.manifests.page import Reading
+    from sublet.apps.manifests.page import ManifestReading
     from sublet.apps.model.manifest import Manifest
 
 BEGINNING = """\
@@ -103,7 +103,7 @@ def check(
     return _run(out, archive, document, {"name": name, "image": image, "kind": kind or ""}, to)
 
 
-def _told(out: Output, reading: Reading, needs: Needs) -> int:
+def _told(out: Output, reading: ManifestReading, needs: Needs) -> int:
     from sublet.apps.model.manifest import to_json
 
     findings = [vars_of(finding) for finding in reading.findings]
@@ -120,7 +120,7 @@ def vars_of(finding: Any) -> dict[str, Any]:
     return {name: getattr(finding, name) for name in ("file", "line", "message", "error")}
 
 
-def _summary(reading: Reading, needs: Needs) -> str:
+def _summary(reading: ManifestReading, needs: Needs) -> str:
     errors, warnings = len(reading.errors), len(reading.findings) - len(reading.errors)
     counts = ", ".join(
         f"{n} {word}{'' if n == 1 else 's'}" for n, word in ((errors, "error"), (warnings, "warning")) if n

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.apps.manifests.cybergis_rules import parameters, resources
-from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.sublet_yaml import NAME
-from sublet.apps.model.manifest import EXECUTION, POST, PRE, Image, Input, Manifest, Stage
+from sublet.apps.model.manifest import EXECUTION, POST, PRE, AppImage, AppStage, Input, Manifest
 from sublet.booking.model.amounts import shown
 
 FILE = "manifest.json"
@@ -37,7 +37,7 @@ USUAL_SYSTEM = "keeling_community"  # what CyberGIS-Compute supports if nothing 
 _HARMLESS = re.compile(r"\s*(#.*|(module|ml)( [A-Za-z0-9._/+-]+)+|)\s*")  # nothing of it is needed in a container
 
 
-def read(page: Page) -> Manifest:
+def read(page: ManifestPage) -> Manifest:
     """The manifest in a document; what is wrong with it is noted on the page."""
     value = page.value
     page.known((), value, FIELDS, page.warn)
@@ -69,13 +69,13 @@ def name_of(text: str) -> str:
     return plain if NAME.fullmatch(plain) else "app"
 
 
-def _words(page: Page, field: str) -> str:
+def _words(page: ManifestPage, field: str) -> str:
     """Words for people; a number is one too."""
     said = page.value.get(field)
     return page.a_text((field,), str(said) if isinstance(said, int | float) else said)
 
 
-def _stages(page: Page) -> tuple[Stage, ...]:
+def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
     found = []
     for field, name in STAGES.items():
         text = page.a_text((field,), page.value.get(field))
@@ -84,13 +84,13 @@ def _stages(page: Page) -> tuple[Stage, ...]:
                 (field,), f"CyberGIS-Compute would not run {field}, because of {field}{RAW}; here it is what runs."
             )
         if text.strip():
-            found.append(Stage(name, script=text, each=name == EXECUTION))
+            found.append(AppStage(name, script=text, each=name == EXECUTION))
     if not any(stage.name == EXECUTION for stage in found):
         page.error(("execution_stage",), "execution_stage is needed: the command that runs the app.")
     return tuple(found)
 
 
-def _raw(page: Page, field: str) -> bool:
+def _raw(page: ManifestPage, field: str) -> bool:
     """Whether lines stand in for a stage; they would run outside the container, so that only empty words are taken."""
     path = (f"{field}{RAW}",)
     lines = page.texts(path, page.value.get(path[0]))
@@ -103,7 +103,7 @@ def _raw(page: Page, field: str) -> bool:
     return bool(lines)
 
 
-def _image(page: Page) -> Image:
+def _image(page: ManifestPage) -> AppImage:
     name = page.a_text(("container",), page.value.get("container")).strip()
     connector = page.a_text(("connector",), page.value.get("connector"))
     if not name:
@@ -114,10 +114,10 @@ def _image(page: Page) -> Image:
         )
     elif connector and connector not in CONNECTORS:
         page.warn(("connector",), f"the connector {shown(connector)} isn't known; the app runs as others do.")
-    return Image(name=name)
+    return AppImage(name=name)
 
 
-def _systems(page: Page) -> tuple[tuple[str, ...], str]:
+def _systems(page: ManifestPage) -> tuple[tuple[str, ...], str]:
     systems = page.texts(("supported_hpc",), page.value.get("supported_hpc"))
     default = page.a_text(("default_hpc",), page.value.get("default_hpc"))
     if not systems:
@@ -128,7 +128,7 @@ def _systems(page: Page) -> tuple[tuple[str, ...], str]:
     return systems, default or systems[0]
 
 
-def _data(page: Page) -> tuple[Input, ...]:
+def _data(page: ManifestPage) -> tuple[Input, ...]:
     said = page.value.get("require_upload_data")
     if isinstance(said, str) and said.lower() in ("true", "false"):
         page.warn(("require_upload_data",), f"{shown(said)} is written as text; it is taken for what it says.")
@@ -137,7 +137,7 @@ def _data(page: Page) -> tuple[Input, ...]:
     return (Input("data", required, "the folder that the app reads"),) if required else ()
 
 
-def _results(page: Page) -> tuple[str, ...]:
+def _results(page: ManifestPage) -> tuple[str, ...]:
     field = "default_result_folder_downloadable_path"
     said = page.a_text((field,), page.value.get(field))
     path = said.strip("/")

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from sublet.apps.manifests.lines import Path
-from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.sublet_yaml import check_parameter, few
 from sublet.apps.model import resources as app_resources
-from sublet.apps.model.manifest import Bounds, Parameter
+from sublet.apps.model.manifest import Parameter, ResourceBounds
 from sublet.apps.model.parameters import clamp
 from sublet.booking.model.amounts import MIB, MOST_COUNT, parse_duration, shown
 from sublet.booking.model.request import GIB
@@ -58,9 +58,9 @@ _TYPES = {
 }
 
 
-def resources(page: Page) -> dict[str, Bounds]:
+def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
     """The resources that `slurm_input_rules` bound."""
-    found: dict[str, Bounds] = {}
+    found: dict[str, ResourceBounds] = {}
     under = "slurm_input_rules"
     for key, value in page.a_map((under,), page.value.get(under) or None).items():
         path = (under, key)
@@ -77,7 +77,7 @@ def resources(page: Page) -> dict[str, Bounds]:
     return found
 
 
-def _bounds(page: Page, path: Path, name: str, rule: Mapping[str, Any]) -> Bounds | None:
+def _bounds(page: ManifestPage, path: Path, name: str, rule: Mapping[str, Any]) -> ResourceBounds | None:
     page.known(path, rule, _RULE, page.warn)
     keys = ("min", "max", "step", "default_value")
     clock = {key: _clock(rule.get(key)) for key in keys} if name == "time" else {}
@@ -96,7 +96,7 @@ def _bounds(page: Page, path: Path, name: str, rule: Mapping[str, Any]) -> Bound
     low = max(least, round((numbers["min"] or 0) * factor))
     high = round(numbers["max"] * factor) if numbers["max"] else max(low, round(default * factor) * 2)
     step = max(1, round((numbers["step"] or 0) * factor))
-    bounds = Bounds(low, high, max(least, round(default * factor)), step)
+    bounds = ResourceBounds(low, high, max(least, round(default * factor)), step)
     within = min(max(bounds.default, low), high)
     if low <= high and bounds.default != within:
         page.warn(
@@ -123,7 +123,7 @@ def _clock(value: Any) -> int:
         return 0
 
 
-def _factor(page: Page, path: Path, name: str, unit: Any) -> int | None:
+def _factor(page: ManifestPage, path: Path, name: str, unit: Any) -> int | None:
     units = _UNITS[app_resources.NAMES[name][0]]
     factor = units.get(str("" if unit is None else unit).lower())
     if factor is None:
@@ -136,7 +136,7 @@ def _factor(page: Page, path: Path, name: str, unit: Any) -> int | None:
     return factor
 
 
-def _number(page: Page, path: Path, value: Any) -> float | None:
+def _number(page: ManifestPage, path: Path, value: Any) -> float | None:
     if value is None:
         return None
     try:
@@ -149,7 +149,7 @@ def _number(page: Page, path: Path, value: Any) -> float | None:
     return number
 
 
-def parameters(page: Page) -> tuple[Parameter, ...]:
+def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     """The parameters that `param_rules` describe; none is dropped."""
     found = []
     for name, rule in few(page, ("param_rules",), page.value.get("param_rules") or None):
@@ -169,7 +169,7 @@ def parameters(page: Page) -> tuple[Parameter, ...]:
     return tuple(found)
 
 
-def _schema(page: Page, path: Path, rule: Mapping[str, Any]) -> dict[str, Any]:
+def _schema(page: ManifestPage, path: Path, rule: Mapping[str, Any]) -> dict[str, Any]:
     said = str(rule.get("type") or "")
     kind = _TYPES.get(said.lower(), "string")
     if said.lower() not in _TYPES:
@@ -187,7 +187,7 @@ def _schema(page: Page, path: Path, rule: Mapping[str, Any]) -> dict[str, Any]:
     return _slid(page, path, schema | _bounded(page, path, rule, kind, default))
 
 
-def _slid(page: Page, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
+def _slid(page: ManifestPage, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
     """The default where their slider puts it: within the bounds."""
     default, low, high = (schema.get(key) for key in ("default", "minimum", "maximum"))
     crossed = low is not None and high is not None and low > high
@@ -203,7 +203,7 @@ def _slid(page: Page, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
     return schema | {"default": nearest}
 
 
-def _default(page: Page, path: Path, rule: Mapping[str, Any], kind: str) -> dict[str, Any]:
+def _default(page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The default, if there is one: 0, "" and false are."""
     value = rule.get("default_value")
     if value is None:
@@ -227,7 +227,7 @@ def _as(kind: str, text: str) -> Any:
         return text
 
 
-def _options(page: Page, path: Path, rule: Mapping[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+def _options(page: ManifestPage, path: Path, rule: Mapping[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     options = rule.get("options")
     if options is not None and not isinstance(options, list):
         page.error((*path, "options"), "options must be a list.")
@@ -243,7 +243,9 @@ def _options(page: Page, path: Path, rule: Mapping[str, Any], default: dict[str,
     return {"enum": found} | default
 
 
-def _bounded(page: Page, path: Path, rule: Mapping[str, Any], kind: str, default: dict[str, Any]) -> dict[str, Any]:
+def _bounded(
+    page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str, default: dict[str, Any]
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, keyword in (("min", "minimum"), ("max", "maximum"), ("step", "step")):
         value = rule.get(key)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sublet.apps.manifests import notebook, simple
-from sublet.apps.manifests.page import Page
-from sublet.apps.model.manifest import EXECUTION, JOB, Manifest, Stage
+from sublet.apps.manifests.page import ManifestPage
+from sublet.apps.model.manifest import EXECUTION, JOB, AppStage, Manifest
 from sublet.booking.model.amounts import shown
 from sublet.kernel.errors import BadRequest
 
@@ -54,11 +54,11 @@ def problem(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
     return ""
 
 
-def read(files: Mapping[str, bytes], kinds: Sequence[str], name: str) -> tuple[list[Page], Manifest | None]:
+def read(files: Mapping[str, bytes], kinds: Sequence[str], name: str) -> tuple[list[ManifestPage], Manifest | None]:
     """The manifest of the one file that there is to run."""
     ((kind, (path,)),) = candidates(files, kinds).items()
-    page = Page(path)
-    params = Page.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
+    page = ManifestPage(path)
+    params = ManifestPage.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
     plain = Manifest(name, path, (), folder=JOB, writable=True, any_parameters=params is None)
     plain = replace(plain, parameters=simple.parameters(params) if params else ())
     manifest = (_notebook if kind == JUPYTER else _program)(page, plain, files[path], params)
@@ -68,13 +68,13 @@ def read(files: Mapping[str, bytes], kinds: Sequence[str], name: str) -> tuple[l
     return [page, *([params] if params else [])], manifest
 
 
-def _program(page: Page, plain: Manifest, content: bytes, params: Page | None) -> Manifest:
+def _program(page: ManifestPage, plain: Manifest, content: bytes, params: ManifestPage | None) -> Manifest:
     if not content.strip():
         page.error((), f"{plain.source} is empty: there is nothing to run.")
-    return replace(plain, stages=(Stage(EXECUTION, ("python3", plain.source)),))
+    return replace(plain, stages=(AppStage(EXECUTION, ("python3", plain.source)),))
 
 
-def _notebook(page: Page, plain: Manifest, content: bytes, params: Page | None) -> Manifest | None:
+def _notebook(page: ManifestPage, plain: Manifest, content: bytes, params: ManifestPage | None) -> Manifest | None:
     found = notebook.read(page, plain.source, content)
     if found is None:
         return None

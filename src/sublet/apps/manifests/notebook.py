@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sublet.apps.manifests.lines import Path
-from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.simple import parameter
-from sublet.apps.model.manifest import EXECUTION, Manifest, Parameter, Stage
+from sublet.apps.model.manifest import EXECUTION, AppStage, Manifest, Parameter
 from sublet.apps.model.parameters import MOST, is_variable
 from sublet.booking.model.amounts import shown
 
@@ -36,13 +36,13 @@ class Notebook:
     cell: str | None  # the text of the cell that is tagged `parameters`, if there is one
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> AppStage:
         """The stage that executes it: its path, the kernel if we choose that, and whether papermill is needed."""
         words = (self.path, KERNEL if self.language == PYTHON else "", TAG if self.cell is not None else "")
-        return Stage(EXECUTION, script=f"{RUN} {shlex.join(words)}\n")
+        return AppStage(EXECUTION, script=f"{RUN} {shlex.join(words)}\n")
 
 
-def read(page: Page, path: str, content: bytes, at: Path = ()) -> Notebook | None:
+def read(page: ManifestPage, path: str, content: bytes, at: Path = ()) -> Notebook | None:
     """The notebook in a file; None, with what is wrong noted, if it is none."""
     if len(content) > MOST_BYTES:
         page.error(at, f"{path} is larger than {MOST_BYTES >> 20} MiB; clear its outputs.")
@@ -85,7 +85,7 @@ def _text(cell: Mapping[str, Any]) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source or "")
 
 
-def parameters(page: Page, cell: str) -> tuple[tuple[Parameter, ...], bool]:
+def parameters(page: ManifestPage, cell: str) -> tuple[tuple[Parameter, ...], bool]:
     """What a cell gives to names, as parameters with defaults; and whether it can have others."""
     try:
         body = ast.parse(cell).body if len(cell) <= LONGEST_CELL else []
@@ -119,7 +119,7 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def executing(page: Page, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
+def executing(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
     """A manifest that names a notebook, with the stage that executes it, and its cell's parameters if it has none."""
     path, at = manifest.notebook, ("notebook",)
     if path not in files:
@@ -137,7 +137,7 @@ def executing(page: Page, manifest: Manifest, files: Mapping[str, bytes]) -> Man
     return changed
 
 
-def check_names(page: Page, at: Path, manifest: Manifest) -> None:
+def check_names(page: ManifestPage, at: Path, manifest: Manifest) -> None:
     """Note parameters that a notebook could not have: they become its variables."""
     for each in manifest.parameters:
         if not is_variable(each.name):

@@ -17,7 +17,7 @@ _LINE = re.compile(r"line (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ManifestFinding:
     """One thing that is wrong, or that its author should know."""
 
     file: str
@@ -32,29 +32,29 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ManifestReading:
     """A manifest, unless there are errors; and all that was found."""
 
     manifest: Manifest | None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ManifestFinding, ...] = ()
 
     @property
-    def errors(self) -> list[Finding]:
+    def errors(self) -> list[ManifestFinding]:
         """What keeps it from being used."""
         return [finding for finding in self.findings if finding.error]
 
 
 @dataclass
-class Page:
+class ManifestPage:
     """A document that is read field by field; what is wrong is noted with its line, and reading goes on."""
 
     file: str
     value: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ManifestFinding] = field(default_factory=list)
 
     @classmethod
-    def of(cls, file: str, content: bytes) -> Page:
+    def of(cls, file: str, content: bytes) -> ManifestPage:
         """The document in a file; one that can't be parsed is empty, with the finding that says why."""
         page = cls(file)
         kind = "application/json" if file.endswith(".json") else "application/yaml"
@@ -65,7 +65,9 @@ class Page:
         except SubletError as error:
             found = _LINE.search(error.message)
             twice = json_twice(content.decode("utf-8", "replace")) if "twice" in error.message and not found else 0
-            page.findings.append(Finding(file, int(found[1]) if found else twice or 1, _sentence(error), error=True))
+            page.findings.append(
+                ManifestFinding(file, int(found[1]) if found else twice or 1, _sentence(error), error=True)
+            )
         return page
 
     @property
@@ -88,7 +90,7 @@ class Page:
         self._note(path, message, error=False)
 
     def _note(self, path: Path, message: str, *, error: bool) -> None:
-        self.findings.append(Finding(self.file, self.line(path), message, error))
+        self.findings.append(ManifestFinding(self.file, self.line(path), message, error))
 
     def known(
         self, path: Path, value: Mapping[str, Any], names: Iterable[str], note: Callable[[Path, str], None]

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sublet.apps.manifests import cybergis, generic, notebook, simple, sublet_yaml
-from sublet.apps.manifests.page import Finding, Page, Reading
-from sublet.apps.model.manifest import Image, Manifest
+from sublet.apps.manifests.page import ManifestFinding, ManifestPage, ManifestReading
+from sublet.apps.model.manifest import AppImage, Manifest
 from sublet.booking.model.amounts import shown
 
 MOST_BYTES = 1 << 20  # of a manifest
@@ -18,12 +18,12 @@ _SCRIPT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*\.(?:py|sh|R|jl|r|pl|ipynb)")
 
 def read_manifest(
     files: Mapping[str, bytes],
-    images: Mapping[str, Image] | None = None,
+    images: Mapping[str, AppImage] | None = None,
     *,
     name: str = "app",
     image: str = "",
     kinds: Sequence[str] = (),
-) -> Reading:
+) -> ManifestReading:
     """The manifest among an app's files (path → content), and all that was found.
 
     `images` is the operator's table, None where nobody knows it; `name` and `image` are for apps that say neither;
@@ -34,10 +34,10 @@ def read_manifest(
     if cybergis.FILE in forms and more and not _is_cybergis(files[cybergis.FILE]):
         forms.remove(cybergis.FILE)
     if not forms and (told := _no_manifest(files, kinds)):
-        return Reading(None, (Finding(FILES[0], 0, told, error=True),))
+        return ManifestReading(None, (ManifestFinding(FILES[0], 0, told, error=True),))
     found = forms[0] if forms else ""
     if found and len(files[found]) > MOST_BYTES:
-        return Reading(None, (Finding(found, 0, "it is larger than 1 MiB.", error=True),))
+        return ManifestReading(None, (ManifestFinding(found, 0, "it is larger than 1 MiB.", error=True),))
     pages, manifest = _read(found, files, name, image) if found else _generic(files, kinds, name, image)
     page = pages[0]
     if manifest:
@@ -47,7 +47,7 @@ def read_manifest(
         page.warn((), f"{', '.join(others)} is there too; {found} is what counts.")
     findings = tuple(sorted((f for page in pages for f in page.findings), key=lambda f: (f.file, f.line)))
     whole = None if any(finding.error for finding in findings) else manifest
-    return Reading(whole, findings)
+    return ManifestReading(whole, findings)
 
 
 def _no_manifest(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
@@ -62,35 +62,35 @@ def _no_manifest(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
 
 def _generic(
     files: Mapping[str, bytes], kinds: Sequence[str], name: str, image: str
-) -> tuple[list[Page], Manifest | None]:
+) -> tuple[list[ManifestPage], Manifest | None]:
     pages, manifest = generic.read(files, kinds, cybergis.name_of(name))
     if manifest is None:
         return pages, None
     pages[0].warn((), generic.TAKEN[generic.kind_of(manifest)])
-    return pages, replace(manifest, image=Image(name=image))
+    return pages, replace(manifest, image=AppImage(name=image))
 
 
 def _is_cybergis(content: bytes) -> bool:
-    page = Page.of(cybergis.FILE, content)
+    page = ManifestPage.of(cybergis.FILE, content)
     return page.broken or cybergis.is_cybergis(page.value)
 
 
-def _read(form: str, files: Mapping[str, bytes], name: str, image: str) -> tuple[list[Page], Manifest | None]:
+def _read(form: str, files: Mapping[str, bytes], name: str, image: str) -> tuple[list[ManifestPage], Manifest | None]:
     if form == simple.FILE:
-        page = Page(form, {"script": files[form].decode("utf-8", "replace")})
-        params = Page.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
+        page = ManifestPage(form, {"script": files[form].decode("utf-8", "replace")})
+        params = ManifestPage.of(simple.PARAMS, files[simple.PARAMS]) if simple.PARAMS in files else None
         manifest = simple.read(page, cybergis.name_of(name), params)
         if not image:
             page.warn((), "it names no image; its maintainer's is used.")
-        return [page, *([params] if params else [])], replace(manifest, image=Image(name=image))
-    page = Page.of(form, files[form])
+        return [page, *([params] if params else [])], replace(manifest, image=AppImage(name=image))
+    page = ManifestPage.of(form, files[form])
     if page.broken:
         return [page], None
     manifest = (sublet_yaml.read if form == sublet_yaml.FILE else cybergis.read)(page)
     return [page], notebook.executing(page, manifest, files) if manifest.notebook else manifest
 
 
-def _with_image(page: Page, manifest: Manifest, images: Mapping[str, Image] | None) -> Manifest:
+def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, AppImage] | None) -> Manifest:
     """The operator's image of that name."""
     path = ("container",) if manifest.source == cybergis.FILE else ("image",)
     image = manifest.image
@@ -105,7 +105,7 @@ def _with_image(page: Page, manifest: Manifest, images: Mapping[str, Image] | No
     return manifest.pinned_to(images[image.name].location, images[image.name].digest)
 
 
-def _check_scripts(page: Page, manifest: Manifest, files: Mapping[str, bytes]) -> None:
+def _check_scripts(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]) -> None:
     """Warn of scripts that a stage names and that are not among the files; it may make them itself."""
     fields = {stage: field for field, stage in cybergis.STAGES.items()}
     for stage in manifest.stages:

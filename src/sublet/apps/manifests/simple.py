@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.sublet_yaml import check_parameter, few
-from sublet.apps.model.manifest import EXECUTION, JOB, Image, Manifest, Parameter, Stage
+from sublet.apps.model.manifest import EXECUTION, JOB, AppImage, AppStage, Manifest, Parameter
 from sublet.booking.model.amounts import shown
 
 FILE = "entry.sh"
@@ -20,19 +20,19 @@ _TYPES: tuple[tuple[type, str], ...] = (
 )
 
 
-def read(page: Page, name: str, params: Page | None) -> Manifest:
+def read(page: ManifestPage, name: str, params: ManifestPage | None) -> Manifest:
     """The manifest of an app that has none; values in its own `params.json` are defaults."""
     script = page.value["script"]
     if not script.strip():
         page.error((), f"{FILE} is empty: there is nothing to run.")
     first = script.partition("\n")[0].strip()
     words = first[2:].split(None, 1) if first.startswith("#!") else ()
-    stage = Stage(EXECUTION, (*(words or ("sh",)), FILE))
+    stage = AppStage(EXECUTION, (*(words or ("sh",)), FILE))
     return Manifest(
         name,
         FILE,
         (stage,),
-        image=Image(),
+        image=AppImage(),
         folder=JOB,
         writable=True,
         parameters=parameters(params) if params else (),
@@ -40,12 +40,12 @@ def read(page: Page, name: str, params: Page | None) -> Manifest:
     )
 
 
-def parameters(page: Page) -> tuple[Parameter, ...]:
+def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     """What `params.json` has, as parameters with their defaults."""
     return tuple(parameter(page, name, value) for name, value in few(page, (), page.value))
 
 
-def parameter(page: Page, name: str, value: Any) -> Parameter:
+def parameter(page: ManifestPage, name: str, value: Any) -> Parameter:
     """A parameter that is known by its default alone."""
     kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
     if not kind:

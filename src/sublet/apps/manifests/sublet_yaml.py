@@ -9,9 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.apps.manifests.lines import Path
-from sublet.apps.manifests.page import Page
+from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.model import resources as resources
-from sublet.apps.model.manifest import EXECUTION, OWN, STAGES, Bounds, Image, Input, Manifest, Parameter, Stage
+from sublet.apps.model.manifest import (
+    EXECUTION,
+    OWN,
+    STAGES,
+    AppImage,
+    AppStage,
+    Input,
+    Manifest,
+    Parameter,
+    ResourceBounds,
+)
 from sublet.apps.model.parameters import KEYWORDS, MOST, schema_problems
 from sublet.booking.model.amounts import shown
 
@@ -49,7 +59,7 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
 
 
-def read(page: Page) -> Manifest:
+def read(page: ManifestPage) -> Manifest:
     """The manifest in a document; what is wrong with it is noted on the page."""
     value = page.value
     page.known((), value, FIELDS, page.error)
@@ -78,19 +88,19 @@ def read(page: Page) -> Manifest:
     )
 
 
-def _image(page: Page, path: Path, value: Any) -> Image:
+def _image(page: ManifestPage, path: Path, value: Any) -> AppImage:
     if value is None:
         page.warn(
             (), "there is no image: it runs only on one's own machine, never in a gateway; write `image: python`."
         )
-        return Image()
+        return AppImage()
     if isinstance(value, str):
         location, at, digest = value.partition("@")
         plain = not at and NAME.fullmatch(value)
-        return Image(name=value) if plain else Image(location=location, digest=_digest(page, path, digest))
+        return AppImage(name=value) if plain else AppImage(location=location, digest=_digest(page, path, digest))
     said = page.a_map(path, value)
     page.known(path, said, _IMAGE, page.error)
-    image = Image(
+    image = AppImage(
         page.a_text((*path, "name"), said.get("name")),
         page.a_text((*path, "location"), said.get("location")),
         _digest(page, (*path, "digest"), page.a_text((*path, "digest"), said.get("digest"))),
@@ -100,13 +110,13 @@ def _image(page: Page, path: Path, value: Any) -> Image:
     return image
 
 
-def _digest(page: Page, path: Path, digest: str) -> str:
+def _digest(page: ManifestPage, path: Path, digest: str) -> str:
     if digest and not _DIGEST.fullmatch(digest):
         page.error(path, f"{shown(digest)} is not a digest: sha256: and 64 hexadecimal digits.")
     return digest
 
 
-def _stages(page: Page) -> tuple[Stage, ...]:
+def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
     value = page.value
     said = page.a_map(("stages",), value.get("stages"))
     page.known(("stages",), said, STAGES, page.error)
@@ -117,7 +127,7 @@ def _stages(page: Page) -> tuple[Stage, ...]:
             page.error(("notebook",), "there is another command too; say once what is to run.")
         if not value["notebook"]:
             page.error(("notebook",), "notebook is the path of one among the app's files.")
-        found[EXECUTION] = Stage(EXECUTION)  # the notebook itself says how it is executed
+        found[EXECUTION] = AppStage(EXECUTION)  # the notebook itself says how it is executed
     elif short:
         if EXECUTION in found:
             page.error((min(short),), "there is stages.execution too; say once what is to run.")
@@ -129,7 +139,7 @@ def _stages(page: Page) -> tuple[Stage, ...]:
     return tuple(found[name] for name in STAGES if name in found)
 
 
-def _stage(page: Page, name: str, path: Path, value: Any) -> Stage:
+def _stage(page: ManifestPage, name: str, path: Path, value: Any) -> AppStage:
     said = {"run": value} if isinstance(value, str | list) else page.a_map(path, value)
     page.known(path, said, _STAGE, page.error)
     each = said.get("each", "once" if name != EXECUTION or not path else "task")
@@ -137,16 +147,16 @@ def _stage(page: Page, name: str, path: Path, value: Any) -> Stage:
         page.error((*path, "each"), f"each is once or task, not {shown(each)}.")
     if ("run" in said) == ("script" in said):
         page.error(path, "a stage has either run (words) or script (text).")
-        return Stage(name)
+        return AppStage(name)
     if "script" in said:
         script = page.a_text((*path, "script"), said["script"])
         if not script.strip():
             page.error((*path, "script"), "the script is empty.")
-        return Stage(name, script=script, each=each == "task")
-    return Stage(name, _words(page, (*path, "run"), said["run"]), each=each == "task")
+        return AppStage(name, script=script, each=each == "task")
+    return AppStage(name, _words(page, (*path, "run"), said["run"]), each=each == "task")
 
 
-def _words(page: Page, path: Path, value: Any) -> tuple[str, ...]:
+def _words(page: ManifestPage, path: Path, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         try:
             value = shlex.split(value)
@@ -164,7 +174,7 @@ def _words(page: Page, path: Path, value: Any) -> tuple[str, ...]:
     return tuple(str(word).lower() if isinstance(word, bool) else str(word) for word in words)
 
 
-def _parameters(page: Page) -> tuple[Parameter, ...]:
+def _parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     found = []
     for name, value in few(page, ("parameters",), page.value.get("parameters")):
         path = ("parameters", name)
@@ -202,7 +212,7 @@ def _as_number(value: Any) -> Any:
     return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
 
 
-def few(page: Page, path: Path, value: Any) -> list[tuple[str, Any]]:
+def few(page: ManifestPage, path: Path, value: Any) -> list[tuple[str, Any]]:
     """Parameters by their names, as many as an app may have."""
     said = page.a_map(path, value)
     if len(said) > MOST:
@@ -211,7 +221,7 @@ def few(page: Page, path: Path, value: Any) -> list[tuple[str, Any]]:
     return list(said.items())
 
 
-def check_parameter(page: Page, path: Path, parameter: Parameter) -> None:
+def check_parameter(page: ManifestPage, path: Path, parameter: Parameter) -> None:
     """Note what is wrong with a parameter's name and schema."""
     if not parameter.name or len(parameter.name) > 200 or not parameter.name.isprintable():
         page.error(path, f"{shown(parameter.name)} can't be the name of a parameter.")
@@ -221,7 +231,7 @@ def check_parameter(page: Page, path: Path, parameter: Parameter) -> None:
         page.error((*path, keyword) if keyword else path, f"the parameter {parameter.name}: {why}.")
 
 
-def _resources(page: Page) -> dict[str, Bounds]:
+def _resources(page: ManifestPage) -> dict[str, ResourceBounds]:
     found = {}
     said = page.a_map(("resources",), page.value.get("resources"))
     page.known(("resources",), said, resources.NAMES, page.error)
@@ -234,7 +244,7 @@ def _resources(page: Page) -> dict[str, Bounds]:
     return found
 
 
-def _bounds(page: Page, path: Path, name: str, value: Any) -> Bounds | None:
+def _bounds(page: ManifestPage, path: Path, name: str, value: Any) -> ResourceBounds | None:
     if isinstance(value, Mapping):
         page.known(path, value, _BOUNDS, page.error)
         said = {key: page.at((*path, key), resources.parse, name, value[key]) for key in _BOUNDS if key in value}
@@ -242,14 +252,14 @@ def _bounds(page: Page, path: Path, name: str, value: Any) -> Bounds | None:
             return None
         low = said.get("min", min(resources.NAMES[name][1], *said.values()))
         high = said.get("max", said.get("default", low))
-        return Bounds(low, high, said.get("default", low), said.get("step", 1))
+        return ResourceBounds(low, high, said.get("default", low), said.get("step", 1))
     low_text, dash, high_text = value.partition("-") if isinstance(value, str) else (value, "", "")
     low = page.at(path, resources.parse, name, low_text.strip() if dash else low_text)
     high = page.at(path, resources.parse, name, high_text.strip()) if dash else low
-    return None if low is None or high is None else Bounds(low, high, low)
+    return None if low is None or high is None else ResourceBounds(low, high, low)
 
 
-def _data(page: Page) -> tuple[Input, ...]:
+def _data(page: ManifestPage) -> tuple[Input, ...]:
     found = []
     for name, value in page.a_map(("data",), page.value.get("data")).items():
         path = ("data", name)
@@ -262,7 +272,7 @@ def _data(page: Page) -> tuple[Input, ...]:
     return tuple(found)
 
 
-def _results(page: Page) -> tuple[str, ...]:
+def _results(page: ManifestPage) -> tuple[str, ...]:
     found = page.texts(("results",), page.value.get("results"))
     for number, path in enumerate(found):
         if not _PLAIN_PATH.fullmatch(path):
@@ -270,7 +280,7 @@ def _results(page: Page) -> tuple[str, ...]:
     return found
 
 
-def _default_system(page: Page) -> str:
+def _default_system(page: ManifestPage) -> str:
     name = page.a_text(("default_system",), page.value.get("default_system"))
     systems = page.value.get("systems")
     if name and isinstance(systems, list | str) and name not in (systems if isinstance(systems, list) else [systems]):
@@ -278,7 +288,7 @@ def _default_system(page: Page) -> str:
     return name
 
 
-def _environment(page: Page) -> dict[str, str]:
+def _environment(page: ManifestPage) -> dict[str, str]:
     found = {}
     for name, value in page.a_map(("environment",), page.value.get("environment")).items():
         path = ("environment", name)

@@ -17,7 +17,7 @@ OWN = "sublet.yaml"  # the form that is Sublet's own
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class AppImage:
     """The image that an app runs in: a name that the operator knows, or a location; pinned once it has a digest."""
 
     name: str = ""
@@ -30,7 +30,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class AppStage:
     """One step of an app: words or the text of a script, run once or once for each task."""
 
     name: str
@@ -55,7 +55,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ResourceBounds:
     """How much of a resource the app can use; memory is in bytes, time in seconds."""
 
     min: int
@@ -79,14 +79,14 @@ class Manifest:
 
     name: str
     source: str  # the file that it was read from: a manifest, else the script, program or notebook that is run
-    stages: tuple[Stage, ...]
+    stages: tuple[AppStage, ...]
     description: str = ""
-    image: Image = Image()
+    image: AppImage = AppImage()
     folder: str = EXECUTABLE  # where the app sees its code, and starts
     writable: bool = False  # whether it may change its own copy of the code
     parameters: tuple[Parameter, ...] = ()
     any_parameters: bool = False  # whether it takes others too, of which it says nothing
-    resources: Mapping[str, Bounds] = field(default_factory=dict)  # by the names in core.app_resources
+    resources: Mapping[str, ResourceBounds] = field(default_factory=dict)  # by the names in core.app_resources
     data: tuple[Input, ...] = ()
     results: tuple[str, ...] = ()  # paths below its result folder that are offered first
     systems: tuple[str, ...] = ()  # where it is known to run; none: anywhere
@@ -110,9 +110,9 @@ class Manifest:
         return replace(self, image=replace(self.image, location=location, digest=digest))
 
 
-_PARTS: dict[str, type] = {"stages": Stage, "parameters": Parameter, "data": Input}
+_PARTS: dict[str, type] = {"stages": AppStage, "parameters": Parameter, "data": Input}
 _LISTS = ("results", "systems")
-_SINGLE: dict[str, type] = {"image": Image}
+_SINGLE: dict[str, type] = {"image": AppImage}
 _LATER = ("notebook", "title")  # left out where they say nothing, so that manifests from before them keep their hash
 
 
@@ -149,7 +149,7 @@ def from_json(value: Mapping[str, Any]) -> Manifest:
             said[name] = tuple(_made(kind, item) for item in said.get(name, ()))
         for name, kind in _SINGLE.items():
             said[name] = _made(kind, said.get(name, {}))
-        said["resources"] = {name: Bounds(**bounds) for name, bounds in said.get("resources", {}).items()}
+        said["resources"] = {name: ResourceBounds(**bounds) for name, bounds in said.get("resources", {}).items()}
         said |= {name: tuple(said.get(name, ())) for name in _LISTS}
         return Manifest(**said)
     except (TypeError, AttributeError) as error:

@@ -21,7 +21,7 @@ LONGEST_ADDRESS, LONGEST_BRANCH = 500, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class RepositoryAddress:
     """Where a repository is."""
 
     text: str
@@ -43,7 +43,7 @@ class Snapshot:
     files: tuple[TreeFile, ...]
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> RepositoryAddress:
     """The address of a repository, or BadRepository."""
     said = text.strip()
     if KEYED.match(said):
@@ -65,7 +65,7 @@ def read_address(text: str) -> Address:
         raise BadRepository(address=f"{parts.scheme}://…@{host}", why="an address may have no name or password in it")
     if parts.query or parts.fragment or not parts.path.strip("/") or {".", ".."} & set(parts.path.split("/")):
         raise BadRepository(address=said, why="its path is not a repository's")
-    return Address(said.rstrip("/"), parts.scheme, host, port or (80 if parts.scheme == "http" else 443))
+    return RepositoryAddress(said.rstrip("/"), parts.scheme, host, port or (80 if parts.scheme == "http" else 443))
 
 
 def check_branch(branch: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sublet.apps.model.manifest import Bounds, Manifest
+from sublet.apps.model.manifest import Manifest, ResourceBounds
 from sublet.booking.model.amounts import (
     MIB,
     MOST_COUNT,
@@ -95,7 +95,7 @@ def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
     return found
 
 
-def _between_steps(bounds: Bounds, amount: int) -> bool:
+def _between_steps(bounds: ResourceBounds, amount: int) -> bool:
     """Whether an amount is none of those that a slider has: from the least or from nought on, its default, its end."""
     off = (amount - bounds.min) % bounds.step and amount % bounds.step
     return bool(off) and amount not in (bounds.default, bounds.max)
@@ -135,7 +135,7 @@ def size_least_run(manifest: Manifest) -> Sized:
     return size_run(manifest, least | {name: manifest.resources[name].max for name in ("nodes",) if name in least})
 
 
-def check_bounds(name: str, bounds: Bounds) -> Sequence[str]:
+def check_bounds(name: str, bounds: ResourceBounds) -> Sequence[str]:
     """What is wrong with the bounds themselves, in words."""
     least = NAMES[name][1]
     found = []

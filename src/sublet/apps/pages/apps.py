@@ -14,7 +14,7 @@ from sublet.apps.views.convert import file_view
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
 from sublet.service import Service
-from sublet.web.confirming import Question, confirm_page, describe_affected_sessions, is_confirmed
+from sublet.web.confirming import Confirmation, confirm_page, describe_affected_sessions, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
@@ -95,7 +95,7 @@ async def decide(request: Request) -> Response:
     return RedirectResponse(f"{HERE}/{request.path_params['name']}/{request.path_params['number']}", 303)
 
 
-async def _question(request: Request, person: Person, form: dict[str, str]) -> Question:
+async def _question(request: Request, person: Person, form: dict[str, str]) -> Confirmation:
     ref = _ref(request)
     running = await service_of(request).apps.reviewing.sessions_of_version(ref, person)
     effects = ["Nobody can run it any more. A revoked version stays revoked: it has to be proposed again."]
@@ -103,7 +103,7 @@ async def _question(request: Request, person: Person, form: dict[str, str]) -> Q
         end = "ends" if "cancel" in form else "that has not started ends; what runs goes on"
         effects.append(f"{counted(len(running), 'session')} under way: each {end}.")
     back = f"{HERE}/{request.path_params['name']}/{request.path_params['number']}"
-    return Question(f"Revoke {ref}?", tuple(effects), f"Revoke {ref}", back, describe_affected_sessions(running))
+    return Confirmation(f"Revoke {ref}?", tuple(effects), f"Revoke {ref}", back, describe_affected_sessions(running))
 
 
 def _ref(request: Request) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sublet.apps.model.app import Version
-from sublet.apps.model.manifest import Bounds, Input, Manifest, Parameter
+from sublet.apps.model.manifest import Input, Manifest, Parameter, ResourceBounds
 from sublet.apps.model.parameters import read
 from sublet.apps.model.resources import COUNT, DEFAULT_TIME, NAMES, parse, text
 from sublet.apps.pages.fields import Field, field_of, show_value
@@ -16,7 +16,7 @@ from sublet.apps.run_requests import AppWish
 from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import GIB, Request
-from sublet.booking.pages.form import Values, Wrong, lines_of
+from sublet.booking.pages.form import FormError, Values, lines_of
 from sublet.kernel.errors import BadAmount
 
 PARAMETER, RESOURCE, DATA = "parameters.", "resources.", "data."
@@ -95,7 +95,7 @@ def form_of(manifest: Manifest, places: Sequence[str], values: Values | None = N
     return Form(parameters, resources, fixed, data, where, name, more, {one.key: one.id for one in everything})
 
 
-def bounds_of(manifest: Manifest) -> dict[str, Bounds | None]:
+def bounds_of(manifest: Manifest) -> dict[str, ResourceBounds | None]:
     """The resources that can be asked for, in their usual order; None: as much of it as one likes."""
     said = manifest.resources
     free = {"time"} | (set() if said.keys() & set(MEMORY) else {"memory"})
@@ -108,7 +108,7 @@ def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
     return manifest.data or folder
 
 
-def _resource(name: str, bounds: Bounds | None, value: str) -> Field:
+def _resource(name: str, bounds: ResourceBounds | None, value: str) -> Field:
     counted = NAMES[name][0] == COUNT
     attributes = {}
     hint = "With its unit: 90m, 2h" if name == "time" else "With its unit: 512MiB, 8GiB"
@@ -166,17 +166,17 @@ def typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
     return {key: form[key].replace("\r\n", "\n") for key in keys if key in form}
 
 
-def check(manifest: Manifest, values: Values) -> dict[str, Wrong]:
+def check(manifest: Manifest, values: Values) -> dict[str, FormError]:
     """What can't be read at all, field by field."""
-    wrong: dict[str, Wrong] = {}
+    wrong: dict[str, FormError] = {}
     for name, said in _amounts(manifest, values).items():
         try:
             parse(name, said)
         except BadAmount as error:
-            wrong[f"{RESOURCE}{name}"] = Wrong(error.message, error.advice)
+            wrong[f"{RESOURCE}{name}"] = FormError(error.message, error.advice)
     for line in lines_of(values.get(MORE, "")):
         if not line.partition("=")[0].strip() or "=" not in line:
-            wrong[MORE] = Wrong(f"{line[:80]} is not a name and a value.", "Write NAME=VALUE.")
+            wrong[MORE] = FormError(f"{line[:80]} is not a name and a value.", "Write NAME=VALUE.")
     return wrong
 
 
@@ -224,16 +224,16 @@ def _amount(name: str, text: str) -> str | int:
     return int(text) if whole else text
 
 
-def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tuple[dict[str, Wrong], list[Reason]]:
+def beside(manifest: Manifest, values: Values, reasons: Iterable[Reason]) -> tuple[dict[str, FormError], list[Reason]]:
     """Each reason at the field that it is about, the first of each; and those that are about none."""
-    wrong: dict[str, Wrong] = {}
+    wrong: dict[str, FormError] = {}
     others: list[Reason] = []
     for reason in reasons:
         key = key_of(manifest, values, reason.field)
         if not key or key in wrong:
             others.append(reason)
         else:
-            wrong[key] = Wrong(reason.message, f"Possible: {reason.nearest}." if reason.nearest else "")
+            wrong[key] = FormError(reason.message, f"Possible: {reason.nearest}." if reason.nearest else "")
     return wrong, others
 
 

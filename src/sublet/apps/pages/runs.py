@@ -22,7 +22,7 @@ from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.session import OfferSet
 from sublet.booking.pages.ask import INSTEAD
-from sublet.booking.pages.form import Values, Wrong
+from sublet.booking.pages.form import FormError, Values
 from sublet.kernel.errors import BadRequest, NoOffers, NotFound, SubletError
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
@@ -32,11 +32,11 @@ MOST_FIELDS = 1000  # an app may have many parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FormAnswer:
     """Why it was not done: beside the fields, and what is about none of them."""
 
-    wrong: dict[str, Wrong]
-    others: Sequence[Wrong]
+    wrong: dict[str, FormError]
+    others: Sequence[FormError]
     status: int = NoOffers.status
 
 
@@ -78,7 +78,7 @@ async def send(request: Request) -> Response:
     values, instead_of = typed(manifest, form), form.get(INSTEAD, "")
     places = await service.apps.runs.places(who.person, version)
     if wrong := check(manifest, values):
-        return await _page(request, who, state, version, values, Answer(wrong, ()), instead_of=instead_of)
+        return await _page(request, who, state, version, values, FormAnswer(wrong, ()), instead_of=instead_of)
     try:
         precedence = Precedence(instead_of=instead_of)
         found = await service.apps.runs.ask_app(who.person, wish_of(version, manifest, values), precedence)
@@ -91,20 +91,20 @@ async def send(request: Request) -> Response:
     return await _page(request, who, state, version, values, answer, instead_of=instead_of)
 
 
-def _refusal(manifest: Manifest, values: Values, error: SubletError) -> Answer:
+def _refusal(manifest: Manifest, values: Values, error: SubletError) -> FormAnswer:
     """An error at the field that it names, if that is one of the form's."""
     path = error.values.get("field") if isinstance(error, BadRequest) else None
     key = key_of(manifest, values, path) if isinstance(path, str) else ""
-    wrong = Wrong(error.message, error.advice)
-    return Answer({key: wrong} if key else {}, () if key else (wrong,), error.status)
+    wrong = FormError(error.message, error.advice)
+    return FormAnswer({key: wrong} if key else {}, () if key else (wrong,), error.status)
 
 
-def _no(manifest: Manifest, values: Values, reasons: Sequence[Reason], places: Places) -> Answer:
+def _no(manifest: Manifest, values: Values, reasons: Sequence[Reason], places: Places) -> FormAnswer:
     """A NO; what speaks against places that are not open anyway is left out."""
     told = [reason for reason in reasons if not reason.platform or reason.platform in places.names] or reasons
     wrong, others = beside(manifest, values, told)
     rest = dict.fromkeys((reason.message, reason.nearest) for reason in others)
-    return Answer(wrong, [Wrong(said, f"Possible: {nearest}." if nearest else "") for said, nearest in rest])
+    return FormAnswer(wrong, [FormError(said, f"Possible: {nearest}." if nearest else "") for said, nearest in rest])
 
 
 async def _page(
@@ -113,7 +113,7 @@ async def _page(
     state: AppState,
     version: Version | None,
     values: Values | None = None,
-    answer: Answer | None = None,
+    answer: FormAnswer | None = None,
     earlier: OfferSet | None = None,
     instead_of: str = "",
 ) -> Response:

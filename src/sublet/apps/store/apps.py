@@ -35,7 +35,7 @@ NEXT = select(func.coalesce(func.max(V.number), 0) + 1).where(V.app == given("of
 REVIEWERS = select(people.c.name).where(people.c.role.in_(["operator", "reviewer"]), people.c.blocked.is_(None))
 
 
-class Apps:
+class AppStore:
     """The apps, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

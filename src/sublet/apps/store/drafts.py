@@ -29,7 +29,7 @@ FORGET = delete(drafts).where(
 )
 
 
-class Drafts:
+class DraftStore:
     """The drafts, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

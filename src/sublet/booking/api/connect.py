@@ -69,7 +69,7 @@ class Secrets(Protocol):
         ...
 
 
-class Connect:
+class ConnectProxy:
     """An ASGI application that passes requests and WebSockets on to sessions."""
 
     def __init__(self, doors: Doors, secrets: Secrets) -> None:

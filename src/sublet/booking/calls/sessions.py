@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sublet.booking.model.session import Phase
 from sublet.booking.views.moves import CancelView
 from sublet.booking.views.sessions import SessionPage, SessionView
-from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of, under
+from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of, under
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import instant_text
 
@@ -98,17 +98,17 @@ def delete(id: str) -> Call[None]:
 
 def logs(
     id: str, stream: str = "stdout", offset: int = 0, limit: int | None = None, tail: str | None = None
-) -> Call[Answer]:
+) -> Call[HttpAnswer]:
     """A part of what a session printed, or its end; the headers say where that is, and whether more can come."""
     query = {"stream": stream, "offset": offset, "limit": limit, "tail": tail}
     return Call("GET", path_of("sessions", id, "logs"), _whole, query=query, accept="*/*")
 
 
-def follow(id: str, stream: str = "stdout", offset: int = 0) -> Call[Answer]:
+def follow(id: str, stream: str = "stdout", offset: int = 0) -> Call[HttpAnswer]:
     """What a session prints, until it is over."""
     query = {"stream": stream, "offset": offset, "follow": True}
     return Call("GET", path_of("sessions", id, "logs"), _whole, query=query, accept="*/*")
 
 
-def _whole(answer: Answer) -> Answer:
+def _whole(answer: HttpAnswer) -> HttpAnswer:
     return answer

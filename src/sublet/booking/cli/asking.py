@@ -25,7 +25,7 @@ from sublet.cli.output import Output, table
 from sublet.cli.texts import away, describe_price, length, moment, size, when, with_local_start
 from sublet.client.ranking import sort_views
 from sublet.kernel.texts import counted
-from sublet.systems.model.wish import Finding
+from sublet.systems.model.wish import SystemFinding
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
 NOT_OURS = ("--jobs",)  # flags of `system check` that a request has no word for
@@ -95,7 +95,7 @@ def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[st
     return checked(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
 
 
-def _list_session_options(rows: Sequence[Finding]) -> Iterator[Finding]:
+def _list_session_options(rows: Sequence[SystemFinding]) -> Iterator[SystemFinding]:
     """What a session says of itself; what else a system wants is said once, in its file."""
     for row in rows:
         if row.flag not in NOT_OURS:

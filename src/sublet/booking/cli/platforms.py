@@ -8,7 +8,7 @@ import click
 
 from sublet.booking.calls import platforms
 from sublet.booking.views.platforms import DrainView, PlatformView
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.instants import read_coming
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output, pairs, table
@@ -16,7 +16,7 @@ from sublet.cli.texts import moment, size, when
 from sublet.kernel.texts import counted
 
 
-@click.group("platform", cls=Group, epilog=Example("sublet platform check here"))
+@click.group("platform", cls=CommandGroup, epilog=Example("sublet platform check here"))
 def platform() -> None:
     """List, show, check and drain the platforms that offers come from."""
 

@@ -154,7 +154,7 @@ def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
 
 def _follow_to_the_end(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
     done, progress = threading.Event(), Progress(wanted=out.for_people)
-    readers = [Reader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
+    readers = [OutputReader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
     for reader in readers:
         reader.start()
     try:
@@ -184,7 +184,7 @@ def _streams(out: Output, session: SessionView) -> tuple[tuple[str, IO[bytes]], 
     return (("stdout", first), ("stderr", sys.stderr.buffer))
 
 
-class Reader(threading.Thread):
+class OutputReader(threading.Thread):
     """Copies one stream of a session, as it comes."""
 
     def __init__(
@@ -208,7 +208,7 @@ class Reader(threading.Thread):
         self._done.set()
 
 
-class Told:
+class Announced:
     """What was said lately: trouble that comes and goes is not said each time."""
 
     def __init__(self) -> None:
@@ -228,7 +228,7 @@ class Told:
 def _watched(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
     """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
-    told = Told()
+    told = Announced()
     while session.phase not in OVER:
         if done.wait(LOOK_EVERY):
             done.clear()

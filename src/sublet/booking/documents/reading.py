@@ -21,7 +21,7 @@ _PLANNED = frozenset({*_TIMES, "requested"})
 _SPAN = frozenset({"start", "duration"})
 
 
-class Names:
+class ResourceNames:
     """What resources are called, by name or uuid."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Reading:
 
     def __init__(self) -> None:
         """Nothing was read yet."""
-        self.names = Names()
+        self.names = ResourceNames()
         self.reasons: list[Reason] = []
         self.remarks: list[Reason] = []
 

@@ -9,7 +9,7 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import Step, deadline_of
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.session import Session
-from sublet.booking.store.fair_share import Place
+from sublet.booking.store.fair_share import SharePlace
 from sublet.store.tx import Tx
 
 LOOK = timedelta(seconds=30)  # between two looks; when a place comes free, whose turn it is is told at once
@@ -21,7 +21,7 @@ async def no_turn(context: LoopContext, session: Session) -> Step | None:
         return None
     now = context.now()
 
-    def ask(tx: Tx) -> Place:
+    def ask(tx: Tx) -> SharePlace:
         place, chosen = tx.turns.ask(session, now)
         _wake(tx, [id for id in chosen if id != session.id], now)
         return place

@@ -24,7 +24,7 @@ RUNS = (Phase.RUNNING, Phase.AVAILABLE)
 SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
 
 
-class Hearing:
+class JobPolling:
     """Makes sessions due whose jobs have something new."""
 
     def __init__(self, context: LoopContext) -> None:

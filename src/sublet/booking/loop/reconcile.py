@@ -23,7 +23,7 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.fair_share import end_turn
 from sublet.booking.loop.moving_up import move_up
 from sublet.booking.loop.owner import Owner
-from sublet.booking.loop.polling import Hearing
+from sublet.booking.loop.polling import JobPolling
 from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
 from sublet.booking.model.events import EventKind
@@ -57,7 +57,7 @@ class Loop:
         """Get ready to work; `refresh` looks whether the platforms are still the same."""
         self.context, self.refresh, self.caretakers = context, refresh, caretakers
         self.owner = Owner.here()
-        self.hearing = Hearing(context)
+        self.hearing = JobPolling(context)
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had

@@ -34,7 +34,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Problem:
+class BagProblem:
     """Something that is wrong with the fields of a bag."""
 
     field: str
@@ -162,7 +162,7 @@ def as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def problems(fields: Mapping[str, Any]) -> list[Problem]:
+def problems(fields: Mapping[str, Any]) -> list[BagProblem]:
     """What is wrong with the fields; nothing else may be called while there is something."""
     found = _form(fields)
     if not found:
@@ -178,79 +178,83 @@ def problems(fields: Mapping[str, Any]) -> list[Problem]:
         message = "the bag is empty." if not number else f"the bag has {number} tasks; the most is {TASKS_AT_MOST}."
         where = next(name for name in ("grid", "table", "tasks") if name in fields)
         nearest = "several bags" if number else "one task"
-        found.append(Problem(where, message, str(number), str(TASKS_AT_MOST), nearest))
+        found.append(BagProblem(where, message, str(number), str(TASKS_AT_MOST), nearest))
     found += _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
     return found + _whole(fields, "parts", 1, PARTS_AT_MOST)
 
 
-def _form(fields: Mapping[str, Any]) -> list[Problem]:
+def _form(fields: Mapping[str, Any]) -> list[BagProblem]:
     given = [name for name in ("tasks", "grid", "table", "file") if fields.get(name) is not None]
     if len(given) != 1 and given != ["grid", "table"]:
         message = "a bag has one of tasks (a list), grid (names and values), table (rows) or file (a task a line)"
-        return [Problem(given[1] if given else "tasks", message + (f", not {' and '.join(given)}." if given else "."))]
+        return [
+            BagProblem(given[1] if given else "tasks", message + (f", not {' and '.join(given)}." if given else "."))
+        ]
     if fields.get("template") is not None:
         if given == ["tasks"]:
-            return [Problem("template", "a list of tasks has its own words: a template goes with a grid or a file.")]
+            return [BagProblem("template", "a list of tasks has its own words: a template goes with a grid or a file.")]
         return _words("template", fields["template"])
     needs = "a grid or a table needs a template: the words, with {name} where values go."
-    return [Problem("template", needs)] if is_sweep(fields) else []
+    return [BagProblem("template", needs)] if is_sweep(fields) else []
 
 
-def _words(field: str, value: Any) -> list[Problem]:
+def _words(field: str, value: Any) -> list[BagProblem]:
     if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) for word in value):
-        return [Problem(field, f"{field} must be a list of words, not empty.", str(value)[:200], "", '["sim", "{x}"]')]
+        return [
+            BagProblem(field, f"{field} must be a list of words, not empty.", str(value)[:200], "", '["sim", "{x}"]')
+        ]
     if any("\0" in word for word in value) or not value[0]:
-        return [Problem(field, f"the words of {field} can't contain NUL, and the first can't be empty.")]
+        return [BagProblem(field, f"the words of {field} can't contain NUL, and the first can't be empty.")]
     return []
 
 
-def _check_list(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_list(fields: Mapping[str, Any]) -> list[BagProblem]:
     tasks = fields["tasks"]
     if not isinstance(tasks, (list, tuple)):
-        return [Problem("tasks", "tasks must be a list.", str(tasks)[:200], "", '[["sim", "1"], ["sim", "2"]]')]
+        return [BagProblem("tasks", "tasks must be a list.", str(tasks)[:200], "", '[["sim", "1"], ["sim", "2"]]')]
     if len(tasks) > TASKS_AT_MOST:
         return []  # said once, by the count
     for number, task in enumerate(tasks):
         named = isinstance(task, Mapping)
         if named and (extra := sorted(set(map(str, task)) - {"argv", "name"})):
-            return [Problem(f"tasks[{number}]", f"a task has argv and name, not {', '.join(extra)}.")]
+            return [BagProblem(f"tasks[{number}]", f"a task has argv and name, not {', '.join(extra)}.")]
         if found := _words(f"tasks[{number}]", task.get("argv") if named else task):
             return found
     return []
 
 
-def _check_sweep(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_sweep(fields: Mapping[str, Any]) -> list[BagProblem]:
     found = [] if fields.get("table") is None else _check_table(fields["table"])
     found += [] if fields.get("grid") is None else _check_grid(fields)
     if not found and fields.get("strict") is not None and not isinstance(fields["strict"], bool):
-        found.append(Problem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
+        found.append(BagProblem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
     if not found and _is_strict(fields):
         found += _check_braces(fields)
     return found or _check_used(fields)
 
 
-def _check_table(table: Any) -> list[Problem]:
+def _check_table(table: Any) -> list[BagProblem]:
     if not isinstance(table, (list, tuple)) or not table or not all(isinstance(row, Mapping) and row for row in table):
-        return [Problem("table", "table must be a list of rows, each a map of names to values.", str(table)[:200])]
+        return [BagProblem("table", "table must be a list of rows, each a map of names to values.", str(table)[:200])]
     for number, row in enumerate(table):
         if row.keys() != table[0].keys():
-            return [Problem(f"table[{number}]", "each row of a table has the same names.", ", ".join(map(str, row)))]
+            return [BagProblem(f"table[{number}]", "each row of a table has the same names.", ", ".join(map(str, row)))]
         for name, value in row.items():
             if not isinstance(name, str) or not NAME.match(name):
-                return [Problem("table", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x")]
+                return [BagProblem("table", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x")]
             if not _is_value(value):
-                return [Problem(f"table[{number}].{name}", f"the values of {name} must be words or numbers.")]
+                return [BagProblem(f"table[{number}].{name}", f"the values of {name} must be words or numbers.")]
     return []
 
 
-def _check_braces(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_braces(fields: Mapping[str, Any]) -> list[BagProblem]:
     names = [*(fields.get("table") or [{}])[0], *(fields.get("grid") or {})]
     for word in fields["template"]:
         for name in placeholders(word):
             if name not in names:
                 wrong = f"{{{name}}} is no parameter" if name else "a brace stands alone"
                 message = f"{wrong} in {word!r}: there are {', '.join(names)}; write {{{{ and }}}} for braces."
-                return [Problem("template", message, word[:200])]
+                return [BagProblem("template", message, word[:200])]
     return []
 
 
@@ -258,42 +262,50 @@ def _is_value(value: Any) -> bool:
     return isinstance(value, (str, int, float)) and "\0" not in str(value)
 
 
-def _check_grid(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_grid(fields: Mapping[str, Any]) -> list[BagProblem]:
     grid = fields["grid"]
     if not isinstance(grid, Mapping) or not grid:
-        return [Problem("grid", "grid must be a map of names to lists of values.", str(grid)[:200], "", "{x: [1, 2]}")]
+        return [
+            BagProblem("grid", "grid must be a map of names to lists of values.", str(grid)[:200], "", "{x: [1, 2]}")
+        ]
     found = []
     taken = set((fields.get("table") or [{}])[0])
     for name, values in grid.items():
         if not isinstance(name, str) or not NAME.match(name):
-            found.append(Problem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
+            found.append(BagProblem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
         elif name in taken:
-            found.append(Problem("grid", f"the table has {name} too.", name))
+            found.append(BagProblem("grid", f"the table has {name} too.", name))
         elif not isinstance(values, (list, tuple)) or not values:
-            found.append(Problem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200]))
+            found.append(
+                BagProblem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200])
+            )
         elif not all(map(_is_value, values)):
-            found.append(Problem(f"grid.{name}", f"the values of {name} must be words or numbers."))
+            found.append(BagProblem(f"grid.{name}", f"the values of {name} must be words or numbers."))
     return found
 
 
-def _check_used(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_used(fields: Mapping[str, Any]) -> list[BagProblem]:
     """What varies and nothing shows; a name that was mistyped is told before."""
     unused = [
         name for name in fields.get("grid") or {} if not any("{" + name + "}" in one for one in fields["template"])
     ]
-    return [Problem("template", f"the template never uses {{{name}}}, which the grid varies.", name) for name in unused]
+    return [
+        BagProblem("template", f"the template never uses {{{name}}}, which the grid varies.", name) for name in unused
+    ]
 
 
-def _check_file(fields: Mapping[str, Any]) -> list[Problem]:
+def _check_file(fields: Mapping[str, Any]) -> list[BagProblem]:
     if not isinstance(fields["file"], str) or not fields["file"].strip():
-        return [Problem("file", "file must be the location of a file with a task a line.", str(fields["file"])[:200])]
+        return [
+            BagProblem("file", "file must be the location of a file with a task a line.", str(fields["file"])[:200])
+        ]
     return []
 
 
-def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> list[Problem]:
+def _whole(fields: Mapping[str, Any], name: str, least: int, most: int) -> list[BagProblem]:
     value = fields.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
         return []
     message = f"{name} must be a whole number from {least} to {most}."
     nearest = str(min(max(value, least), most)) if isinstance(value, (int, float)) else str(least)
-    return [Problem(name, message, str(value)[:200], str(most), nearest)]
+    return [BagProblem(name, message, str(value)[:200], str(most), nearest)]

@@ -9,7 +9,7 @@ from itertools import repeat
 from operator import and_, or_, xor
 from typing import NamedTuple
 
-from sublet.booking.model.ladder import Ladder, Standing, bits
+from sublet.booking.model.ladder import FreeAmount, Ladder, bits
 from sublet.booking.model.timeline import BEGINNING, END, Level, Timeline
 
 KEPT = 1024  # amounts that are remembered
@@ -101,7 +101,7 @@ class Index:
         self._chunk = grain  # changes of any node inside one chunk of time, before it is cut in two
         self._block = max(4, grain // 16)  # chunks in one block, before it is cut in two
         self.ladder = Ladder(capacities)
-        kinds = {capacity: Standing(self.ladder, capacity) for capacity in set(capacities)}
+        kinds = {capacity: FreeAmount(self.ladder, capacity) for capacity in set(capacities)}
         self.lines = [
             Timeline(capacity, kinds[capacity]) for capacity in capacities
         ]  # a step's rank is the rows that it stands on

@@ -50,7 +50,7 @@ class Ladder:
         return range(offset + bisect_right(rungs, unpack(need)[field]), offset + len(rungs))
 
 
-class Standing(Levels):
+class FreeAmount(Levels):
     """The rank of a node's step is a mask of the rows that the node stands on."""
 
     def __init__(self, ladder: Ladder, capacity: int) -> None:

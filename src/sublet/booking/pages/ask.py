@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.booking.documents.local_starts import pin_starts
 from sublet.booking.model.giving_way import Precedence
-from sublet.booking.pages.form import EMPTY, Values, Wrong, check, short_of, typed, values_of, wrong_of
+from sublet.booking.pages.form import EMPTY, FormError, Values, check, short_of, typed, values_of, wrong_of
 from sublet.booking.pages.nearest import heed_reasons
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
@@ -70,7 +70,7 @@ async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str)
     try:
         return await _ask(request, who.person, text.encode(errors="replace"), "application/yaml", instead_of)
     except SubletError as error:
-        return await _yaml(request, who, text, Wrong(error.message, error.advice), 400, instead_of)
+        return await _yaml(request, who, text, FormError(error.message, error.advice), 400, instead_of)
 
 
 async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
@@ -98,7 +98,7 @@ async def _form(
     request: Request,
     who: Visitor,
     values: Values,
-    wrong: dict[str, Wrong] | None = None,
+    wrong: dict[str, FormError] | None = None,
     status: int = 200,
     instead_of: str = "",
 ) -> Response:
@@ -114,7 +114,7 @@ async def _form(
 
 
 async def _yaml(
-    request: Request, who: Visitor, text: str, wrong: Wrong | None = None, status: int = 200, instead_of: str = ""
+    request: Request, who: Visitor, text: str, wrong: FormError | None = None, status: int = 200, instead_of: str = ""
 ) -> Response:
     said = {"document": wrong} if wrong else {}
     shown = {"values": EMPTY, "wrong": said, "document": text, INSTEAD: instead_of}

@@ -24,7 +24,7 @@ MOST_LANES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CalendarMark:
     """Something to be drawn upon nodes: an offer, or a session's own booking."""
 
     label: str  # "1"
@@ -44,7 +44,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CalendarStep:
     """A time over which a part of a node is taken."""
 
     x: float
@@ -56,13 +56,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class CalendarBar:
     """A mark on one lane."""
 
     x: float
     width: float
     y: float
-    mark: Mark
+    mark: CalendarMark
     spread: tuple[float, float] | None = None  # where its spread begins, and how wide it is
 
 
@@ -74,12 +74,12 @@ class Lane:
     detail: str
     y: float
     track: float
-    steps: tuple[Step, ...]
-    bars: tuple[Bar, ...]
+    steps: tuple[CalendarStep, ...]
+    bars: tuple[CalendarBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CalendarLine:
     """A tick, where it is."""
 
     x: float
@@ -97,17 +97,17 @@ class Picture:
     start: datetime
     end: datetime
     height: float
-    lines: tuple[Line, ...]
+    lines: tuple[CalendarLine, ...]
     lanes: tuple[Lane, ...]
     now: float | None
     more: int  # nodes that are not drawn
-    marks: tuple[Mark, ...] = ()  # each once, on however many nodes it is drawn
+    marks: tuple[CalendarMark, ...] = ()  # each once, on however many nodes it is drawn
 
 
 def draw(
     nodes: Sequence[Node],
     takes: Iterable[Take],
-    marks: Sequence[Mark],
+    marks: Sequence[CalendarMark],
     start: datetime,
     end: datetime,
     *,
@@ -141,7 +141,7 @@ def draw(
     return Picture(start, end, y - GAP / 2, lines, tuple(lanes), here, more, tuple(marks))
 
 
-def _cover(marks: Sequence[Mark], known: set[str]) -> set[str]:
+def _cover(marks: Sequence[CalendarMark], known: set[str]) -> set[str]:
     """A few nodes that have every mark on one of them: those that several marks share come first."""
     shared = Counter(name for mark in marks for name in set(mark.nodes) & known)
     chosen: set[str] = set()
@@ -163,20 +163,24 @@ class _Scale:
         return round(min(max(share, 0.0), 1.0) * 100, 3)
 
 
-def _lines(start: datetime, end: datetime, scale: _Scale, zone: ZoneInfo) -> tuple[Line, ...]:
+def _lines(start: datetime, end: datetime, scale: _Scale, zone: ZoneInfo) -> tuple[CalendarLine, ...]:
     """The ticks; of two days whose names would touch, the earlier one goes without."""
-    found: list[Line] = []
+    found: list[CalendarLine] = []
     following = 1000.0  # where the next day's name is
     for tick in reversed(ticks(start, end, zone)):
         x = scale.at(tick.time)
         room = following - x
         following = x if tick.day else following
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
-        found.append(Line(x, tick.label, tick.day if room > DAY else "", tick.fine, room < DAY_ON_A_PHONE, anchor))
+        found.append(
+            CalendarLine(x, tick.label, tick.day if room > DAY else "", tick.fine, room < DAY_ON_A_PHONE, anchor)
+        )
     return tuple(reversed(found))
 
 
-def _lane(node: Node, takes: Iterable[Take], marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[Lane, float]:
+def _lane(
+    node: Node, takes: Iterable[Take], marks: Sequence[CalendarMark], scale: _Scale, y: float
+) -> tuple[Lane, float]:
     track = y + NAME
     seen = [take for take in takes if take.end > scale.start and take.start < scale.end]
     steps = tuple(_step(node, take, scale, track) for take in seen)
@@ -184,17 +188,19 @@ def _lane(node: Node, takes: Iterable[Take], marks: Sequence[Mark], scale: _Scal
     return Lane(node.name, has(node), y, track, steps, bars), track + TRACK + (4 + rows * ROW if rows else 0) + GAP
 
 
-def _placeless(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[Lane, float]:
+def _placeless(marks: Sequence[CalendarMark], scale: _Scale, y: float) -> tuple[Lane, float]:
     """Where the platform chooses the node: a lane without a track."""
     bars, rows = _bars(marks, scale, y + NAME)
     return Lane("any node", "the platform chooses", y, 0, (), bars), y + NAME + rows * ROW + GAP
 
 
-def _step(node: Node, take: Take, scale: _Scale, track: float) -> Step:
+def _step(node: Node, take: Take, scale: _Scale, track: float) -> CalendarStep:
     share = min(share_of(node, take), 1.0)
     x = scale.at(take.start)
     height = round(max(TRACK * share, 2.0), 2)
-    return Step(x, round(scale.at(take.end) - x, 3), round(track + TRACK - height, 2), height, take, round(share * 100))
+    return CalendarStep(
+        x, round(scale.at(take.end) - x, 3), round(track + TRACK - height, 2), height, take, round(share * 100)
+    )
 
 
 def share_of(node: Node, take: Take) -> float:
@@ -203,10 +209,10 @@ def share_of(node: Node, take: Take) -> float:
     return max(taken / has for taken, has in pairs if has)
 
 
-def _bars(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[tuple[Bar, ...], int]:
+def _bars(marks: Sequence[CalendarMark], scale: _Scale, y: float) -> tuple[tuple[CalendarBar, ...], int]:
     """Marks in as few rows as they need without touching one another."""
     free: list[float] = []  # per row: from where it is free
-    bars: list[Bar] = []
+    bars: list[CalendarBar] = []
     for mark in sorted(marks, key=lambda m: (m.extent[0], m.label)):
         x, right = scale.at(mark.start), scale.at(mark.end)
         left, last = (scale.at(time) for time in mark.extent)
@@ -215,11 +221,11 @@ def _bars(marks: Sequence[Mark], scale: _Scale, y: float) -> tuple[tuple[Bar, ..
             free.append(0.0)
         free[row] = max(last, x + BADGE)
         spread = (left, round(last - left, 3)) if mark.spread else None
-        bars.append(Bar(x, round(max(right - x, 0.6), 3), y + row * ROW, mark, spread))
+        bars.append(CalendarBar(x, round(max(right - x, 0.6), 3), y + row * ROW, mark, spread))
     return tuple(bars), len(free)
 
 
-def frame(marks: Sequence[Mark], now: datetime) -> tuple[datetime, datetime]:
+def frame(marks: Sequence[CalendarMark], now: datetime) -> tuple[datetime, datetime]:
     """From when to when to draw, so that the marks fill the picture and the present is in it if it is near."""
     first, last = min(mark.extent[0] for mark in marks), max(mark.extent[1] for mark in marks)
     length = last - first

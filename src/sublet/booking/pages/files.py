@@ -19,7 +19,7 @@ LONGEST_WORDS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileRow:
     """A file, or a folder with what is in it."""
 
     name: str
@@ -40,7 +40,7 @@ class Listing:
 
     folder: str
     words: str
-    entries: Sequence[Entry]
+    entries: Sequence[FileRow]
     number: int  # of this page, from 0
     pages: int
     total: int  # entries in all
@@ -64,21 +64,21 @@ def list_files(left: Results, folder: str = "", words: str = "", number: int = 0
     return Listing(folder, words, entries, number, pages, len(found), len(files), sum(file.size for file in files))
 
 
-def _matching(left: Results, words: str) -> Iterable[Entry]:
+def _matching(left: Results, words: str) -> Iterable[FileRow]:
     for file in left.files:
         if words.casefold() in file.path.casefold():
-            yield Entry(file.path, file.path, file.size, file.modified)
+            yield FileRow(file.path, file.path, file.size, file.modified)
     for folder in left.folders:
         if words.casefold() in folder.casefold():
             yield _folder(folder, folder, ())
 
 
-def _inside(left: Results, folder: str) -> list[Entry]:
+def _inside(left: Results, folder: str) -> list[FileRow]:
     """Folders first, each with its files counted; then the files."""
     prefix = f"{folder}/" if folder else ""
     below = (path[len(prefix) :] for path in left.folders if path.startswith(prefix))
     folders: dict[str, list[ResultFile]] = {path.partition("/")[0]: [] for path in below}
-    here: list[Entry] = []
+    here: list[FileRow] = []
     for file in left.files:
         if not file.path.startswith(prefix):
             continue
@@ -86,14 +86,14 @@ def _inside(left: Results, folder: str) -> list[Entry]:
         if slash:
             folders.setdefault(name, []).append(file)
         else:
-            here.append(Entry(name, file.path, file.size, file.modified))
+            here.append(FileRow(name, file.path, file.size, file.modified))
     above = [_folder(name, f"{prefix}{name}", inside) for name, inside in sorted(folders.items())]
     return [*above, *sorted(here, key=lambda entry: entry.name)]
 
 
-def _folder(name: str, path: str, files: Sequence[ResultFile]) -> Entry:
+def _folder(name: str, path: str, files: Sequence[ResultFile]) -> FileRow:
     newest = max((file.modified for file in files), default=None)
-    return Entry(f"{name}/", path, sum(file.size for file in files), newest, len(files))
+    return FileRow(f"{name}/", path, sum(file.size for file in files), newest, len(files))
 
 
 async def look(request: Request) -> Response:

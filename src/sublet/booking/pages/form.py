@@ -76,7 +76,7 @@ FIELDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
+class FormError:
     """What is wrong with a field, and what to do about it."""
 
     message: str
@@ -88,12 +88,12 @@ def typed(form: Mapping[str, str]) -> Values:
     return {name: form.get(name, otherwise).replace("\r\n", "\n") for name, otherwise in EMPTY.items()}
 
 
-def check(values: Values, now: datetime) -> dict[str, Wrong]:
+def check(values: Values, now: datetime) -> dict[str, FormError]:
     """What is wrong, field by field."""
-    wrong: dict[str, Wrong] = {}
+    wrong: dict[str, FormError] = {}
     needed = WHAT.get(values["what"], "script")
     if not values[needed].strip():
-        wrong[needed] = Wrong(*NEEDED[needed])
+        wrong[needed] = FormError(*NEEDED[needed])
     readers = READERS | {"start": lambda text: parse_start(text, now)}
     for name, read in readers.items():
         text = values[name].strip()
@@ -102,11 +102,11 @@ def check(values: Values, now: datetime) -> dict[str, Wrong]:
     return wrong
 
 
-def _complaint(read: Callable[[str], object], text: str) -> Wrong | None:
+def _complaint(read: Callable[[str], object], text: str) -> FormError | None:
     try:
         read(text)
     except BadAmount as error:
-        return Wrong(error.message, error.advice)
+        return FormError(error.message, error.advice)
     return None
 
 
@@ -147,9 +147,9 @@ def _data(line: str) -> str | dict[str, str]:
     return {"name": name.strip(), "location": location.strip()} if equals else line
 
 
-def wrong_of(error: SubletError) -> tuple[str, Wrong]:
+def wrong_of(error: SubletError) -> tuple[str, FormError]:
     """The form's field that an error is about (empty if it is about none of them), and what it says."""
-    wrong = Wrong(error.message, error.advice)
+    wrong = FormError(error.message, error.advice)
     path = error.values.get("field") if isinstance(error, BadRequest) else None
     return (field_of(path) if isinstance(path, str) else "", wrong)
 

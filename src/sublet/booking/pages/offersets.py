@@ -13,7 +13,7 @@ from sublet.api.people import service_of
 from sublet.booking.model.holds import hold_of, takes_of
 from sublet.booking.model.offer import Node, Predicted, Reason, Take
 from sublet.booking.model.session import ACTIVE, EndKind, OfferSet, Phase, Session
-from sublet.booking.pages.calendar import Mark, Picture, draw, frame, without
+from sublet.booking.pages.calendar import CalendarMark, Picture, draw, frame, without
 from sublet.booking.pages.form import values_of
 from sublet.booking.pages.nearest import heed_reasons
 from sublet.kernel.errors import SubletError
@@ -151,13 +151,15 @@ async def _taken(
     return (), ()
 
 
-def _mark(offer: Numbered, clock: Clock) -> Mark:
+def _mark(offer: Numbered, clock: Clock) -> CalendarMark:
     session = offer.session
     terms = session.offer.terms
     start = session.start or (terms.p50 if terms.kind == "predicted" else session.offer.start)
     end = session.until or start + session.offer.duration
     title = f"Offer {offer.number}: {clock.span(start, end)}, {resources(session.offer)}"
-    mark = Mark(str(offer.number), session.offer.nodes, start, end, title, _tone(offer), target=f"offer-{offer.number}")
+    mark = CalendarMark(
+        str(offer.number), session.offer.nodes, start, end, title, _tone(offer), target=f"offer-{offer.number}"
+    )
     if not isinstance(terms, Predicted) or session.started:
         return mark
     spread = (terms.p10, max(terms.p90, terms.p10) + session.offer.duration)

@@ -14,7 +14,7 @@ from sublet.booking.platforms.drains import USUAL_GRACE
 from sublet.kernel.errors import BadAmount, OperatorsOnly, SubletError
 from sublet.people.model.person import Person
 from sublet.service import Service
-from sublet.web.confirming import Question, confirm_page, describe_affected_sessions, is_confirmed
+from sublet.web.confirming import Confirmation, confirm_page, describe_affected_sessions, is_confirmed
 from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
@@ -76,7 +76,7 @@ async def change(request: Request) -> Response:
     return RedirectResponse(f"/web/platforms/{quote(name, safe='')}", 303)
 
 
-async def _question(service: Service, person: Person, name: str) -> Question:
+async def _question(service: Service, person: Person, name: str) -> Confirmation:
     """What is asked before a drain that cancels what runs."""
     if not person.operator:
         raise OperatorsOnly
@@ -84,7 +84,7 @@ async def _question(service: Service, person: Person, name: str) -> Question:
     runs = [one for one in found.items if one.job]
     effects = (f"{counted(len(runs), 'session')} there {'is' if len(runs) == 1 else 'are'} cancelled after the grace.",)
     back = f"/web/platforms/{quote(name, safe='')}"
-    return Question(
+    return Confirmation(
         f"Drain {name} and cancel what runs?", effects, f"Drain {name}", back, describe_affected_sessions(runs)
     )
 

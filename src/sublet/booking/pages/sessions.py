@@ -18,7 +18,7 @@ from sublet.booking.model.session import ACTIVE, OVER, Phase, Session
 from sublet.booking.output import Results
 from sublet.booking.pages.files import Listing, list_files
 from sublet.booking.pages.logs import STREAMS, find_words, read_printed
-from sublet.booking.pages.work import Part, describe_work
+from sublet.booking.pages.work import WorkPart, describe_work
 from sublet.booking.pausing import PAUSABLE
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
@@ -37,7 +37,7 @@ ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; th
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PhaseStage:
     """One step of a session's way."""
 
     name: str
@@ -182,21 +182,21 @@ CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[st
 }
 
 
-def stages(session: Session) -> list[Stage]:
+def stages(session: Session) -> list[PhaseStage]:
     """A session's way from being offered to its end, and how far it has come."""
     if session.phase in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED):
         state: Literal["now", "idle"] = "now" if session.phase is Phase.OFFERED else "idle"
-        return [Stage(session.phase.value, state)]
+        return [PhaseStage(session.phase.value, state)]
     middle = Phase.AVAILABLE if session.kind == "interactive" else Phase.RUNNING
     way = [middle if phase is Phase.RUNNING else phase for phase in WAY]
     if session.phase in OVER:
         last: Literal["good", "bad", "idle"] = ENDS.get(session.phase, "idle")
         reached = way if session.started else way[:2] if not session.job else way[:3]
-        return [Stage(phase.value, "done") for phase in reached] + [Stage(session.phase.value, last)]
+        return [PhaseStage(phase.value, "done") for phase in reached] + [PhaseStage(session.phase.value, last)]
     phase = middle if session.phase in (Phase.RUNNING, Phase.AVAILABLE) else session.phase
     at = way.index(phase)
-    passed = [Stage(one.value, "done" if i < at else "now" if i == at else "ahead") for i, one in enumerate(way)]
-    return [*passed, Stage("END", "ahead")]
+    passed = [PhaseStage(one.value, "done" if i < at else "now" if i == at else "ahead") for i, one in enumerate(way)]
+    return [*passed, PhaseStage("END", "ahead")]
 
 
 ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Phase.FAILED: "bad"}
@@ -209,7 +209,7 @@ def _ways_in(service: Service, session: Session) -> list[str]:
     ]
 
 
-async def _work(service: Service, session: Session, person: Person) -> list[Part]:
+async def _work(service: Service, session: Session, person: Person) -> list[WorkPart]:
     try:
         return describe_work((await service.asking.offerset(session.offerset, person)).request)
     except SubletError:

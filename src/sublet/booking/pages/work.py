@@ -33,7 +33,7 @@ LABELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class WorkPart:
     """One thing that a session runs or was given."""
 
     label: str
@@ -42,36 +42,36 @@ class Part:
     is_cut: bool = False
 
 
-def describe_work(request: Request) -> list[Part]:
+def describe_work(request: Request) -> list[WorkPart]:
     """The program, its environment's names, its data, and the amounts that were asked for."""
     executable = request.executable
     parts = [*_program(executable)] if executable and executable.kind not in OWN_KINDS else []
     parts += [_of_data(one) for one in request.data]
-    return [*parts, Part("Asked for", _amounts(request), is_code=False)]
+    return [*parts, WorkPart("Asked for", _amounts(request), is_code=False)]
 
 
-def _program(executable: Executable) -> Iterator[Part]:
+def _program(executable: Executable) -> Iterator[WorkPart]:
     fields = executable.fields
     for name, value in fields.items():
         if name in HIDDEN or value in (None, "", [], {}):
             continue
         text = _text(name, value)
-        yield Part(LABELS.get(name, name.capitalize()), text[:LONGEST], is_cut=len(text) > LONGEST)
+        yield WorkPart(LABELS.get(name, name.capitalize()), text[:LONGEST], is_cut=len(text) > LONGEST)
     pinned = fields.get("pinned")
     if isinstance(pinned, Mapping):
         yield from _version(pinned)
     if environment := fields.get("environment"):
         names = ", ".join(sorted(environment)) if isinstance(environment, Mapping) else ""
-        yield Part("Environment", f"{names} (values are not shown)", is_code=False)
+        yield WorkPart("Environment", f"{names} (values are not shown)", is_code=False)
 
 
-def _version(pinned: Mapping[str, Any]) -> Iterator[Part]:
+def _version(pinned: Mapping[str, Any]) -> Iterator[WorkPart]:
     """Where the code of an app is from."""
     where = [str(pinned[name]) for name in ("repository", "commit") if pinned.get(name)]
     if where:
-        yield Part("Code", " @ ".join(where))
+        yield WorkPart("Code", " @ ".join(where))
     if pinned.get("image"):
-        yield Part("Image", str(pinned["image"]))
+        yield WorkPart("Image", str(pinned["image"]))
 
 
 def _text(name: str, value: Any) -> str:
@@ -95,9 +95,9 @@ def _without_secrets(value: Any) -> Any:
     return [_without_secrets(one) for one in value] if isinstance(value, list) else value
 
 
-def _of_data(data: Data) -> Part:
+def _of_data(data: Data) -> WorkPart:
     size = f" ({memory_about(data.size)})" if data.size else ""
-    return Part(f"Data: {data.name}", f"{hide_credentials(data.location) or data.kind}{size}")
+    return WorkPart(f"Data: {data.name}", f"{hide_credentials(data.location) or data.kind}{size}")
 
 
 def hide_credentials(address: str) -> str:

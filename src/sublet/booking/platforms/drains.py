@@ -15,7 +15,7 @@ from sublet.booking.session_endings import SessionEndings
 from sublet.booking.sessions import check_reason
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
-from sublet.kernel.db.audit import Entry
+from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotDraining, OperatorsOnly
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
@@ -68,7 +68,7 @@ class Drains:
         tx.drains.put(drain)
         detail = {"reason": drain.reason, "until": _text(drain.until), "ends": _text(drain.ends)}
         said = {key: value for key, value in detail.items() if value}
-        tx.audit.add(Entry(drain.created, drain.by, "platform.drain", "platform", drain.platform, said, host))
+        tx.audit.add(AuditEntry(drain.created, drain.by, "platform.drain", "platform", drain.platform, said, host))
         for session in tx.sessions.list(platform=drain.platform, active=True, limit=MOST).items:
             if holds_back(drain, session):
                 words = f"{drain.sentence}; it waits until that is over"
@@ -88,7 +88,7 @@ class Drains:
         def work(tx: Tx) -> None:
             if not tx.drains.remove(platform):
                 raise NotDraining(platform=platform)
-            tx.audit.add(Entry(now, person.name, "platform.undrain", "platform", platform, {}, host))
+            tx.audit.add(AuditEntry(now, person.name, "platform.undrain", "platform", platform, {}, host))
             go_on(tx, platform, now, self.settings.horizon)
 
         await self.store.write(work)
@@ -114,7 +114,9 @@ class Drains:
     def _carry_out(self, tx: Tx, drain: Drain, now: datetime) -> None:
         if not drain.is_active(now):
             tx.drains.remove(drain.platform)
-            tx.audit.add(Entry(now, "", "platform.undrain", "platform", drain.platform, {"why": "its time is over"}))
+            tx.audit.add(
+                AuditEntry(now, "", "platform.undrain", "platform", drain.platform, {"why": "its time is over"})
+            )
             go_on(tx, drain.platform, now, self.settings.horizon)
             return
         page = tx.sessions.list(platform=drain.platform, active=True, limit=MOST)

@@ -16,7 +16,7 @@ from sublet.booking.ports import ClosedPlatforms, GuestPlatforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import NotInvited, SubletError
 from sublet.people.model.person import Person
-from sublet.platforms.conformance import Finding, check_platform
+from sublet.platforms.conformance import RuleFinding, check_platform
 from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
@@ -112,7 +112,7 @@ class Platforms:
             return replace(state, trouble=f"{error.message} {error.advice}".strip())
         return replace(state, survey=survey)
 
-    async def check(self, name: str) -> Sequence[Finding]:
+    async def check(self, name: str) -> Sequence[RuleFinding]:
         """Run the contract suite on the live platform."""
         return await check_platform(self.platforms.get(name))
 

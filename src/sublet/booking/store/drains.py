@@ -21,7 +21,7 @@ REMOVE = delete(drains).where(D.platform == given("of"))
 ENDED = update(drains).where(D.platform == given("of")).values(ends=null())
 
 
-class Drains:
+class DrainStore:
     """The drains, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -40,7 +40,7 @@ EVER = {
 FORGET = delete(events).where(_session)
 
 
-class Events:
+class EventStore:
     """The events, as one transaction sees and adds to them."""
 
     def __init__(self, sql: Sql) -> None:

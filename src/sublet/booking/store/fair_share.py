@@ -24,7 +24,7 @@ END = delete(turns).where(T.session == given("of_session"))
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SharePlace:
     """Whether a session may be submitted; and how many are there, of how many that may be."""
 
     taken: bool
@@ -39,18 +39,18 @@ class Turns:
         """Of this transaction."""
         self._sql = sql
 
-    def ask(self, session: Session, now: datetime) -> tuple[Place, Sequence[str]]:
+    def ask(self, session: Session, now: datetime) -> tuple[SharePlace, Sequence[str]]:
         """Let a session stand in line at its account, and see who comes; those whose turn came, itself included."""
         account = session.offer.platform
         capacity = self._lock(account)
         if capacity is None:
-            return Place(True, 0, 0), ()
+            return SharePlace(True, 0, 0), ()
         if session.id not in {turn.session for turn in self._all(account)}:
             row = {"session": session.id, "account": account, "person": plain(session.person)}
             self._sql.change(ASK, {**row, "asked": micros(now), "taken": None})
         chosen = self._take(account, capacity, now)
         there = [turn.session for turn in self._all(account) if turn.taken]
-        return Place(session.id in there, len(there), capacity), chosen
+        return SharePlace(session.id in there, len(there), capacity), chosen
 
     def end(self, session: str, now: datetime) -> Sequence[str]:
         """A session is no longer there; whose turn it is now."""

@@ -86,7 +86,7 @@ class Page:
     next: str | None  # the cursor to go on with
 
 
-class Sessions(Claims):
+class SessionStore(Claims):
     """The sessions, as one transaction sees and changes them."""
 
     def add(self, new: Iterable[Session], due: datetime | None = None) -> None:

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 from sublet.annexes.calls.access_point import access_point
 from sublet.cli.command import command
-from sublet.cli.doctor.findings import Finding
+from sublet.cli.doctor.findings import DoctorFinding
 from sublet.cli.doctor.home import place
 from sublet.cli.doctor.service import service
 from sublet.cli.doctor.settings import database, network_policies, settings
@@ -43,26 +43,26 @@ def doctor(out: Output) -> int:
     return 1 if any(finding.state == "bad" for finding in found) else 0
 
 
-def _look_at_all() -> Iterator[Finding]:
+def _look_at_all() -> Iterator[DoctorFinding]:
     """Every check; in a home that can't be trusted nothing is read."""
     try:
         home = sublet_home()
     except UnsafeHome as error:
         yield from python()
-        yield Finding("bad", "SUBLET_HOME", error.message, error.advice)
+        yield DoctorFinding("bad", "SUBLET_HOME", error.message, error.advice)
         yield from tools()
     else:
         for check in CHECKS:
             yield from check(home)
 
 
-def python(_: Home | None = None) -> Iterator[Finding]:
+def python(_: Home | None = None) -> Iterator[DoctorFinding]:
     """The Python that runs this."""
     version = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
+    yield DoctorFinding("ok" if sys.version_info >= (3, 11) else "bad", "Python", f"{version}, {sys.executable}")
 
 
-def master_key(home: Home) -> Iterator[Finding]:
+def master_key(home: Home) -> Iterator[DoctorFinding]:
     """The key that seals stored secrets, if one is set."""
     try:
         with open(home.settings, "rb") as file:
@@ -75,52 +75,52 @@ def master_key(home: Home) -> Iterator[Finding]:
     try:
         keys = read(found, home.root)
     except BadMasterKey as error:
-        yield Finding("bad", "master key", error.message, error.advice)
+        yield DoctorFinding("bad", "master key", error.message, error.advice)
     else:
-        yield Finding("ok", "master key", f"{found}, {keys[0].id}")
+        yield DoctorFinding("ok", "master key", f"{found}, {keys[0].id}")
 
 
-def tools(home: Home | None = None) -> Iterator[Finding]:
+def tools(home: Home | None = None) -> Iterator[DoctorFinding]:
     """What containers and notebooks need."""
     containers = [name for name in CONTAINERS if shutil.which(name)]
     todo = "" if containers else "To run images, install podman or apptainer."
-    yield Finding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
+    yield DoctorFinding("ok" if containers else "warn", "containers", ", ".join(containers) or "no tool for them", todo)
     if "podman" in containers:
         yield from _networks(network_policies(home) if home else {"": USUAL})
     missing = [name for name in NOTEBOOKS if find_spec(name) is None]
     if missing:
-        yield Finding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")
+        yield DoctorFinding("warn", "notebooks", f"without {', '.join(missing)}", "pip install 'sublet[notebook]'")
     else:
-        yield Finding("ok", "notebooks", ", ".join(NOTEBOOKS))
+        yield DoctorFinding("ok", "notebooks", ", ".join(NOTEBOOKS))
 
 
-def _networks(policies: Mapping[str, str]) -> Iterator[Finding]:
+def _networks(policies: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Which network Podman's containers get, by the policy of each platform; to have none may be what was set."""
     means = look_at_machine()
     for name, policy in policies.items():
         network = choose_networks("podman", policy, False, means)[0]
         what = f"their network on {name}" if len(policies) > 1 else "their network"
-        yield Finding("warn" if network.remedy else "ok", what, network.words, network.remedy)
+        yield DoctorFinding("warn" if network.remedy else "ok", what, network.words, network.remedy)
 
 
-def htcondor(home: Home) -> Iterator[Finding]:
+def htcondor(home: Home) -> Iterator[DoctorFinding]:
     """What annexes need: HTCondor, and an access point that runs if there is one."""
     fetched = os.path.join(home.root, "htcondor", "sbin")
     places = (os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin", "/opt/condor/sbin", fetched)
     master = shutil.which("condor_master", path=os.pathsep.join(places))
     if master is None:
-        yield Finding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
+        yield DoctorFinding("warn", "HTCondor", "not here", "For annexes: sublet annex setup")
         return
     root = os.path.dirname(os.path.dirname(master))
     beside = os.pathsep.join(os.path.join(root, place) for place in ("bin", "sbin"))
     missing = [name for name in HTCONDOR if not shutil.which(name, path=beside)]
     if missing:
         todo = "Install all of its package, or for annexes: sublet annex setup --fetch"
-        yield Finding("warn", "HTCondor", f"{root}, without {', '.join(missing)}", todo)
+        yield DoctorFinding("warn", "HTCondor", f"{root}, without {', '.join(missing)}", todo)
         return
-    yield Finding("ok", "HTCondor", root)
+    yield DoctorFinding("ok", "HTCondor", root)
     if not shutil.which("openssl"):
-        yield Finding(
+        yield DoctorFinding(
             "warn", "openssl", "not here", "Pilots ask over HTTPS: install openssl, which makes the key for it."
         )
     try:
@@ -128,9 +128,9 @@ def htcondor(home: Home) -> Iterator[Finding]:
     except SubletError:
         return  # no service runs, or it is for many
     state = {"failed": "bad", "absent": "warn"}.get(view.stage, "ok")
-    yield Finding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
+    yield DoctorFinding(state, "access point", view.problem or f"{view.stage} {view.collector}".strip(), view.hint)
 
 
-CHECKS: tuple[Callable[[Home], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Home], Iterator[DoctorFinding]], ...] = (
     *(python, place, settings, master_key, database, service, tools, htcondor),
 )

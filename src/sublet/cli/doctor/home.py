@@ -8,7 +8,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 
-from sublet.cli.doctor.findings import Finding
+from sublet.cli.doctor.findings import DoctorFinding
 from sublet.cli.texts import size
 from sublet.kernel.home import Home
 from sublet.kernel.whereabouts import objections, on_network, probe
@@ -19,18 +19,18 @@ TRIAL = 1 << 16  # bytes that are written to see whether that works
 ROOM = "Make room: sessions write below SUBLET_HOME."
 
 
-def place(home: Home) -> Iterator[Finding]:
+def place(home: Home) -> Iterator[DoctorFinding]:
     """SUBLET_HOME: private, on a local disk with room, not on a login node."""
     facts = probe(home.root)
     above = _existing(home)
     yield _state(home, above)
     against = objections(facts)
     if not on_network(facts.filesystem):
-        yield Finding("ok", "file system", facts.filesystem)
+        yield DoctorFinding("ok", "file system", facts.filesystem)
     if not against:
-        yield Finding("ok", "machine", f"{facts.hostname}, no login node")
+        yield DoctorFinding("ok", "machine", f"{facts.hostname}, no login node")
     for objection in against:
-        yield Finding("bad", "machine", objection.why, objection.advice)
+        yield DoctorFinding("bad", "machine", objection.why, objection.advice)
     yield from _room(above)
 
 
@@ -47,13 +47,13 @@ def _existing(home: Home) -> str:
     return above
 
 
-def _state(home: Home, above: str) -> Finding:
+def _state(home: Home, above: str) -> DoctorFinding:
     if trouble := _try_to_write(above):
         todo = "Make it writable, or set SUBLET_HOME to a directory of yours."
-        return Finding("bad", "SUBLET_HOME", f"{home.root} can't be written: {trouble}", todo)
+        return DoctorFinding("bad", "SUBLET_HOME", f"{home.root} can't be written: {trouble}", todo)
     if above == home.root and stat.S_IMODE(os.stat(above).st_mode) & 0o077:
-        return Finding("warn", "SUBLET_HOME", f"others can look into {home.root}", f"chmod 700 {home.root}")
-    return Finding("ok", "SUBLET_HOME", home.root)
+        return DoctorFinding("warn", "SUBLET_HOME", f"others can look into {home.root}", f"chmod 700 {home.root}")
+    return DoctorFinding("ok", "SUBLET_HOME", home.root)
 
 
 def _try_to_write(directory: str) -> str:
@@ -68,10 +68,10 @@ def _try_to_write(directory: str) -> str:
     return ""
 
 
-def _room(directory: str) -> Iterator[Finding]:
+def _room(directory: str) -> Iterator[DoctorFinding]:
     free = shutil.disk_usage(directory).free
     state = "bad" if free < TOO_LITTLE else "warn" if free < LITTLE else "ok"
-    yield Finding(state, "free disk", size(free), "" if state == "ok" else ROOM)
+    yield DoctorFinding(state, "free disk", size(free), "" if state == "ok" else ROOM)
     files = os.statvfs(directory)
     if files.f_files and files.f_favail < FEW:
-        yield Finding("bad", "free files", f"{files.f_favail} more files can be made", ROOM)
+        yield DoctorFinding("bad", "free files", f"{files.f_favail} more files can be made", ROOM)

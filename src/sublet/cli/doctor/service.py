@@ -10,7 +10,7 @@ from sublet.booking.calls.health import health
 from sublet.booking.calls.platforms import platforms
 from sublet.booking.views.health import HealthView
 from sublet.booking.views.platforms import PlatformView
-from sublet.cli.doctor.findings import Finding
+from sublet.cli.doctor.findings import DoctorFinding
 from sublet.cli.doctor.home import can_be_written
 from sublet.cli.doctor.settings import is_gateway
 from sublet.cli.texts import away
@@ -26,7 +26,7 @@ from sublet.people.calls.people import whoami
 PATIENCE = 20.0  # seconds: a service that takes longer to say that it is there does not work
 
 
-def service(home: Home) -> Iterator[Finding]:
+def service(home: Home) -> Iterator[DoctorFinding]:
     """The service, its platforms, and who one is to it; it isn't started for this."""
     address = find_address()
     link = Link(replace(address, home=None))
@@ -37,64 +37,66 @@ def service(home: Home) -> Iterator[Finding]:
         return
     yield _version(found, address)
     if found.problem:
-        yield Finding("bad", "service", found.problem, "It tries again by itself, once that is put right.")
+        yield DoctorFinding("bad", "service", found.problem, "It tries again by itself, once that is put right.")
     if found.clock:
         kept = "Nothing need be done: sessions here last as long as before, and times that were asked for stay."
-        yield Finding("warn", "clock", f"this machine's clock was {found.clock}", kept)
+        yield DoctorFinding("warn", "clock", f"this machine's clock was {found.clock}", kept)
     if found.database not in ("", f"sqlite:///{home.database}"):
-        yield Finding("ok", "its database", found.database)
+        yield DoctorFinding("ok", "its database", found.database)
     try:
-        yield Finding("ok", "you are", link.do(whoami()).person)
+        yield DoctorFinding("ok", "you are", link.do(whoami()).person)
         now = datetime.now(UTC)
         for platform in link.do(platforms(anew=True)).items:
             yield judge(platform, now)
             notes = (note for note in platform.notes if note != platform.trouble)
-            yield from (Finding("ok", f"on {platform.name}", note) for note in notes)
+            yield from (DoctorFinding("ok", f"on {platform.name}", note) for note in notes)
     except SubletError as error:
-        yield Finding("bad", "service", error.message, error.advice)
+        yield DoctorFinding("bad", "service", error.message, error.advice)
 
 
-def _describe_missing_service(home: Home, address: Address, error: SubletError) -> Finding:
+def _describe_missing_service(home: Home, address: Address, error: SubletError) -> DoctorFinding:
     if address.home is None:
-        return Finding("bad", "service", error.message, error.advice)
+        return DoctorFinding("bad", "service", error.message, error.advice)
     if isinstance(error.__cause__, TimeoutError):
-        return Finding("bad", "service", f"it runs, and does not answer within {PATIENCE:.0f} s", RESTART)
+        return DoctorFinding("bad", "service", f"it runs, and does not answer within {PATIENCE:.0f} s", RESTART)
     if not has_server():
-        return Finding("warn", "service", "only the client is installed", "pip install 'sublet[server]'")
+        return DoctorFinding("warn", "service", "only the client is installed", "pip install 'sublet[server]'")
     if is_gateway(home):
-        return Finding(
+        return DoctorFinding(
             "bad", "service", "the gateway is not running", "Start it: systemctl start sublet, or: sublet up"
         )
     if not can_be_written(home):
-        return Finding("bad", "service", "not running; it can't start before SUBLET_HOME can be written")
-    return Finding("ok", "service", "not running; it starts by itself")
+        return DoctorFinding("bad", "service", "not running; it can't start before SUBLET_HOME can be written")
+    return DoctorFinding("ok", "service", "not running; it starts by itself")
 
 
-def _version(found: HealthView, address: Address) -> Finding:
+def _version(found: HealthView, address: Address) -> DoctorFinding:
     said = f"{found.mode}, version {found.version}, {address.text}"
     if not compare(found.version):
-        return Finding("ok", "service", said)
+        return DoctorFinding("ok", "service", said)
     if address.home is not None:
-        return Finding("warn", "service", f"{said}; this command is {VERSION}", RESTART)
-    return Finding("warn", "service", f"{said}; this command is {VERSION}", "Install the same version here.")
+        return DoctorFinding("warn", "service", f"{said}; this command is {VERSION}", RESTART)
+    return DoctorFinding("warn", "service", f"{said}; this command is {VERSION}", "Install the same version here.")
 
 
-def judge(platform: PlatformView, now: datetime) -> Finding:
+def judge(platform: PlatformView, now: datetime) -> DoctorFinding:
     """A platform as it is now: whether it works, and what to do if not."""
     what = f"platform {platform.name}"
     seen = f"; what is known was seen {away(platform.as_of, now)}" if platform.as_of else ""
     if platform.ask:
-        return Finding("ok", what, platform.problem, platform.ask)
+        return DoctorFinding("ok", what, platform.problem, platform.ask)
     if platform.kind == "broken":
-        return Finding("bad", what.replace("platform system", "system"), platform.problem, _mending(platform.name))
+        return DoctorFinding(
+            "bad", what.replace("platform system", "system"), platform.problem, _mending(platform.name)
+        )
     if platform.needs_login:
         login = f"sublet system login {platform.name}"
-        return Finding("warn", what, f"{platform.kind}, nobody is signed in{seen}", login)
+        return DoctorFinding("warn", what, f"{platform.kind}, nobody is signed in{seen}", login)
     if not platform.working:
-        return Finding("bad", what, platform.problem, f"sublet platform check {platform.name}")
+        return DoctorFinding("bad", what, platform.problem, f"sublet platform check {platform.name}")
     if platform.trouble:
-        return Finding("bad", what, f"{platform.kind}, can't be asked: {platform.trouble}")
-    return Finding("ok", what, platform.kind)
+        return DoctorFinding("bad", what, f"{platform.kind}, can't be asked: {platform.trouble}")
+    return DoctorFinding("ok", what, platform.kind)
 
 
 def _mending(name: str) -> str:

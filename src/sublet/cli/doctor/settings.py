@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sublet.cli.doctor.database import check_database
-from sublet.cli.doctor.findings import Finding
+from sublet.cli.doctor.findings import DoctorFinding
 from sublet.kernel.container_network import USUAL
 from sublet.kernel.errors import SubletError
 from sublet.kernel.extras import has_server
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SEE = "See docs/reference/settings.md."
 
 
-def settings(home: Home) -> Iterator[Finding]:
+def settings(home: Home) -> Iterator[DoctorFinding]:
     """The settings, as the service would read them: the file, and the environment over it."""
     file = home.settings if os.path.exists(home.settings) else ""
     try:
@@ -29,13 +29,13 @@ def settings(home: Home) -> Iterator[Finding]:
                 tomllib.load(opened)
         found = _read(home)
     except (OSError, ValueError) as error:
-        yield Finding("bad", "settings", f"{home.settings}: {error}", SEE)
+        yield DoctorFinding("bad", "settings", f"{home.settings}: {error}", SEE)
     except SubletError as error:
-        yield Finding("bad", "settings", error.message, error.advice or SEE)
+        yield DoctorFinding("bad", "settings", error.message, error.advice or SEE)
     else:
-        yield Finding("ok", "settings", file or "all as they come")
+        yield DoctorFinding("ok", "settings", file or "all as they come")
         for name, why in (found.broken if found else {}).items():
-            yield Finding("bad", f"platform {name}", why, "Install or mend its plug-in.")
+            yield DoctorFinding("bad", f"platform {name}", why, "Install or mend its plug-in.")
 
 
 def is_gateway(home: Home) -> bool:
@@ -56,7 +56,7 @@ def network_policies(home: Home) -> dict[str, str]:
     return dict(found.networks) if found and found.networks else {"": USUAL}
 
 
-def database(home: Home) -> Iterator[Finding]:
+def database(home: Home) -> Iterator[DoctorFinding]:
     """The database that the settings name."""
     try:
         found = _read(home)
@@ -67,7 +67,7 @@ def database(home: Home) -> Iterator[Finding]:
         yield _postgres(url)
         return
     state, words, todo = check_database(home, url)
-    yield Finding(state, "database", words, todo)
+    yield DoctorFinding(state, "database", words, todo)
 
 
 def _read(home: Home) -> ReadSettings | None:
@@ -79,10 +79,10 @@ def _read(home: Home) -> ReadSettings | None:
     return read_settings(home.root)
 
 
-def _postgres(url: str) -> Finding:
+def _postgres(url: str) -> DoctorFinding:
     from sublet.self_check import look_at_postgres
 
     state = look_at_postgres(url)
     if state.trouble:
-        return Finding("bad", "database", f"PostgreSQL, {state.where}: {state.trouble}", state.hint)
-    return Finding("ok", "database", f"PostgreSQL {state.version}, {state.where}")
+        return DoctorFinding("bad", "database", f"PostgreSQL, {state.where}: {state.trouble}", state.hint)
+    return DoctorFinding("ok", "database", f"PostgreSQL {state.version}, {state.where}")

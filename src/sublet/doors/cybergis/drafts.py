@@ -22,7 +22,7 @@ from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import OVER, Session
 from sublet.booking.offers import Offers
-from sublet.booking.output import Output
+from sublet.booking.output import SessionOutput
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.presenter import Presenter
 from sublet.doors.cybergis.roadmap import read_seed
@@ -62,7 +62,7 @@ class Drafts:
     now: Clock
     platforms: KnownPlatforms
     presenter: Presenter
-    output: Output
+    output: SessionOutput
     catalogue: AppCatalogue
     app_runs: AppRuns
     offers: Offers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sublet.apps.model.manifest import Bounds, Manifest, Parameter
+from sublet.apps.model.manifest import Manifest, Parameter, ResourceBounds
 from sublet.apps.model.resources import COUNT, MEMORY, NAMES, TIME
 from sublet.doors.cybergis.wire import SLURM
 from sublet.kernel.texts import value_text
@@ -42,7 +42,7 @@ def list_supported(manifest: Manifest, places: Sequence[str]) -> list[str]:
     return [place for place in places if not manifest.systems or place in manifest.systems]
 
 
-def rule_of(name: str, bounds: Bounds) -> dict[str, Any]:
+def rule_of(name: str, bounds: ResourceBounds) -> dict[str, Any]:
     """Bounds as their sliders want them, in the largest unit in which all of them are whole."""
     units = UNITS[NAMES[name][0]]
     said = (bounds.max, bounds.default, bounds.min) if bounds.min > NAMES[name][1] else (bounds.max, bounds.default)

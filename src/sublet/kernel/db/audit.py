@@ -35,7 +35,7 @@ ADD = insert(audit).values({column.name: given(column.name) for column in audit.
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One act."""
 
     time: datetime
@@ -55,7 +55,7 @@ class Audit:
         """Of this transaction."""
         self._sql = sql
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: AuditEntry) -> None:
         """Write it down; no secret belongs in there."""
         self._sql.change(
             ADD,
@@ -82,7 +82,7 @@ class Audit:
         after: int = 0,
         before: int | None = None,
         limit: int = 100,
-    ) -> list[Entry]:
+    ) -> list[AuditEntry]:
         """Entries in the order in which they were written, after one that was seen already.
 
         With `before` the newest come first: those before one that was seen already, or all with 0.
@@ -98,6 +98,6 @@ class Audit:
         return [_entry(row) for row in self._sql.select(found)]
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row) -> AuditEntry:
     id, time, person, action, noun, name, detail, host = row
-    return Entry(moment(time), person, action, noun, name, json.loads(detail), host, id)
+    return AuditEntry(moment(time), person, action, noun, name, json.loads(detail), host, id)

@@ -50,7 +50,7 @@ UNTOUCHED = frozenset({"platforms", "ap", "htcondor", "backups"})  # sessions' o
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
+class BackupManifest:
     """What a backup is of."""
 
     format: int = FORMAT
@@ -62,7 +62,7 @@ class Manifest:
     files: dict[str, str] = field(default_factory=dict)  # name → SHA-256
 
 
-def make_backup(home: Home, database: str, to: Path, version: str, config: Path | None = None) -> Manifest:
+def make_backup(home: Home, database: str, to: Path, version: str, config: Path | None = None) -> BackupManifest:
     """Write a backup; the service may run. `config`: settings that are not in SUBLET_HOME."""
     if to.exists():
         raise NotBackedUp(why=f"{to} is there already", hint="Choose another name.")
@@ -78,7 +78,7 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
                 named["config.toml"] = config
             files = {name: _digest(path) for name, path in named.items()}
             made = _now()
-            manifest = Manifest(sublet=version, created=made, database=copied.kind, files=files, **facts)
+            manifest = BackupManifest(sublet=version, created=made, database=copied.kind, files=files, **facts)
             part = Path(place) / "backup.tar.gz"
             _pack(part, named, manifest)
             os.link(part, to)  # never over another file
@@ -89,7 +89,7 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
 
 def restore_backup(
     home: Home, find_database: Callable[[Path | None], str], file: Path, *, replace: bool = False
-) -> tuple[Manifest, str]:
+) -> tuple[BackupManifest, str]:
     """Put back what a backup has, all of it or nothing; also where what was there before is now.
 
     `find_database` tells the database's address by the settings in the backup, if it has some. A copy of a SQLite
@@ -127,14 +127,14 @@ def _is_sqlite(file: Path) -> bool:
         return opened.read(16) == b"SQLite format 3\0"
 
 
-def _take_copy(file: Path, staging: Path) -> Manifest:
+def _take_copy(file: Path, staging: Path) -> BackupManifest:
     """A copy of a SQLite database, as if it were a backup of nothing else."""
     to = staging / DATABASE
     shutil.copyfile(file, to)
     copied = copy_of(f"{SQLITE}{to}")
     copied.check(to, file)
     made = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Manifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
+    return BackupManifest(sublet="", created=made, database=copied.kind, **copied.look_at(to))
 
 
 def _replace_all(
@@ -173,7 +173,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith((ASIDE, STAGING))
 
 
-def _pack(part: Path, named: dict[str, Path], manifest: Manifest) -> None:
+def _pack(part: Path, named: dict[str, Path], manifest: BackupManifest) -> None:
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=3) as archive:
             for name, path in named.items():
@@ -198,7 +198,7 @@ def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path)
     archive.utime(entry, str(target))
 
 
-def _unpack(file: Path, staging: Path) -> Manifest:
+def _unpack(file: Path, staging: Path) -> BackupManifest:
     """Unpack all of it, and see that it is as it was when it was made."""
     try:
         with tarfile.open(file, "r:*") as archive:
@@ -207,7 +207,7 @@ def _unpack(file: Path, staging: Path) -> Manifest:
                 if not entry.isreg() or name.is_absolute() or ".." in name.parts:
                     raise NotRestored(file=file, why=f"{entry.name} does not belong in a backup")
                 _write_entry(archive, entry, staging / name)
-        manifest = Manifest(**json.loads((staging / MANIFEST).read_text()))
+        manifest = BackupManifest(**json.loads((staging / MANIFEST).read_text()))
     except (tarfile.TarError, *UNREADABLE) as error:
         raise NotRestored(file=file, why="it is no backup of Sublet's, or it is cut off") from error
     if manifest.format > FORMAT:

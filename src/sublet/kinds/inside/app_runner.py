@@ -18,7 +18,7 @@ from typing import Any
 from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside.container_images import NoImage, have_image, own_name
 from sublet.kinds.inside.container_start import NotStarted
-from sublet.kinds.inside.container_tools import Image, Plan, inner_mounts
+from sublet.kinds.inside.container_tools import Plan, ToolImage, inner_mounts
 from sublet.kinds.inside.task_launcher import describe_job, describe_task, find_descriptors, find_launcher
 from sublet.kinds.inside.task_runner import HOST, remove_container, run_task, run_tasks
 
@@ -55,7 +55,7 @@ def remove_empty(plan: Plan) -> None:
             os.rmdir(folder)
 
 
-def run_stages(plan: Plan, image: Image, names: list[str]) -> int:
+def run_stages(plan: Plan, image: ToolImage, names: list[str]) -> int:
     """Stages in one container, or in none."""
     plan = {**plan, "command": [*plan["command"], *names]}
     if plan["tool"] != HOST:
@@ -71,7 +71,7 @@ def run_stages(plan: Plan, image: Image, names: list[str]) -> int:
     return containers.code_of(code)
 
 
-def run(plan: Plan, image: Image) -> int:
+def run(plan: Plan, image: ToolImage) -> int:
     """All stages in their order, until one fails; one task is started as several are, if something starts them here."""
     names = list(plan["stages"])
     variables = describe_task(plan, os.environ) if plan["each"] and not find_launcher() else describe_job(os.environ)
@@ -86,7 +86,7 @@ def run(plan: Plan, image: Image) -> int:
     return 0
 
 
-def run_each(plan: Plan, image: Image) -> int:
+def run_each(plan: Plan, image: ToolImage) -> int:
     """One task of the stages that run in several."""
     return run_stages(plan, image, list(plan["each"]))
 
@@ -114,7 +114,7 @@ def main() -> int:
     if sys.argv[1:] == ["task"]:
         return run_task(loaded(PLAN), run_each)
     plan = loaded(PLAN)
-    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:
         make_folders(plan)

@@ -9,7 +9,7 @@ from typing import Any
 STREAMS = ("stdout", "stderr")
 
 
-class Slot:
+class OutputSlot:
     """A place in which one task runs at a time; what it prints goes to two files that are used again and again."""
 
     def __init__(self, name: str) -> None:

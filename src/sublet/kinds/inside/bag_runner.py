@@ -26,7 +26,7 @@ from typing import Any
 from sublet.booking.model.bag import Task, count, expand
 from sublet.booking.model.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, told
 from sublet.kinds.inside.bag_joining import PARTS, RECORD, join, say
-from sublet.kinds.inside.bag_output import Log, Slot, write_all
+from sublet.kinds.inside.bag_output import Log, OutputSlot, write_all
 
 GRACE = 3.0  # seconds that interrupted tasks have between SIGTERM and SIGKILL
 SHOWN = 10  # failed tasks that are named at the end
@@ -35,17 +35,17 @@ WAITED_FOR = {signal.SIGCHLD, signal.SIGTERM}  # blocked, and taken one by one: 
 
 
 @dataclass
-class Attempt:
+class TaskAttempt:
     """A task that runs."""
 
     task: Task
     number: int  # 1 for the first
-    slot: Slot
+    slot: OutputSlot
     clock: float
     start: float
 
 
-class Bag:
+class TaskBag:
     """The tasks that are still to be run, those that run, and the record of those that ended."""
 
     def __init__(self, tasks: Iterator[Task], before: dict[int, int], parallel: int, retries: int, part: Part) -> None:
@@ -53,8 +53,8 @@ class Bag:
         self.tasks, self.before, self.retries, self.part = tasks, before, retries, part
         files = files_of(part)
         self.again: deque[tuple[Task, int, int]] = deque()  # task, attempt, tries left
-        self.running: dict[int, tuple[Attempt, int]] = {}
-        self.free = [Slot(f".sublet/slot-{part.number}-{number}") for number in range(parallel)]
+        self.running: dict[int, tuple[TaskAttempt, int]] = {}
+        self.free = [OutputSlot(f".sublet/slot-{part.number}-{number}") for number in range(parallel)]
         self.logs = [Log(f"{files}.out"), Log(f"{files}.err")]
         self.record = os.open(f"{files}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self.environment = dict(os.environb)  # bytes: they are handed over for each task
@@ -87,10 +87,10 @@ class Bag:
                 number = self.before.get(task.number, 0) + 1
             else:
                 break
-            self.start(Attempt(task, number, self.free.pop(), 0.0, 0.0), left)
+            self.start(TaskAttempt(task, number, self.free.pop(), 0.0, 0.0), left)
         return bool(self.running)
 
-    def start(self, attempt: Attempt, left: int) -> None:
+    def start(self, attempt: TaskAttempt, left: int) -> None:
         """Start one; a program that can't be started is a task that failed."""
         self.environment[b"SUBLET_TASK"] = b"%d" % attempt.task.number
         self.environment[b"SUBLET_ATTEMPT"] = b"%d" % attempt.number
@@ -102,7 +102,7 @@ class Bag:
             told = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else str(why)
             self.ended(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {told}")
 
-    def ended(self, attempt: Attempt, left: int, code: int, error: str = "") -> None:
+    def ended(self, attempt: TaskAttempt, left: int, code: int, error: str = "") -> None:
         """Write down how it ended, and try again what failed while tries are left."""
         task = attempt.task
         seconds = time.monotonic() - attempt.clock
@@ -258,7 +258,7 @@ def run(plan: dict[str, Any], total: int, part: Part) -> int:
     mine = take_tasks(tasks_of(plan), total, part)
     parallel = max(1, fair(plan["parallel"], part))
     left = (task for task in mine if task.number not in succeeded)
-    bag = Bag(left, tried, parallel, plan["fields"].get("retries") or 0, part)
+    bag = TaskBag(left, tried, parallel, plan["fields"].get("retries") or 0, part)
     started = time.monotonic()
     say(f"{total} tasks, {parallel} at a time" + (f", in part {part.number} of {part.of}" if part.of > 1 else ""))
     if succeeded:

@@ -18,7 +18,7 @@ from typing import Any
 
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import image_files as files
-from sublet.kinds.inside.container_tools import Image, Plan
+from sublet.kinds.inside.container_tools import Plan, ToolImage
 
 
 class NoImage(Exception):
@@ -72,14 +72,14 @@ def pinned(ref: str, digest: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}@{digest or own}"
 
 
-def unpack_archive(path: str, plan: Plan) -> Image:
+def unpack_archive(path: str, plan: Plan) -> ToolImage:
     """An archive as a directory, checked."""
     archive = opened(path, plan["digest"])
     try:
         archive.unpack(plan["image"])
     finally:
         archive.close()
-    return Image(directory=plan["image"], config=archive.config.get("config") or {}, temporary=True)
+    return ToolImage(directory=plan["image"], config=archive.config.get("config") or {}, temporary=True)
 
 
 def opened(path: str, digest: str) -> files.Archive:
@@ -93,24 +93,24 @@ def opened(path: str, digest: str) -> files.Archive:
     return archive
 
 
-def unpack_sif(path: str, plan: Plan) -> Image:
+def unpack_sif(path: str, plan: Plan) -> ToolImage:
     """A Singularity image as a directory."""
     files.unsquash(plan["paths"]["unsquashfs"], path, plan["image"])
     command = files.singularity_command(plan["image"], plan["command"])
     plan["command"][:] = command
-    return Image(directory=plan["image"], singularity=True, temporary=True)
+    return ToolImage(directory=plan["image"], singularity=True, temporary=True)
 
 
-def directory(source: dict[str, str], plan: Plan) -> Image:
+def directory(source: dict[str, str], plan: Plan) -> ToolImage:
     """A directory that is a file system already: nothing can vouch for it."""
     if plan["digest"]:
         raise NoImage("a directory has no digest that could be checked")
     if not os.path.isdir(source["path"]):
         raise NoImage("there is no such directory")
-    return Image(directory=source["path"])
+    return ToolImage(directory=source["path"])
 
 
-def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
+def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
     """An image in the tool's own store, by its id."""
     tool, digest, how = plan["paths"][plan["tool"]], plan["digest"], source["how"]
     if how in ("sif", "directory") and plan["tool"] == "docker":
@@ -129,10 +129,10 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> Image:
             inspected = here(tool, pinned(source["ref"], digest), digest)
         if inspected is None:
             raise NoImage(f"what was fetched doesn't have the digest {digest}")
-        return Image(inspected["Id"], config=inspected.get("Config") or {})
+        return ToolImage(inspected["Id"], config=inspected.get("Config") or {})
     archive = opened(path_of(source), digest)
     archive.close()
-    return Image(loaded(archive, plan), config=archive.config.get("config") or {}, temporary=True)
+    return ToolImage(loaded(archive, plan), config=archive.config.get("config") or {}, temporary=True)
 
 
 def loaded(archive: files.Archive, plan: Plan) -> str:
@@ -186,21 +186,23 @@ def here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
     return found if not digest or digest in digests or digest in ids else None
 
 
-def with_apptainer(source: dict[str, str], plan: Plan) -> Image:
+def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
     """An image as one file, made from whatever the location is."""
     how = source["how"]
     if how == "sif":
-        return Image(sif_of(path_of(source), plan))
+        return ToolImage(sif_of(path_of(source), plan))
     if how == "directory":
         return directory(source, plan)
     if how == "archive":
         path = path_of(source)
         if not tarfile.is_tarfile(path):
-            return Image(path)  # made of that very image, where it could be fetched
-        return Image(share_sif(path, plan)) if os.path.islink(path) else Image(own_sif(path, plan), temporary=True)
+            return ToolImage(path)  # made of that very image, where it could be fetched
+        return (
+            ToolImage(share_sif(path, plan)) if os.path.islink(path) else ToolImage(own_sif(path, plan), temporary=True)
+        )
     location = source["ref"] if how == "library" else f"docker://{pinned(source['ref'], plan['digest'])}"
     say(f"fetching {source['said']}")
-    return Image(make_sif(location, f"{plan['image']}.sif", plan), temporary=True)
+    return ToolImage(make_sif(location, f"{plan['image']}.sif", plan), temporary=True)
 
 
 def own_sif(path: str, plan: Plan) -> str:
@@ -251,7 +253,7 @@ def only_one(path: str) -> Iterator[None]:
         yield
 
 
-def with_charliecloud(source: dict[str, str], plan: Plan) -> Image:
+def with_charliecloud(source: dict[str, str], plan: Plan) -> ToolImage:
     """An image as a directory."""
     how = source["how"]
     if how == "sif":
@@ -272,10 +274,10 @@ def with_charliecloud(source: dict[str, str], plan: Plan) -> Image:
             config = json.load(file).get("config") or {}
     except (OSError, ValueError):
         config = {}
-    return Image(directory=plan["image"], config=config, temporary=True)
+    return ToolImage(directory=plan["image"], config=config, temporary=True)
 
 
-HAVE: dict[str, Callable[[dict[str, str], Plan], Image]] = {
+HAVE: dict[str, Callable[[dict[str, str], Plan], ToolImage]] = {
     "podman": with_podman_or_docker,
     "docker": with_podman_or_docker,
     "apptainer": with_apptainer,
@@ -284,7 +286,7 @@ HAVE: dict[str, Callable[[dict[str, str], Plan], Image]] = {
 }
 
 
-def have_image(plan: Plan) -> Image:
+def have_image(plan: Plan) -> ToolImage:
     """The image from the first location that leads to it; each that doesn't is told. NoImage if none does."""
     reasons = []
     for source in plan["sources"]:

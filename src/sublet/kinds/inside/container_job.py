@@ -11,7 +11,7 @@ from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside import task_runner
 from sublet.kinds.inside.container_images import NoImage, have_image, own_name
 from sublet.kinds.inside.container_start import NotStarted
-from sublet.kinds.inside.container_tools import Image
+from sublet.kinds.inside.container_tools import ToolImage
 
 PLAN = ".sublet/container.json"
 
@@ -22,7 +22,7 @@ def main() -> int:
         plan: dict[str, Any] = json.load(file)
     if sys.argv[1:] == ["task"]:
         return task_runner.run_task(plan, containers.run)
-    image = Image(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
+    image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:
         image = have_image(plan)

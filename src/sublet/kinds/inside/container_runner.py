@@ -26,7 +26,7 @@ from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import alone, own_name, say
 from sublet.kinds.inside.container_port import open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
-from sublet.kinds.inside.container_tools import Image, Machine, Plan
+from sublet.kinds.inside.container_tools import Machine, Plan, ToolImage
 from sublet.kinds.inside.image_files import inside
 from sublet.kinds.inside.inner_port import InnerPort
 from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, find_descriptors
@@ -124,7 +124,7 @@ def make_hook(folder: str) -> str:
     return ""
 
 
-def command(plan: Plan, image: Image, network: Network) -> tuple[list[str], dict[str, str]]:
+def command(plan: Plan, image: ToolImage, network: Network) -> tuple[list[str], dict[str, str]]:
     """The tool's words and environment."""
     os.makedirs(plan["private"], mode=0o700, exist_ok=True)
     machine, environment = machine_of(plan, network), dict(os.environ)
@@ -183,7 +183,7 @@ def write_private(path: str, text: str) -> None:
         file.write(text)
 
 
-def prepare_directory(plan: Plan, image: Image, network: Network) -> None:
+def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:
     """For Charliecloud: places to mount on; what is read-only is made so, and the network taken away, for us alone."""
     make_places(plan, image)
     sources = [os.fsencode(source) for source, _, read_only in tools.inner_mounts(plan) if read_only]
@@ -192,7 +192,7 @@ def prepare_directory(plan: Plan, image: Image, network: Network) -> None:
         make_read_only(sources)
 
 
-def make_places(plan: Plan, image: Image) -> None:
+def make_places(plan: Plan, image: ToolImage) -> None:
     """Places to mount on in an unpacked image, where that is ours."""
     if not image.temporary:
         return
@@ -247,7 +247,7 @@ def on_term(number: int, frame: object) -> None:
     raise Stopped
 
 
-def run(plan: Plan, image: Image) -> int:
+def run(plan: Plan, image: ToolImage) -> int:
     """Run it to its end, or until the job is stopped; NotStarted if it can be started with none of its networks."""
     secret = os.environ.pop("SUBLET_SECRET", "")
     networks = list_networks(plan)
@@ -268,7 +268,7 @@ def list_networks(plan: Plan) -> list[Network]:
     return choose_networks(plan["tool"], plan["network"], bool(plan["port"]), look_at_machine())
 
 
-def run_with(plan: Plan, image: Image, network: Network, secret: str) -> int:
+def run_with(plan: Plan, image: ToolImage, network: Network, secret: str) -> int:
     """Run it with one network; NotStarted if the tool could not start it."""
     argv, environment = command(plan, image, network)
     inherited = find_descriptors(os.environ)
@@ -366,7 +366,7 @@ def wait_for_monitor(plan: Plan) -> None:
         time.sleep(0.02)
 
 
-def clean(plan: Plan, image: Image) -> None:
+def clean(plan: Plan, image: ToolImage) -> None:
     """Leave neither container nor image nor secrets behind."""
     if plan["tool"] in ("podman", "docker"):
         tool = plan["paths"][plan["tool"]]

@@ -16,7 +16,7 @@ READ_BY_DOCKER = (  # how the variables begin that the docker command, its plug-
 
 
 @dataclass
-class Image:
+class ToolImage:
     """An image that is here: a name or id that the tool knows, or a directory with its file system."""
 
     reference: str = ""
@@ -43,7 +43,7 @@ def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
     return sorted(mounts, key=lambda mount: mount[1].rstrip("/").count("/"))
 
 
-def inner_directory(plan: Plan, image: Image) -> str:
+def inner_directory(plan: Plan, image: ToolImage) -> str:
     """Where it starts: where the plan says, else among the files of its command, else in the image's own directory."""
     if plan.get("start"):
         return str(plan["start"])
@@ -51,7 +51,7 @@ def inner_directory(plan: Plan, image: Image) -> str:
     return inner_work(plan) if own == "/" or plan.get("in_work") else str(own)
 
 
-def inner_environment(plan: Plan, image: Image) -> dict[str, str]:
+def inner_environment(plan: Plan, image: ToolImage) -> dict[str, str]:
     """What the container finds in its environment; of a mere directory the tool must be told the image's own too."""
     told = dict(pair.split("=", 1) for pair in image.config.get("Env") or () if "=" in pair) if image.directory else {}
     told |= {"SUBLET_WORK": inner_work(plan), "SUBLET_CORES": str(plan["cores"])}
@@ -60,12 +60,12 @@ def inner_environment(plan: Plan, image: Image) -> dict[str, str]:
     return {**told, **plan["environment"]}
 
 
-def owner_differs(image: Image) -> bool:
+def owner_differs(image: ToolImage) -> bool:
     """Whether the image runs as somebody else than root, who then must own what it writes to."""
     return str(image.config.get("User") or "0").split(":")[0] not in ("0", "root")
 
 
-def words(plan: Plan, image: Image) -> list[str]:
+def words(plan: Plan, image: ToolImage) -> list[str]:
     """The whole command, for a tool that doesn't know the image's own: as Docker means entry point and arguments."""
     if plan["entrypoint"]:
         return [*plan["entrypoint"], *plan["command"]]
@@ -90,7 +90,7 @@ class Machine:
     inherits: bool = False  # whether a descriptor of the process manager is passed on to the program
 
 
-def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
+def podman(plan: Plan, image: ToolImage, machine: Machine, environment_file: str) -> list[str]:
     """podman run: in the foreground, gone afterwards, and within the limits of the job it is part of."""
     argv = [plan["paths"]["podman"]]
     argv += ["--runtime", machine.runtime] if machine.runtime else []
@@ -115,7 +115,7 @@ def podman(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     return [*argv, image.reference, *_arguments(plan)]
 
 
-def docker(plan: Plan, image: Image, machine: Machine, environment_file: str) -> list[str]:
+def docker(plan: Plan, image: ToolImage, machine: Machine, environment_file: str) -> list[str]:
     """docker run: the daemon isn't part of the job, so the limits are given to it."""
     argv = [plan["paths"]["docker"], "run", "--pull=never", "--init", f"--memory={plan['memory']}"]
     argv += [f"--memory-swap={plan['memory']}", f"--user={os.getuid()}:{os.getgid()}"]
@@ -128,7 +128,9 @@ def docker(plan: Plan, image: Image, machine: Machine, environment_file: str) ->
     return [*argv, *_like_docker(plan, image, machine, environment_file), image.reference, *_arguments(plan)]
 
 
-def _like_docker(plan: Plan, image: Image, machine: Machine, environment_file: str, writable: str = "") -> list[str]:
+def _like_docker(
+    plan: Plan, image: ToolImage, machine: Machine, environment_file: str, writable: str = ""
+) -> list[str]:
     # without --rm: if it can't be started, only the container itself tells that from a program that failed
     argv = [f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
@@ -146,7 +148,7 @@ def _arguments(plan: Plan) -> list[str]:
     return [*(plan["entrypoint"] or ())[1:], *plan["command"]]
 
 
-def apptainer(plan: Plan, image: Image, machine: Machine) -> list[str]:
+def apptainer(plan: Plan, image: ToolImage, machine: Machine) -> list[str]:
     """apptainer run or exec: nothing of the account's is seen but what is bound."""
     override = bool(plan["entrypoint"])
     argv = [plan["paths"][plan["tool"]], "--silent", "exec" if override else "run"]
@@ -186,7 +188,7 @@ def apptainer_outside(environment: Mapping[str, str]) -> dict[str, str]:
 def apptainer_environment(plan: Plan) -> dict[str, str]:
     """How values get into the container: by the tool's environment, which other users can't read."""
     prefix = f"{plan['tool'].upper()}ENV_"
-    return {prefix + name: value for name, value in inner_environment(plan, Image()).items()}
+    return {prefix + name: value for name, value in inner_environment(plan, ToolImage()).items()}
 
 
 def apptainer_home(plan: Plan) -> dict[str, str]:
@@ -196,7 +198,7 @@ def apptainer_home(plan: Plan) -> dict[str, str]:
     return {**own, f"{prefix}_NO_EVAL": "1"}
 
 
-def charliecloud(plan: Plan, image: Image) -> list[str]:
+def charliecloud(plan: Plan, image: ToolImage) -> list[str]:
     """ch-run: the image's file system, read-only, with what is bound; its environment is the container's."""
     argv = [plan["paths"]["ch-run"], "--private-tmp", f"--cd={inner_directory(plan, image)}"]
     argv += [f"--bind={source}:{target}" for source, target, _ in inner_mounts(plan)]

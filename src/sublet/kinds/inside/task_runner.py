@@ -21,7 +21,7 @@ from sublet.kernel.container_network import USUAL
 from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside import task_launcher as launching
 from sublet.kinds.inside.container_start import NotStarted
-from sublet.kinds.inside.container_tools import Image, Plan
+from sublet.kinds.inside.container_tools import Plan, ToolImage
 
 IMAGE = ".sublet/image.json"
 FAILED = ".sublet/failed"  # the exit code of the first task that failed
@@ -30,7 +30,7 @@ ASK_SECONDS = 60  # for an image to say which MPI it has
 HOST = "exec"  # the way without any container
 
 
-def run_tasks(plan: Plan, image: Image) -> int:
+def run_tasks(plan: Plan, image: ToolImage) -> int:
     """The command, once for each task: the first failure is the code, and ends the others."""
     containers.write_private(IMAGE, json.dumps(vars(image)))
     if plan["tool"] == "charliecloud":
@@ -50,7 +50,7 @@ def run_tasks(plan: Plan, image: Image) -> int:
     return containers.code_of(code)
 
 
-def choose_words(plan: Plan, image: Image) -> list[str]:
+def choose_words(plan: Plan, image: ToolImage) -> list[str]:
     """How the tasks are started; an image is asked which MPI it has only where there is a choice."""
     launcher = launching.find_launcher()
     if not launcher:
@@ -61,7 +61,7 @@ def choose_words(plan: Plan, image: Image) -> list[str]:
     return launching.make_words(plan, launcher, launching.choose_process_manager(plan, available, speaks))
 
 
-def ask_image(plan: Plan, image: Image) -> str:
+def ask_image(plan: Plan, image: ToolImage) -> str:
     """The process manager that the MPI library of the image, or of the machine itself, speaks to; empty if unknown."""
     words, environment = ["/bin/sh", "-c", launching.ASK_IMAGE], dict(os.environ)
     if plan["tool"] != HOST:
@@ -145,11 +145,11 @@ def share(plan: Plan, memory: str) -> tuple[dict[str, Any], list[list[Any]], dic
     return dict(plan), [], launching.WITHOUT_SHARED_MEMORY
 
 
-def run_task(plan: Plan, run: Callable[[Plan, Image], int]) -> int:
+def run_task(plan: Plan, run: Callable[[Plan, ToolImage], int]) -> int:
     """One task, in the image that is there already; how it runs is up to the caller."""
     signal.signal(signal.SIGTERM, containers.on_term)
     with open(IMAGE, encoding="utf-8") as file:
-        image = Image(**json.load(file))
+        image = ToolImage(**json.load(file))
     with contextlib.ExitStack() as stack:
         try:
             memory = stack.enter_context(launching.share_memory(name_step(plan))) if has_own_memory(plan) else ""
@@ -169,7 +169,7 @@ def run_task(plan: Plan, run: Callable[[Plan, Image], int]) -> int:
                 clean_task(plan)
 
 
-def prepare_folders(plan: Plan, image: Image) -> None:
+def prepare_folders(plan: Plan, image: ToolImage) -> None:
     """For Charliecloud, places in an unpacked image of ours where the process manager's folders are mounted."""
     if plan["tool"] == "charliecloud" and image.temporary:
         for folder in launching.find_folders(os.environ):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import when
 from sublet.kernel.texts import counted
@@ -14,7 +14,7 @@ from sublet.notices.calls import hooks
 from sublet.notices.views.hooks import HookView
 
 
-@click.group("notify", cls=Group, epilog=Example("sublet notify add --all --mail me@example.org --on ended"))
+@click.group("notify", cls=CommandGroup, epilog=Example("sublet notify add --all --mail me@example.org --on ended"))
 def notify() -> None:
     """Notifications when sessions start, end or fail: by a signed webhook, or by mail."""
 

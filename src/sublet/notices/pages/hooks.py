@@ -14,7 +14,7 @@ from sublet.kernel.errors import SubletError
 from sublet.notices.model.hooks import MAILTO, STATES, WORDS, Delivery, Hook
 from sublet.people.model.person import Person
 from sublet.service import Service
-from sublet.web.confirming import Question, confirm_page, is_confirmed
+from sublet.web.confirming import Confirmation, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
@@ -114,12 +114,12 @@ async def _remove(service: Service, person: Person, id: str, host: str) -> Done:
     return Done(f"{hook.address.removeprefix(MAILTO)} will not be notified any more.")
 
 
-def _question(hook: Hook) -> Question:
+def _question(hook: Hook) -> Confirmation:
     address = hook.address.removeprefix(MAILTO)
     scope = f"the session {hook.session[:8]}" if hook.session else "your sessions"
     secret = "" if hook.by_mail else " Its signing secret can't be restored."
     effects = (f"{address} gets no more notifications about {scope}.{secret}",)
-    return Question(f"Remove {address}?", effects, "Remove", "/web/hooks")
+    return Confirmation(f"Remove {address}?", effects, "Remove", "/web/hooks")
 
 
 async def _test(service: Service, person: Person, id: str, host: str) -> Done:

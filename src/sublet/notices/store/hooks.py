@@ -50,7 +50,7 @@ LAPSED = select(H.id).where(H.expires <= given("now"))
 OLD = delete(deliveries).where(D.due.is_(None), D.tried <= given("now"))
 
 
-class Hooks:
+class HookStore:
     """Hooks and deliveries, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sublet.client.call import Answer, Call, as_view, body_of, nothing, path_of
+from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of
 from sublet.people.views.people import TokenList, TokenView, WhoView
 
 
@@ -36,7 +36,7 @@ def entry() -> Call[str]:
     return Call("POST", "/web/code", _url)
 
 
-def _url(answer: Answer) -> str:
+def _url(answer: HttpAnswer) -> str:
     return str(json.loads(answer.body)["url"])
 
 

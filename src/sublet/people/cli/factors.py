@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.cli.prompts import typed
 from sublet.people.calls import factors
 
 
-@click.group("totp", cls=Group, epilog=Example("sublet person totp on"))
+@click.group("totp", cls=CommandGroup, epilog=Example("sublet person totp on"))
 def totp() -> None:
     """Your second factor: after every sign-in, a code of an authenticator is asked for."""
 

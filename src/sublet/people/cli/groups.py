@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.kernel.texts import counted
 from sublet.people.calls import profiles
 
 
-@click.group("group", cls=Group, epilog=Example("sublet group join hydro anna@example.org"))
+@click.group("group", cls=CommandGroup, epilog=Example("sublet group join hydro anna@example.org"))
 def group() -> None:
     """Make groups of a gateway's people, for rules to speak of. Only operators can."""
 

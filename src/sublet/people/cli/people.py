@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment, when
@@ -22,7 +22,7 @@ from sublet.people.views.people import PersonView
 ROLES = ("person", "reviewer", "operator")
 
 
-@click.group("person", cls=Group, epilog=Example("sublet person add anna@example.org --role operator"))
+@click.group("person", cls=CommandGroup, epilog=Example("sublet person add anna@example.org --role operator"))
 def person() -> None:
     """Add, list, show, block and remove the people of a gateway. Only operators can."""
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import when
 from sublet.kernel.short_ids import pick_one, require_length
@@ -31,7 +31,7 @@ def _wishes(function: Callable[..., None]) -> Callable[..., None]:
 
 @click.group(
     "token",
-    cls=Group,
+    cls=CommandGroup,
     invoke_without_command=True,
     epilog=Example('curl -H "Authorization: Bearer $(sublet token -q)" http://127.0.0.1:8080/v1/whoami'),
 )

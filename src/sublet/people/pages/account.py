@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
 from sublet.kernel.errors import NotFound, SubletError
-from sublet.web.confirming import Question, confirm_page, is_confirmed
+from sublet.web.confirming import Confirmation, confirm_page, is_confirmed
 from sublet.web.drawing import page
 from sublet.web.reading import read_form, visitor
 
@@ -53,9 +53,9 @@ async def revoke(request: Request) -> Response:
     return RedirectResponse("/web/login" if id == who.token else PAGE, 303)
 
 
-def _question(name: str, use: str, *, is_this_one: bool) -> Question:
+def _question(name: str, use: str, *, is_this_one: bool) -> Confirmation:
     if use == "browser":
         effect = "This is the browser that you are using now." if is_this_one else "It has to sign in again."
-        return Question(f"Sign out {name}?", (effect,), "Sign out", PAGE)
+        return Confirmation(f"Sign out {name}?", (effect,), "Sign out", PAGE)
     effect = "Programs that use this token are refused from then on. A revoked token can't be restored."
-    return Question(f"Revoke the token {name}?", (effect,), "Revoke", PAGE)
+    return Confirmation(f"Revoke the token {name}?", (effect,), "Revoke", PAGE)

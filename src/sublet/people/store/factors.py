@@ -42,7 +42,7 @@ class Factor:
     recovery: tuple[str, ...] = ()
 
 
-class Factors:
+class FactorStore:
     """The second factors, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -22,7 +22,7 @@ EMPTY = delete(members).where(M.group == given("of"))
 REMOVE = delete(groups).where(G.name == given("of"))
 
 
-class Groups:
+class GroupStore:
     """The groups, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -32,7 +32,7 @@ IDENTITIES = select(I.kind, I.value, I.person, I.created).where(I.person == give
 REMOVE_IDENTITY = delete(identities).where(I.kind == given("k"), I.value == given("v"), I.person == given("of"))
 
 
-class People:
+class PeopleStore:
     """The people, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

@@ -60,7 +60,7 @@ class Token:
     used: datetime | None = None  # when it was last shown
 
 
-class Tokens:
+class TokenStore:
     """The tokens, as one transaction sees and changes them."""
 
     def __init__(self, sql: Sql) -> None:

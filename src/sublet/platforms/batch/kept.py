@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.port import Kept, Progress
+from sublet.platforms.port import KeptFile, Progress
 from sublet.platforms.slurm.commands import reading, script
 from sublet.reach.port import Command, Reach, as_is
 
@@ -85,7 +85,7 @@ class KeptFiles:
             self._not_made[content] = time.monotonic()
         return not made.code
 
-    async def kept(self, reach: Reach, root: str) -> Sequence[Kept]:
+    async def kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
         """What is there."""
         return await reach.run(to_kept(self._platform, root))
 
@@ -132,7 +132,7 @@ def to_publish(platform: str, content: str) -> Command[str]:
     return Command(("sh", "-c", move, "sh", content), reading(platform, str))
 
 
-def to_kept(platform: str, root: str) -> Command[tuple[Kept, ...]]:
+def to_kept(platform: str, root: str) -> Command[tuple[KeptFile, ...]]:
     """The shared files that are there."""
     return Command(script("kept", root), reading(platform, read_kept))
 
@@ -143,10 +143,10 @@ def to_let_go(platform: str, root: str, idle: timedelta, digests: Sequence[str])
     return Command(words, reading(platform, lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
 
 
-def read_kept(text: str) -> tuple[Kept, ...]:
+def read_kept(text: str) -> tuple[KeptFile, ...]:
     """What `kept.sh` says."""
     lines = (line.split() for line in text.splitlines())
     return tuple(
-        Kept(_digest_of(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users))
+        KeptFile(_digest_of(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users))
         for name, size, used, *users in lines
     )

@@ -14,7 +14,7 @@ from sublet.reach.port import Reach
 from sublet.reach.unattended import Holding, UnattendedReach, by_key
 
 
-class Remote(Platform):
+class RemotePlatform(Platform):
     """How it is reached: by a person's own login, or by a service account's key."""
 
     host: str = Field(default="", description="The login host, or its name in ~/.ssh/config; empty: it is here.")

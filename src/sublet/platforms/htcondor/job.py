@@ -31,7 +31,7 @@ PERSON = "SubletPerson"  # in a job: whose session it is
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobPlace:
     """Where a session's jobs may run, and how they are held there."""
 
     directory: str  # the session's, at the access point
@@ -112,7 +112,7 @@ def _on(node: str) -> str:
     return f"(substr(TARGET.Name, -{len(tail.encode())}) =?= {quote_string(tail)})"
 
 
-def description(job: Job, key: str, place: Place, time: timedelta, brought: tuple[str, ...]) -> str:
+def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: tuple[str, ...]) -> str:
     """What condor_submit reads. `brought` are the parts of the session's directory that travel to the node."""
     root = literal(place.directory)
     above = "../../" if job.parts > 1 else ""

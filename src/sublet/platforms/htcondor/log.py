@@ -23,7 +23,7 @@ QUARTER = timedelta(minutes=15)  # zones differ by whole ones
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LogEvent:
     """What the log says of one job."""
 
     id: str = ""  # HTCondor's own, such as 12.0
@@ -47,20 +47,20 @@ class Told:
         return self.status in ("exited", "removed")
 
 
-def read_log(text: str, written: datetime | None = None) -> dict[int, Told]:
+def read_log(text: str, written: datetime | None = None) -> dict[int, LogEvent]:
     """Each job by its number in the cluster; what was cut off by a crash is left out.
 
     Times are written by the clock of the access point, in a zone that nothing tells; `written`, when the last event
     was, does.
     """
-    found: dict[int, Told] = {}
+    found: dict[int, LogEvent] = {}
     last: datetime | None = None
     for event in text.split("\n...\n")[:-1]:
         head, _, body = event.lstrip("\n").partition("\n")
         if header := HEADER.match(head):
             number, cluster, job, when, title = header.groups()
             last = _moment(when)
-            known = replace(found.get(int(job), Told()), id=f"{int(cluster)}.{int(job)}", changed=last)
+            known = replace(found.get(int(job), LogEvent()), id=f"{int(cluster)}.{int(job)}", changed=last)
             found[int(job)] = _after(known, int(number), title, body)
     by = round((written - last) / QUARTER) * QUARTER if written and last else timedelta(0)
     return {job: _moved(told, by) for job, told in found.items()}
@@ -73,32 +73,32 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def _moved(told: Told, by: timedelta) -> Told:
+def _moved(told: LogEvent, by: timedelta) -> LogEvent:
     return replace(told, started=told.started and told.started + by, changed=told.changed and told.changed + by)
 
 
-def _after(job: Told, number: int, title: str, body: str) -> Told:
+def _after(job: LogEvent, number: int, title: str, body: str) -> LogEvent:
     """A job after an event; those that say nothing of its state change nothing."""
     change = EVENTS.get(number)
     return change(job, title, body) if change else job
 
 
-def _submitted(job: Told, title: str, body: str) -> Told:
+def _submitted(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="waits")
 
 
-def _began(job: Told, title: str, body: str) -> Told:
+def _began(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="runs", starts=job.starts + 1, started=job.changed, busy="", reason="", back=False)
 
 
-def _came_back(job: Told, title: str, body: str) -> Told:
+def _came_back(job: LogEvent, title: str, body: str) -> LogEvent:
     """It was evicted, its shadow failed, or its node was lost: one of these follows another for the same cause."""
     reason = REASON.search(body)
     words = reason[1] if reason else job.reason or _first(body)
     return replace(job, status="waits", reason=words, busy="", back=True)
 
 
-def _ended(job: Told, title: str, body: str) -> Told:
+def _ended(job: LogEvent, title: str, body: str) -> LogEvent:
     code, signal = RETURNED.search(body), SIGNALLED.search(body)
     spent, memory = SPENT.search(body), MEMORY.search(body)
     units = (86400, 3600, 60, 1) * 2
@@ -113,16 +113,16 @@ def _ended(job: Told, title: str, body: str) -> Told:
     )
 
 
-def _read_measure(job: Told, title: str, body: str) -> Told:
+def _read_measure(job: LogEvent, title: str, body: str) -> LogEvent:
     used = USED.search(body)
     return replace(job, memory=max(job.memory, int(used[1]) * MIB)) if used else job
 
 
-def _removed(job: Told, title: str, body: str) -> Told:
+def _removed(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="removed", busy="", reason=_first(body))
 
 
-def _held(job: Told, title: str, body: str) -> Told:
+def _held(job: LogEvent, title: str, body: str) -> LogEvent:
     codes = HELD.search(body)
     hold, detail = (int(codes[1]), int(codes[2])) if codes else (0, 0)
     return replace(job, status="held", busy="", reason=_first(body), hold=hold, detail=detail)
@@ -132,27 +132,27 @@ def _first(body: str) -> str:
     return next((line.strip() for line in body.split("\n") if line.strip()), "")
 
 
-def _note_release(job: Told, title: str, body: str) -> Told:
+def _note_release(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="waits", reason="", hold=0, detail=0)
 
 
-def _note_suspension(job: Told, title: str, body: str) -> Told:
+def _note_suspension(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="suspended")
 
 
-def _note_resume(job: Told, title: str, body: str) -> Told:
+def _note_resume(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="runs")
 
 
-def _lost(job: Told, title: str, body: str) -> Told:
+def _lost(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, busy="lost", reason=_first(body))
 
 
-def _found(job: Told, title: str, body: str) -> Told:
+def _found(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, busy="", reason="")
 
 
-def _moving(job: Told, title: str, body: str) -> Told:
+def _moving(job: LogEvent, title: str, body: str) -> LogEvent:
     started = title.startswith("Started")
     way = "input" if "input" in title else "output"
     return replace(job, busy=way if started else "")

@@ -57,7 +57,7 @@ JOB = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SlotPlace:
     """One node, until when it is there, and what kinds can use on it."""
 
     node: Node
@@ -103,7 +103,7 @@ def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
     )
 
 
-def places(view: View) -> list[Place]:
+def places(view: View) -> list[SlotPlace]:
     """The nodes that were heard of lately."""
     found = []
     for ad in view.slots:
@@ -119,7 +119,7 @@ def places(view: View) -> list[Place]:
             int(ad.get("TotalSlotGPUs") or ad.get("GPUs") or 0),
         )
         until = _moment(end) if isinstance(end, int) else view.as_of + FOR_EVER
-        found.append(Place(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
+        found.append(SlotPlace(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
     return sorted(found, key=lambda place: place.node.name)
 
 
@@ -208,7 +208,7 @@ def unfit(request: Request, seen: Seen) -> Iterator[Reason]:
         yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")
 
 
-def _too_long(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Iterator[Reason]:
+def _too_long(request: Request, there: Sequence[SlotPlace], now: datetime, seen: Seen) -> Iterator[Reason]:
     left = max(place.end for place in there) - now
     if request.duration > left:
         long, most = duration_text(request.duration), duration_text(_minutes(left))
@@ -221,7 +221,7 @@ def _minutes(length: timedelta) -> timedelta:
     return max(timedelta(0), length // timedelta(minutes=1) * timedelta(minutes=1))
 
 
-def _too_late(request: Request, there: Sequence[Place], now: datetime, seen: Seen) -> Reason:
+def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen: Seen) -> Reason:
     """There is room for it, but not before its nodes end, or not in the windows."""
     long, end = duration_text(request.duration), max(place.end for place in there)
     asked = " in the windows that were asked for" if request.windows or request.recurring else ""
@@ -254,7 +254,7 @@ def taken(view: View) -> tuple[Take, ...]:
     return tuple(found)
 
 
-def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) -> None:
+def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: datetime) -> None:
     """Put what is known of its nodes into a calendar: their ends, what runs on them, and what waits before."""
     ends = {place.node.name: place.end for place in there}
     for place in there:
@@ -277,7 +277,7 @@ def fill(calendar: Calendar, there: Sequence[Place], view: View, now: datetime) 
             calendar.put(f"waiting {number}", [take])
 
 
-def _taken(ad: Ad, there: Sequence[Place]) -> tuple[str, Shape]:
+def _taken(ad: Ad, there: Sequence[SlotPlace]) -> tuple[str, Shape]:
     """Where a job runs, and what it takes of that: one of several slots of equal size as a whole."""
     host = str(ad.get("RemoteHost") or "")
     slot = next((place.node for place in there if place.node.name == host), None)

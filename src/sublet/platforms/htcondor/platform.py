@@ -30,9 +30,9 @@ from sublet.booking.model.session import STOPPED, End, EndKind
 from sublet.booking.model.together import together
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.htcondor import offers as offering
-from sublet.platforms.htcondor.job import Place, description, files_of, placeholder
-from sublet.platforms.htcondor.log import Told
-from sublet.platforms.htcondor.queue import Queue
+from sublet.platforms.htcondor.job import JobPlace, description, files_of, placeholder
+from sublet.platforms.htcondor.log import LogEvent
+from sublet.platforms.htcondor.queue import CondorQueue
 from sublet.platforms.htcondor.session import Submitted
 from sublet.platforms.htcondor.states import judge
 from sublet.platforms.port import INSTEAD, Duration, Platform, Results, Survey
@@ -74,7 +74,7 @@ class HTCondor(Platform):
     parts: int = Field(default=20, ge=1, le=1000, description="The most jobs that one bag is cut into.")
     fresh: Duration = Field(default=timedelta(seconds=5), description="How long a look at the slots is good for.")
     _home: Path = PrivateAttr()
-    _queue: Queue = PrivateAttr()
+    _queue: CondorQueue = PrivateAttr()
     _view: offering.View | None = PrivateAttr(default=None)
     _viewed: float = PrivateAttr(default=float("-inf"))
     _sizes: dict[str, int] | None = PrivateAttr(default=None)
@@ -96,7 +96,7 @@ class HTCondor(Platform):
 
     async def open(self, home: Path) -> None:
         """Make the directories; HTCondor is looked for when it is needed."""
-        self._queue = Queue(self.name, self.programs, self.configuration, self.gathering)
+        self._queue = CondorQueue(self.name, self.programs, self.configuration, self.gathering)
         with self._queue.words():
             await asyncio.to_thread(self._open, home)
 
@@ -188,7 +188,7 @@ class HTCondor(Platform):
         left = job.until - datetime.now(UTC)
         guest = job.person if self.hosts(job.person) else ""
         node = job.nodes[0] if job.nodes else ""
-        place = Place(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest, node=node)
+        place = JobPlace(str(session.root), self.annex, self.supplier, self.grace, self.lease, guest, node=node)
         try:
             files = dict(files_of(job, session.key, left, self.grace))
             brought, size = session.lay_out(job, files)
@@ -365,7 +365,7 @@ def _judge_jobs(session: Submitted, idle: Mapping[int, int] | None = None) -> li
     return [judge(told, session.record(number), cancel, tries.get(number)) for number, told in session.told().items()]
 
 
-def _came_back(told: Told) -> bool:
+def _came_back(told: LogEvent) -> bool:
     return told.status == "waits" and told.back
 
 

@@ -35,7 +35,7 @@ CUT_OFF = 75  # a try to submit that nobody knows the end of
 AT_ONCE = 200  # sessions in one command
 
 
-class Queue:
+class CondorQueue:
     """One access point; it raises what a platform raises."""
 
     def __init__(self, platform: str, programs: str, configuration: str, gathering: str) -> None:

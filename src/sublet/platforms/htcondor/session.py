@@ -22,8 +22,8 @@ from typing import Any
 from sublet.booking.model.job import Job
 from sublet.booking.model.together import Joined
 from sublet.platforms.htcondor.job import placeholder
-from sublet.platforms.htcondor.log import Told, read_log
-from sublet.platforms.htcondor.states import Record, read_record
+from sublet.platforms.htcondor.log import LogEvent, read_log
+from sublet.platforms.htcondor.states import JobRecord, read_record
 from sublet.platforms.sessiondir import OWN, SessionDir, moment
 
 SPREAD = 10_000  # how many directories HTCondor spreads its spool over
@@ -79,7 +79,7 @@ class Submitted(SessionDir):
         except FileNotFoundError:
             return 0
 
-    def told(self) -> dict[int, Told]:
+    def told(self) -> dict[int, LogEvent]:
         """What the log says of each of its jobs."""
         try:
             with (self.root / "log").open() as file:
@@ -87,9 +87,9 @@ class Submitted(SessionDir):
         except FileNotFoundError:
             text, written = "", None
         found = read_log(text, written)
-        return {number: found.get(number, Told()) for number in range(self.parts)}
+        return {number: found.get(number, LogEvent()) for number in range(self.parts)}
 
-    def record(self, number: int) -> Record | None:
+    def record(self, number: int) -> JobRecord | None:
         """What a part wrote of its end."""
         try:
             return read_record((self.part(number) / "record.json").read_text())

@@ -15,7 +15,7 @@ from signal import Signals
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import HELD, STOPPED, End, EndKind, Usage, paused
-from sublet.platforms.htcondor.log import Told
+from sublet.platforms.htcondor.log import LogEvent
 
 ELSEWHERE = "someone at the access point itself, not through Sublet"
 REMOVED_BY = re.compile(r"via condor_rm \(by user (\S+)\)")
@@ -36,7 +36,7 @@ HOLDS: dict[int, tuple[EndKind, str]] = {  # HTCondor's number for why a job is 
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JobRecord:
     """What the job wrote of its own end."""
 
     kind: str  # exited, terminated, or another end as a session has it
@@ -47,7 +47,7 @@ class Record:
     usage: Usage
 
 
-def read_record(text: str) -> Record | None:
+def read_record(text: str) -> JobRecord | None:
     """A job's own record of its end; None if there is none."""
     try:
         said = json.loads(text)
@@ -55,12 +55,12 @@ def read_record(text: str) -> Record | None:
         cpu = sum(60 * int(minutes) + float(seconds) for minutes, seconds in SPENT.findall(said["times"]))
         usage = Usage(round(ended - started, 3), round(cpu, 3), int(said["peak"]))
         moments = datetime.fromtimestamp(started, UTC), datetime.fromtimestamp(ended, UTC)
-        return Record(said["kind"], int(said["code"]), said["detail"], *moments, usage)
+        return JobRecord(said["kind"], int(said["code"]), said["detail"], *moments, usage)
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def judge(told: Told, record: Record | None, cancel: str | None, tries: int | None = None) -> JobState:
+def judge(told: LogEvent, record: JobRecord | None, cancel: str | None, tries: int | None = None) -> JobState:
     """What is true of a job; `tries`: the queue says that it waits, and was given to a node so often."""
     if told.status == "exited":
         return _over(told, record, _exit(told, record))
@@ -79,7 +79,7 @@ def judge(told: Told, record: Record | None, cancel: str | None, tries: int | No
     return _going_on(told)
 
 
-def _lost(told: Told, tries: int) -> End:
+def _lost(told: LogEvent, tries: int) -> End:
     """It came back without an end, and stays back."""
     why = told.reason or "its node was lost"
     if told.starts:
@@ -88,7 +88,7 @@ def _lost(told: Told, tries: int) -> End:
     return End(EndKind.NOT_STARTED, detail=f"{tries} tries failed before it was started, the last one: {why}")
 
 
-def _going_on(told: Told) -> JobState:
+def _going_on(told: LogEvent) -> JobState:
     if not told.status:
         return JobState(State.QUEUED, condition="submitted")
     named = f"HTCondor job {told.id}"
@@ -109,12 +109,12 @@ def _going_on(told: Told) -> JobState:
     return JobState(State.QUEUED, condition=f"{named} {words}{again}")
 
 
-def _over(told: Told, record: Record | None, end: End) -> JobState:
+def _over(told: LogEvent, record: JobRecord | None, end: End) -> JobState:
     started = record.started if record else told.started
     return JobState(State.ENDED, end, started, record.ended if record else told.changed)
 
 
-def _usage(told: Told, record: Record | None) -> Usage | None:
+def _usage(told: LogEvent, record: JobRecord | None) -> Usage | None:
     if record:
         return Usage(record.usage.wall, max(record.usage.cpu, told.cpu), max(record.usage.peak_memory, told.memory))
     if not told.starts:
@@ -123,7 +123,7 @@ def _usage(told: Told, record: Record | None) -> Usage | None:
     return Usage(wall, told.cpu, told.memory)
 
 
-def _exit(told: Told, record: Record | None) -> End:
+def _exit(told: LogEvent, record: JobRecord | None) -> End:
     usage = _usage(told, record)
     if record and record.kind not in ("exited", "terminated"):
         return End(EndKind(record.kind), detail=record.detail, usage=usage)
@@ -135,7 +135,7 @@ def _exit(told: Told, record: Record | None) -> End:
     return End(EndKind.EXITED, code=code, detail=detail, usage=usage)
 
 
-def _removal(told: Told, record: Record | None, cancel: str | None) -> End:
+def _removal(told: LogEvent, record: JobRecord | None, cancel: str | None) -> End:
     usage = _usage(told, record)
     user = REMOVED_BY.search(told.reason)
     detail = "" if told.starts else "it had not started"
@@ -145,7 +145,7 @@ def _removal(told: Told, record: Record | None, cancel: str | None) -> End:
     return End(EndKind.CANCELLED, by=by, detail=detail or ("" if user else told.reason), usage=usage)
 
 
-def _hold(told: Told) -> End:
+def _hold(told: LogEvent) -> End:
     kind, words = HOLDS.get(told.hold, (EndKind.UNKNOWN if told.starts else EndKind.NOT_STARTED, "HTCondor held it"))
     if kind is EndKind.STAGING_FAILED and NO_ROOM.search(told.reason):
         kind = EndKind.DISK_FULL

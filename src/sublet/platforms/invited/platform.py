@@ -35,7 +35,7 @@ MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class InvitedRequest:
     """A request that nobody has taken yet."""
 
     key: str
@@ -171,13 +171,13 @@ class Invited(Platform):
 
     # What the site does
 
-    def wanted(self) -> list[Wanted]:
+    def wanted(self) -> list[InvitedRequest]:
         """What nobody has taken yet, the oldest first."""
         found = []
         for place in sorted(self._home.glob("[!.]*"), key=lambda one: one.stat().st_mtime):
             if self._state(place.name).state is State.QUEUED and not (place / "taken").exists():
                 said = json.loads((place / "job.json").read_text())
-                found.append(Wanted(place.name, *(said[name] for name in Wanted.__slots__[1:])))
+                found.append(InvitedRequest(place.name, *(said[name] for name in InvitedRequest.__slots__[1:])))
         return found
 
     def take(self, key: str, who: str) -> bytes:

@@ -18,7 +18,7 @@ from sublet.booking.model.job import Job
 from sublet.booking.model.session import End, EndKind
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.local.shim import START, clocks, faults, processes
-from sublet.platforms.local.shim.cgroups import Group
+from sublet.platforms.local.shim.cgroups import ControlGroup
 from sublet.platforms.local.shim.processes import boot_id, marked, send, start_time
 from sublet.platforms.local.shim.shortage import NO_ROOM, is_short
 from sublet.platforms.local.shim.watch import SIGNALS
@@ -167,7 +167,7 @@ def stop_lost(session: SessionDir) -> None:
 def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
     """Kill all that a job has running without its shim; those that could not be killed."""
     try:
-        group = Group(0, *(session.root / "ran" / "group").read_text().splitlines())
+        group = ControlGroup(0, *(session.root / "ran" / "group").read_text().splitlines())
     except OSError:
         group = None
     word = f"SUBLET_SESSION={session.key}".encode()

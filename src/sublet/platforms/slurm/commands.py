@@ -16,7 +16,7 @@ from sublet.platforms.port import Results
 from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm import rows as rows
 from sublet.platforms.slurm.job import far
-from sublet.platforms.slurm.states import Look, Row
+from sublet.platforms.slurm.states import SiteLook, SlurmRow
 from sublet.reach.port import Command, Outcome, as_is
 
 T = TypeVar("T")
@@ -114,13 +114,13 @@ def to_find(root: str, key: str) -> Command[bool]:
     return Command(("test", "-d", f"{root}/sessions/{key}"), lambda outcome: outcome.code == 0)
 
 
-def to_queue(platform: str) -> Command[dict[str, Row]]:
+def to_queue(platform: str) -> Command[dict[str, SlurmRow]]:
     """The person's own jobs, those that ended a moment ago too; the parts of an array that wait are one line."""
     argv = ("squeue", "--me", "--noheader", "--states=all", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, reading(platform, rows.read_queue), calls=3)
 
 
-def to_look(platform: str, root: str, keys: Sequence[str]) -> Iterator[Command[dict[str, Look]]]:
+def to_look(platform: str, root: str, keys: Sequence[str]) -> Iterator[Command[dict[str, SiteLook]]]:
     """What the directories of these sessions say."""
     for some in _parts(keys):
         reader = reading(platform, partial(rows.read_looks, keys=some))
@@ -133,7 +133,7 @@ def _parts(keys: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(keys[first : first + LOOKED_AT])
 
 
-def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[str, Row]]]:
+def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[str, SlurmRow]]]:
     """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
     jobs = [
         Command(("scontrol", "show", "job", "--oneliner", id), lambda said: rows.read_jobs(said.text), calls=2)
@@ -144,7 +144,7 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[dict[st
     return [*jobs, Command(words, _read_ends, seconds=30)]
 
 
-def _read_ends(said: Outcome) -> dict[str, Row]:
+def _read_ends(said: Outcome) -> dict[str, SlurmRow]:
     """What accounting tells of jobs that are over; those that a controller lost wait or run there for ever."""
     return {name: row for name, row in rows.read_past(said.text).items() if not row.active}
 
@@ -164,7 +164,7 @@ def to_extend(platform: str, root: str, key: str, until: int, minutes: int) -> l
     return [Command(limit, reading(platform, str), calls=3), *found] if minutes else found
 
 
-def to_limit(key: str) -> Command[tuple[Row, ...]]:
+def to_limit(key: str) -> Command[tuple[SlurmRow, ...]]:
     """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
     argv = ("squeue", "--me", "--noheader", "--array", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
     return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)

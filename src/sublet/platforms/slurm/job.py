@@ -13,7 +13,7 @@ from shlex import quote
 
 from sublet.booking.model.job import Job
 from sublet.platforms.batch.shell import function, variable, word
-from sublet.platforms.slurm.options import Wish
+from sublet.platforms.slurm.options import SlurmWish
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
@@ -30,7 +30,7 @@ def far(name: str) -> str:
 def program(
     job: Job,
     key: str,
-    wish: Wish,
+    wish: SlurmWish,
     *,
     grace: timedelta,
     path: Sequence[str] = (),

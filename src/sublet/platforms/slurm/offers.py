@@ -13,7 +13,7 @@ from sublet.booking.model.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.windows import last_start, list_named_windows, windows_of
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.slurm.options import Account, Wish
+from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.pace import read_limiter
 from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation, by_queue
 
@@ -48,7 +48,7 @@ def listens(request: Request) -> bool:
 
 def fitting(
     request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
-) -> tuple[list[Wish], list[Reason]]:
+) -> tuple[list[SlurmWish], list[Reason]]:
     """What to ask of Slurm in each queue that the request fits in; else each queue's reason."""
     there = by_queue(queues, site.nodes)
     wishes, reasons = [], []
@@ -61,11 +61,11 @@ def fitting(
     return wishes[:AT_ONCE], [] if wishes else reasons
 
 
-def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begin: datetime | None) -> Wish:
+def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begin: datetime | None) -> SlurmWish:
     """The least that the request needs, in this queue."""
     compute = request.compute
     threads = min((node.threads for node in nodes), default=1)
-    return Wish(
+    return SlurmWish(
         queue=queue.name,
         nodes=max(compute.nodes.min, queue.min_nodes) if queue.min_nodes <= compute.nodes.max else compute.nodes.min,
         cores=compute.cores.min,
@@ -79,7 +79,7 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
     )
 
 
-def most_parts(site: Site, queue: str, account: Account, there: int) -> int:
+def most_parts(site: Site, queue: str, account: SlurmAccount, there: int) -> int:
     """Of how many parts an array may be that is submitted beside so many jobs that are there."""
     own = next((one.qos for one in site.queues if one.name == queue), "")
     accounts = [account.asked.project] if account.asked.project else site.accounts
@@ -88,7 +88,7 @@ def most_parts(site: Site, queue: str, account: Account, there: int) -> int:
     return max(1, min([site.largest_array, *(limit - there for limit in limits)]))
 
 
-def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, now: datetime) -> Wish:
+def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, now: datetime) -> SlurmWish:
     """What is asked of Slurm for a job, which was offered before."""
     shape, count = job.shape, len(job.nodes) or job.count
     amounts = Compute(
@@ -164,11 +164,11 @@ class Ask(NamedTuple):
     """One thing that Slurm is asked to plan."""
 
     request: Request
-    wish: Wish
+    wish: SlurmWish
     why: str = "earliest"
 
 
-def asks_for(request: Request, wishes: Sequence[Wish], now: datetime) -> list[Ask]:
+def asks_for(request: Request, wishes: Sequence[SlurmWish], now: datetime) -> list[Ask]:
     """The request in each queue, and in the first of them for each further window that it names."""
     asks = [Ask(request, wish) for wish in wishes]
     for window in list_named_windows(request, now, HORIZON)[1:] if wishes else ():
@@ -179,7 +179,7 @@ def asks_for(request: Request, wishes: Sequence[Wish], now: datetime) -> list[As
 
 def offer_for(
     request: Request,
-    wish: Wish,
+    wish: SlurmWish,
     planned: datetime,
     way: str,
     platform: str,
@@ -215,7 +215,7 @@ def offer_for(
     )
 
 
-def in_parts(wish: Wish) -> str:
+def in_parts(wish: SlurmWish) -> str:
     """That it is made of several jobs, and what each of them has."""
     if wish.parts == 1:
         return ""
@@ -223,7 +223,7 @@ def in_parts(wish: Wish) -> str:
     return f", in {wish.parts} parts with {cores} and {duration_text(wish.time)} each"
 
 
-def refusal(wish: Wish, words: str, site: Site, platform: str, now: datetime) -> Reason:
+def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetime) -> Reason:
     """Slurm's own words for why it plans nothing, and what may stand in the way."""
     said = words.strip().splitlines()[-1] if words.strip() else "it gave no plan and no reason"
     said = said.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("allocation failure: ")

@@ -30,7 +30,7 @@ BESIDE_A_CALENDAR = ("qos", "project", "nice", "mail")  # what neither chooses n
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SlurmWish:
     """What is asked of Slurm for one job."""
 
     queue: str
@@ -59,7 +59,7 @@ class Wish:
         """Its own time in whole seconds."""
         return max(1, round(self.time.total_seconds()))
 
-    def cut(self, parts: int) -> Wish:
+    def cut(self, parts: int) -> SlurmWish:
         """The same for each of so many parts."""
         return replace(self, parts=parts)
 
@@ -71,7 +71,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SlurmAccount:
     """Under which a job runs: what was asked for over what settings say, and the words that they add to every job."""
 
     asked: SchedulerOptions = NOTHING_ASKED
@@ -79,14 +79,14 @@ class Account:
     refuses: tuple[str, ...] = ()  # options that the site refuses
 
 
-def flags(wish: Wish, account: Account) -> tuple[str, ...]:
+def flags(wish: SlurmWish, account: SlurmAccount) -> tuple[str, ...]:
     """The words for sbatch; every value is one word, whatever is in it. Of two words for the same the later counts."""
     own = [f"--{name}={value}" for name, value in _said(wish, account) if value]
     asked = [f"--{name}={value}" if value else f"--{name}" for name, value in account.asked.words() if name != COMMENT]
     return tuple(word for word in (*own, *account.options, *asked) if option_name(word) not in account.refuses)
 
 
-def _said(wish: Wish, account: Account) -> Iterator[tuple[str, object]]:
+def _said(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, object]]:
     comments = [wish.comment, *(value for name, value in account.asked.free() if name == COMMENT)]
     yield "partition", wish.queue if wish.partition is None else wish.partition
     yield "nodes", wish.nodes

@@ -37,7 +37,7 @@ from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.home import Fetched
 from sublet.platforms.slurm.job import far, packed, program
 from sublet.platforms.slurm.offers import Site
-from sublet.platforms.slurm.options import Account, Wish, comment, flags, option_name, refusals, wckey
+from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, comment, flags, option_name, refusals, wckey
 from sublet.platforms.slurm.site import WORD, SlurmSite
 from sublet.platforms.slurm.ways import placed
 from sublet.reach.files import to_sizes
@@ -90,7 +90,7 @@ class Slurm(SlurmSite):
         reasons += [one for one in found if isinstance(one, Reason)]
         return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
 
-    def _parts(self, request: Request, wish: Wish, site: Site, account: Account) -> int:
+    def _parts(self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount) -> int:
         """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
         most = offering.most_parts(site, wish.partition or wish.queue, account, self._watch.count())
         return min(request.parts, self._manners.parts, most)
@@ -117,7 +117,7 @@ class Slurm(SlurmSite):
         """All that sbatch takes."""
         return True
 
-    def _account(self, asked: SchedulerOptions) -> Account:
+    def _account(self, asked: SchedulerOptions) -> SlurmAccount:
         """What every job says beside its own amounts; what a request names stands before the settings."""
         for word in (asked.project, asked.qos):
             if word and not WORD.fullmatch(word):
@@ -126,7 +126,7 @@ class Slurm(SlurmSite):
         usual = SchedulerOptions(self.queue, qos, self.project, self.constraint, reservation=self.reservation)
         mine = {name for name, _ in asked.words()}
         options = tuple(word for word in self.options if option_name(word) not in mine)
-        return Account(asked.over(usual), options, self.refuses)
+        return SlurmAccount(asked.over(usual), options, self.refuses)
 
     # Jobs
 
@@ -229,7 +229,7 @@ class Slurm(SlurmSite):
         if outcome.code:
             raise to.trouble(self.name, outcome)
 
-    async def _wish(self, job: Job, key: str) -> Wish:
+    async def _wish(self, job: Job, key: str) -> SlurmWish:
         await self._look_around()
         site = self._surveyor.site()
         queues = self._queues(site, self._account(job.scheduler).asked)
@@ -238,7 +238,7 @@ class Slurm(SlurmSite):
         said = comment(job.person, job.name, key)
         return replace(wish, after=await self._ids(job.after), comment=said, wckey=who)
 
-    def _files(self, job: Job, key: str, wish: Wish) -> dict[str, bytes]:
+    def _files(self, job: Job, key: str, wish: SlurmWish) -> dict[str, bytes]:
         """What is written into the session's directory."""
         try:
             loaded = [self.tool_modules[tool] for tool in job.program.tools if tool in self.tool_modules]

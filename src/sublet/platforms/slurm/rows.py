@@ -11,28 +11,28 @@ from datetime import timedelta
 from sublet.booking.model.session import Usage
 from sublet.booking.model.together import Joined
 from sublet.platforms.slurm.readers import at, count, moment, pairs
-from sublet.platforms.slurm.states import Look, Record, Row, part_of, session_of
+from sublet.platforms.slurm.states import SiteLook, SlurmRecord, SlurmRow, part_of, session_of
 
 QUEUE_FORMAT = "%F|%K|%T|%r|%S|%e|%P|%N|%j"
 PAST_FORMAT = "JobID,State,ExitCode,Start,End,Partition,NodeList,JobName"
 CUT = "..."
 
 
-def read_queue(text: str) -> dict[str, Row]:
+def read_queue(text: str) -> dict[str, SlurmRow]:
     """The jobs in `squeue`, by their names, those of an array as NAME/N; of two alike, the one that is still there."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, SlurmRow] = {}
     for line in text.splitlines():
         parts = line.split("|", 8)
         if len(parts) == 9:
             id, array, state, reason, start, end, queue, nodes, name = (part.strip() for part in parts)
-            row = Row(id, name, state, reason, moment(start), moment(end), queue, nodes)
+            row = SlurmRow(id, name, state, reason, moment(start), moment(end), queue, nodes)
             for key, one in _each(row, array):
                 if not (key in rows and rows[key].active):
                     rows[key] = one
     return rows
 
 
-def _each(row: Row, array: str) -> Iterator[tuple[str, Row]]:
+def _each(row: SlurmRow, array: str) -> Iterator[tuple[str, SlurmRow]]:
     """A row for each part that it speaks of; under the plain name if it doesn't say which, or not of all of them."""
     numbers = elements(array)
     for number in numbers:
@@ -56,9 +56,9 @@ def elements(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def read_past(text: str) -> dict[str, Row]:
+def read_past(text: str) -> dict[str, SlurmRow]:
     """The jobs in `sacct -X -P`, by their names, those of an array as NAME/N."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, SlurmRow] = {}
     for line in text.splitlines():
         parts = line.split("|", 7)
         if len(parts) == 8:
@@ -66,18 +66,18 @@ def read_past(text: str) -> dict[str, Row]:
             state, _, by = said.partition(" by ")
             code, signal = _exit(exit)
             id, _, array = id.partition("_")
-            row = Row(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
+            row = SlurmRow(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
             rows |= _each(row, array)
     return rows
 
 
-def read_jobs(text: str) -> dict[str, Row]:
+def read_jobs(text: str) -> dict[str, SlurmRow]:
     """The jobs in `scontrol show job -o`, by their names, those of an array as NAME/N."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, SlurmRow] = {}
     for said in map(pairs, text.splitlines()):
         if said.get("JobName"):
             code, signal = _exit(said.get("ExitCode", ""))
-            row = Row(
+            row = SlurmRow(
                 said.get("ArrayJobId") or said["JobId"],
                 said["JobName"],
                 said["JobState"],
@@ -98,9 +98,9 @@ def _exit(text: str) -> tuple[int | None, int]:
     return (int(found[1]), int(found[2])) if found else (None, 0)
 
 
-def read_looks(text: str, keys: Sequence[str]) -> dict[str, Look]:
+def read_looks(text: str, keys: Sequence[str]) -> dict[str, SiteLook]:
     """What the directories of these sessions say, as `look.sh` prints it."""
-    looks = dict.fromkeys(keys, Look())
+    looks = dict.fromkeys(keys, SiteLook())
     for line in text.split("\n"):
         key, *said = line.split("\t")
         if session_of(key) in looks and len(said) == 12:
@@ -121,9 +121,9 @@ def _look(  # one argument for each of its files
     parts: str,
     joined: str,
     connector: str,
-) -> Look:
+) -> SiteLook:
     start = float(began) if re.fullmatch(r"\d+(\.\d+)?", began) else None
-    return Look(
+    return SiteLook(
         claimed="c" in flags,
         ran="r" in flags,
         timed="t" in flags,
@@ -155,13 +155,13 @@ def _text(said: str) -> str:
         return ""
 
 
-def read_record(text: str) -> Record | None:
+def read_record(text: str) -> SlurmRecord | None:
     """A job's own record of its end; None if there is none, or only a part."""
     try:
         said = json.loads(text)
         wall = max(0.0, said["ended"] - said["started"])
         usage = Usage(round(wall, 3), _seconds(said.get("times", "")), int(said.get("peak", 0)))
-        return Record(
+        return SlurmRecord(
             said["kind"],
             said["code"],
             said["by"],

@@ -17,8 +17,8 @@ from sublet.booking.model.image import ImageArchive
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.kept import KeptFiles
-from sublet.platforms.batch.remote import Remote
-from sublet.platforms.port import Duration, Kept, Progress, Survey, quietly
+from sublet.platforms.batch.remote import RemotePlatform
+from sublet.platforms.port import Duration, KeptFile, Progress, Survey, quietly
 from sublet.platforms.sessiondir import KEY
 from sublet.platforms.slurm import commands as to
 from sublet.platforms.slurm.manners import Manners
@@ -29,7 +29,7 @@ from sublet.platforms.slurm.probe import probe
 from sublet.platforms.slurm.queues import open_to, partitions
 from sublet.platforms.slurm.readers import SiteQueue
 from sublet.platforms.slurm.survey import Surveyor
-from sublet.platforms.slurm.watch import Watch
+from sublet.platforms.slurm.watch import SiteWatch
 from sublet.reach.record import read_record
 from sublet.systems.model.pilot_config import check_lines
 from sublet.systems.model.probe import Live
@@ -59,7 +59,7 @@ def _name(word: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 
 
-class SlurmSite(Remote):
+class SlurmSite(RemotePlatform):
     """A cluster with Slurm, looked at."""
 
     kind: ClassVar[str] = "slurm"
@@ -139,7 +139,7 @@ class SlurmSite(Remote):
     )
     fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
     _home: Path = PrivateAttr()
-    _watch: Watch = PrivateAttr()
+    _watch: SiteWatch = PrivateAttr()
     _carried: set[str] = PrivateAttr(default_factory=set)  # sessions whose files were sent, and that aren't submitted
     _pace: Pace = PrivateAttr()
     _root: str = PrivateAttr(default="")
@@ -153,7 +153,7 @@ class SlurmSite(Remote):
         self._home = home
         await asyncio.to_thread((self._home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
         seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
-        self._watch = Watch(self.name, *seconds)
+        self._watch = SiteWatch(self.name, *seconds)
         self._pace = pace_of((self.host, self.port, self.user), self.calls)
         self._owner = await asyncio.to_thread(self._own_name)
         self._kept = KeptFiles(self.name, self._owner)
@@ -253,7 +253,7 @@ class SlurmSite(Remote):
         path = (await self.survey()).tools.get(tool, "")
         return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
 
-    async def kept(self) -> Sequence[Kept]:
+    async def kept(self) -> Sequence[KeptFile]:
         """The shared files that are kept there."""
         return await self._kept.kept(self.reach, await self.root())
 

@@ -20,7 +20,7 @@ ELSEWHERE = "someone on the system itself, not through Sublet"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SlurmRow:
     """One job as the queue shows it, or as Slurm keeps it: from squeue, scontrol or sacct."""
 
     id: str
@@ -42,7 +42,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SlurmRecord:
     """What the job wrote of its own end."""
 
     kind: str
@@ -58,7 +58,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SiteLook:
     """What a session's directory says."""
 
     claimed: bool = False  # it was submitted, or that was tried
@@ -72,7 +72,7 @@ class Look:
     cancel: str | None = None  # who wanted it stopped
     warning: str = ""
     connector: str = ""  # its kind, and on which node and port it listens
-    record: Record | None = None
+    record: SlurmRecord | None = None
     lasts: timedelta | None = None  # from its beginning
     parts: int = 1  # of a session: how many it has, each with a look of its own
     joined: Joined | None = None  # of a session in parts: their results are together
@@ -133,7 +133,7 @@ def session_of(job: str) -> str:
     return job.partition("/")[0]
 
 
-def judge(look: Look, row: Row | None) -> JobState | None:
+def judge(look: SiteLook, row: SlurmRow | None) -> JobState | None:
     """What is true of a job; None: its record is still to come, or Slurm's memory must be asked."""
     if not look.claimed:
         return _of_queue(look, row) if row and row.active else JobState(State.UNKNOWN)
@@ -144,13 +144,13 @@ def judge(look: Look, row: Row | None) -> JobState | None:
     return _ended(look, row) if row and (row.state in ENDS or row.code is not None) else None
 
 
-def await_files(look: Look, row: Row | None) -> JobState:
+def await_files(look: SiteLook, row: SlurmRow | None) -> JobState:
     """A job that has just left the queue: files may take a moment to be seen from another machine."""
     started = look.began or (row.start if row else None)
     return JobState(State.RUNNING, started=started, condition="it has ended; its record is awaited")
 
 
-def settle(look: Look) -> JobState:
+def settle(look: SiteLook) -> JobState:
     """The last word on a job of which Slurm knows nothing any more."""
     if look.record or (look.cancel is not None and not look.ran) or look.timed or look.termed:
         return _ended(look, None)
@@ -158,7 +158,7 @@ def settle(look: Look) -> JobState:
     return JobState(State.UNKNOWN, started=look.began, condition=words)
 
 
-def _of_queue(look: Look, row: Row) -> JobState:
+def _of_queue(look: SiteLook, row: SlurmRow) -> JobState:
     """Where it is, as the queue shows it."""
     if row.state in RUNS or look.ran:  # a view of the queue may be older than the start
         told = RUNS.get(row.state, "")
@@ -184,7 +184,7 @@ def read_connector(text: str) -> Connector | None:
     return Connector(kind, "AVAILABLE", "HTTP", place) if place else None
 
 
-def _ended(look: Look, row: Row | None) -> JobState:
+def _ended(look: SiteLook, row: SlurmRow | None) -> JobState:
     record = look.record
     started = record.started if record else look.began or (row.start if row else None)
     ended = record.ended if record else row.end if row else None
@@ -192,7 +192,7 @@ def _ended(look: Look, row: Row | None) -> JobState:
     return JobState(State.ENDED, end, started, ended)
 
 
-def _end(look: Look, row: Row | None) -> End:
+def _end(look: SiteLook, row: SlurmRow | None) -> End:
     """How it ended: what stopped it from outside before what it said itself, unless that is certain."""
     record = look.record
     usage = record.usage if record else None
@@ -217,7 +217,7 @@ def _end(look: Look, row: Row | None) -> End:
     return _cancelled(look, row, usage)
 
 
-def _cancelled(look: Look, row: Row | None, usage: Usage | None) -> End:
+def _cancelled(look: SiteLook, row: SlurmRow | None, usage: Usage | None) -> End:
     elsewhere = f"uid {row.by} on the system itself" if row and row.by else ELSEWHERE
     detail = "" if look.ran else "it had not started"
     return End(EndKind.CANCELLED, by=look.cancel if look.cancel is not None else elsewhere, detail=detail, usage=usage)

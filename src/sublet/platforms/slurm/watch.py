@@ -19,7 +19,7 @@ from sublet.booking.model.job import JobState, State
 from sublet.booking.model.together import together
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.slurm import commands as to
-from sublet.platforms.slurm.states import Look, Row, await_files, jobs_of, judge, part_of, session_of, settle
+from sublet.platforms.slurm.states import SiteLook, SlurmRow, await_files, jobs_of, judge, part_of, session_of, settle
 from sublet.reach.port import Reach
 
 SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
@@ -32,7 +32,7 @@ AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
 SLOWEST = 16  # times the usual pause, while the scheduler is in trouble
 
 
-class Watch:
+class SiteWatch:
     """The states of one platform's jobs, by their keys.
 
     Each part of a session in parts is a job like any other, called KEY/N, until they are put together as the session's.
@@ -42,12 +42,12 @@ class Watch:
         """Nothing is known yet."""
         self._platform, self._every, self._look_every, self._patience = platform, every, min(every, look), patience
         self._lock = asyncio.Lock()
-        self._rows: Mapping[str, Row] = {}
+        self._rows: Mapping[str, SlurmRow] = {}
         self._queued_at = self._looked_at = float("-inf")
         self._slow = 1
         self._failure: PlatformUnreachable | None = None
         self._asked: dict[str, float] = {}
-        self._looks: dict[str, Look] = {}
+        self._looks: dict[str, SiteLook] = {}
         self._states: dict[str, JobState] = {}
         self._submitted: dict[str, float] = {}
         self._gone: dict[str, float] = {}
@@ -69,7 +69,7 @@ class Watch:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
-        self._looks[key] = Look(claimed=True, id=id if id.isdigit() else "", parts=parts)
+        self._looks[key] = SiteLook(claimed=True, id=id if id.isdigit() else "", parts=parts)
         self._states[key] = SUBMITTED
 
     def stir(self) -> None:
@@ -96,9 +96,9 @@ class Watch:
     def _cleaned_since(self, when: float, job: str) -> bool:
         return self._cleaned.get(session_of(job), float("-inf")) >= when
 
-    def look(self, key: str) -> Look:
+    def look(self, key: str) -> SiteLook:
         """What was last seen of its files."""
-        return self._looks.get(key, Look())
+        return self._looks.get(key, SiteLook())
 
     def find_number(self, key: str) -> str:
         """Slurm's number of it: as `sbatch` said, else, where that was cut off, as the queue shows it."""
@@ -157,7 +157,7 @@ class Watch:
 
     async def _see(
         self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float
-    ) -> dict[str, Row] | None:
+    ) -> dict[str, SlurmRow] | None:
         """One exec: the queue if it is its turn, and the files."""
         commands: list[Any] = [to.to_queue(self._platform)] if queue else []
         commands += to.to_look(self._platform, root, keys)
@@ -167,7 +167,7 @@ class Watch:
             if queue:
                 self._queued_at, self._slow, self._failure = now, min(self._slow * 2, SLOWEST), error
             raise
-        rows: dict[str, Row] | None = None
+        rows: dict[str, SlurmRow] | None = None
         if queue:
             rows = answers.pop(0)
             self._queued_at, self._slow, self._failure = now, 1, None
@@ -200,7 +200,7 @@ class Watch:
     async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
         """What neither the queue nor the files say: Slurm may remember."""
         some = [key for key in keys if now - self._recalled.get(key, float("-inf")) >= AGAIN][:AT_ONCE]
-        kept: dict[str, Row] = {}
+        kept: dict[str, SlurmRow] = {}
         if some:
             self._recalled.update(dict.fromkeys(some, now))
             sessions = list(dict.fromkeys(map(session_of, some)))
@@ -237,6 +237,6 @@ class Watch:
             self.forget(key)
 
 
-def _of(job: str, rows: Mapping[str, Row]) -> Row | None:
+def _of(job: str, rows: Mapping[str, SlurmRow]) -> SlurmRow | None:
     """The row of a job; of a part that has none of its own, the one that speaks of all."""
     return rows.get(job) or rows.get(session_of(job))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sublet.booking.model.amounts import parse_count, parse_duration, parse_memory
-from sublet.cli.command import Example, Group, command
+from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.kernel.errors import SubletError
 from sublet.kernel.home import sublet_home
@@ -37,7 +37,9 @@ def _list_catalogue(ctx: click.Context, parameter: click.Parameter, begun: str) 
     return [name for name in catalogue.names() if name.startswith(begun)]
 
 
-@click.group("system", cls=Group, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h"))
+@click.group(
+    "system", cls=CommandGroup, epilog=Example("sublet system check expanse --queue shared --cores 16 --time 2h")
+)
 def system() -> None:
     """List, show, add, check and probe the clusters that others run."""
 

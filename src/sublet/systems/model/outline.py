@@ -9,7 +9,7 @@ from datetime import date
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.refusals import check, filled, queue_for
 from sublet.systems.model.system import Queue, System
-from sublet.systems.model.wish import Finding, Wish, refused
+from sublet.systems.model.wish import SystemFinding, Wish, refused
 
 YOU = "you"
 DEFAULT = "default"
@@ -22,7 +22,7 @@ class Outline:
 
     wish: Wish  # with what the person's own file says
     queue: Queue | None  # what it was checked against
-    rows: tuple[Finding, ...]
+    rows: tuple[SystemFinding, ...]
     cost: Cost | None  # for its whole time; None: nobody said for how long
 
     @property

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from sublet.systems.model.sizes import Case, check_sizes
 from sublet.systems.model.system import Queue, System
-from sublet.systems.model.wish import Finding, Wish
+from sublet.systems.model.wish import SystemFinding, Wish
 
 SOON = timedelta(days=60)
 ATTRIBUTES = ("project", "queue", "nodes", "time", "constraint")  # what a system can need; anything else is an option
@@ -17,7 +17,7 @@ _PARTS = ("cores", "gpus")
 _TESTS = ("tests", "interactive work", "courses")
 
 
-def check(system: System, wish: Wish, today: date | None = None) -> tuple[Finding, ...]:
+def check(system: System, wish: Wish, today: date | None = None) -> tuple[SystemFinding, ...]:
     """Every part of a wish and what the system says to it; the person's own project and queue fill what is not said."""
     wish = filled(system, wish)
     queue, asked = _queue(system, wish)
@@ -62,28 +62,32 @@ def _faults(system: System, queue: Queue, wish: Wish) -> tuple[int, int]:
     return states.count("error"), states.count("warning")
 
 
-def _queue(system: System, wish: Wish) -> tuple[Queue | None, Finding]:
+def _queue(system: System, wish: Wish) -> tuple[Queue | None, SystemFinding]:
     """The queue that the rest is checked against, and what there is to say to the choice."""
     names, flag = ", ".join(queue.name for queue in system.queues), "--queue"
     wanted = wish.queue or "not said"
     if not system.queues:
-        return None, Finding("unknown", "queue", flag, wanted, "", f"Nothing is known of the queues of {system.name}.")
+        return None, SystemFinding(
+            "unknown", "queue", flag, wanted, "", f"Nothing is known of the queues of {system.name}."
+        )
     if queue := system.find_queue(wish.queue):
-        return queue, Finding("warning" if _but(queue) else "ok", "queue", flag, wanted, names, _but(queue))
+        return queue, SystemFinding("warning" if _but(queue) else "ok", "queue", flag, wanted, names, _but(queue))
     best = takers(system, wish)
     nearest = f"--queue {best[0].name}" if best else ""
     near = best[0] if best else min(system.queues, key=lambda queue: _faults(system, queue, wish))
     if wish.queue:
         message = f"{system.name} has no queue {wish.queue}; the rest is checked against {near.name}."
-        return near, Finding("error", "queue", flag, wanted, names, message, nearest)
+        return near, SystemFinding("error", "queue", flag, wanted, names, message, nearest)
     if queue := system.find_queue(system.default_queue):
         message = f"{system.name} takes {queue.name} if none is said. {_but(queue)}".rstrip()
-        return queue, Finding("warning", "queue", flag, wanted, names, message, nearest or f"--queue {queue.name}")
+        return queue, SystemFinding(
+            "warning", "queue", flag, wanted, names, message, nearest or f"--queue {queue.name}"
+        )
     if "queue" in system.needs:
         message = f"{system.name} wants a queue to be named; the rest is checked against {near.name}."
-        return near, Finding("error", "queue", flag, wanted, names, message, nearest)
+        return near, SystemFinding("error", "queue", flag, wanted, names, message, nearest)
     message = f"Which one {system.name} would take is not known; the rest is checked against {near.name}."
-    return near, Finding("warning", "queue", flag, wanted, names, message, nearest)
+    return near, SystemFinding("warning", "queue", flag, wanted, names, message, nearest)
 
 
 def _but(queue: Queue) -> str:
@@ -91,45 +95,45 @@ def _but(queue: Queue) -> str:
     return " ".join(said + (["Its jobs can be stopped for others."] if queue.preemptible else []))
 
 
-def _closing(system: System, today: date | None) -> Iterator[Finding]:
+def _closing(system: System, today: date | None) -> Iterator[SystemFinding]:
     if not system.closes or today is None:
         return
     end = date.fromisoformat(system.closes)
     if end <= today:
-        yield Finding("error", "system", "NAME", system.name, system.closes, f"{system.name} closed on {end}.")
+        yield SystemFinding("error", "system", "NAME", system.name, system.closes, f"{system.name} closed on {end}.")
     elif end - today <= SOON:
-        yield Finding("warning", "system", "NAME", system.name, system.closes, f"{system.name} closes on {end}.")
+        yield SystemFinding("warning", "system", "NAME", system.name, system.closes, f"{system.name} closes on {end}.")
 
 
-def _project(system: System, wish: Wish) -> Finding:
+def _project(system: System, wish: Wish) -> SystemFinding:
     needed = {"always": "needed", "sometimes": system.project_when or "sometimes needed", "never": "not needed", "": ""}
     limit = needed[system.project_needed]
     if wish.project or system.project_needed == "never":
-        return Finding("ok", "project", "--project", wish.project or "not said", limit)
+        return SystemFinding("ok", "project", "--project", wish.project or "not said", limit)
     if system.project_needed == "always":
         message = f"{system.name} runs nothing without a project to charge."
-        return Finding("error", "project", "--project", "not said", limit, message, "--project NAME")
+        return SystemFinding("error", "project", "--project", "not said", limit, message, "--project NAME")
     if system.project_needed == "sometimes":
         message = f"A project is sometimes needed: {limit}."
-        return Finding("warning", "project", "--project", "not said", limit, message)
-    return Finding("unknown", "project", "--project", "not said")
+        return SystemFinding("warning", "project", "--project", "not said", limit, message)
+    return SystemFinding("unknown", "project", "--project", "not said")
 
 
-def _constraint(case: Case) -> Iterator[Finding]:
+def _constraint(case: Case) -> Iterator[SystemFinding]:
     known = [kind.select.removeprefix("-C ") for kind in case.queue.nodes if kind.select.startswith("-C ")]
     wanted, limit = case.wish.constraint, ", ".join(known)
     if wanted:
-        yield Finding("ok" if wanted in known else "unknown", "constraint", "--constraint", wanted, limit)
+        yield SystemFinding("ok" if wanted in known else "unknown", "constraint", "--constraint", wanted, limit)
     elif "constraint" in case.system.needs:
         able = [kind.select.removeprefix("-C ") for kind in case.fitting or case.with_cores if kind.select] or known
         message = f"{case.system.name} wants the sort of node to be named."
         nearest = ", or ".join(f"--constraint {name}" for name in able)
-        yield Finding("error", "constraint", "--constraint", "not said", limit, message, nearest)
+        yield SystemFinding("error", "constraint", "--constraint", "not said", limit, message, nearest)
     elif known:
-        yield Finding("ok", "constraint", "--constraint", "not said", limit)
+        yield SystemFinding("ok", "constraint", "--constraint", "not said", limit)
 
 
-def _elsewhere(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
+def _elsewhere(case: Case, findings: Iterable[SystemFinding]) -> Iterator[SystemFinding]:
     """Where a size is refused, another queue may take it; where a whole node is too much, a shared one may."""
     others = [queue for queue in takers(case.system, case.wish) if queue.name != case.queue.name]
     parts = [queue for queue in others if queue.sharing == "shared"] if case.queue.sharing == "whole" else []
@@ -142,7 +146,7 @@ def _elsewhere(case: Case, findings: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(finding, nearest=", or ".join(words))
 
 
-def _not_known(wish: Wish) -> list[Finding]:
+def _not_known(wish: Wish) -> list[SystemFinding]:
     """The sizes of a wish before a system of whose queues nothing is known."""
     return [
         replace(finding, state="unknown", message="", nearest="")
@@ -150,15 +154,17 @@ def _not_known(wish: Wish) -> list[Finding]:
     ]
 
 
-def _options(system: System, wish: Wish) -> Iterator[Finding]:
+def _options(system: System, wish: Wish) -> Iterator[SystemFinding]:
     limit = f"not {', '.join(system.refuses)}" if system.refuses else ""
     flag = "--option"
     for option in wish.options:
         name = option.partition("=")[0].strip()
         if name in system.refuses:
-            yield Finding("error", "option", flag, option, limit, f"{system.name} refuses {name}.", "leave it out")
+            yield SystemFinding(
+                "error", "option", flag, option, limit, f"{system.name} refuses {name}.", "leave it out"
+            )
         else:
-            yield Finding("ok", "option", flag, option, limit)
+            yield SystemFinding("ok", "option", flag, option, limit)
     missing = [
         need
         for need in system.needs
@@ -166,6 +172,6 @@ def _options(system: System, wish: Wish) -> Iterator[Finding]:
     ]
     for need in missing:
         message = f"{system.name} wants {need}."
-        yield Finding("error", "option", flag, "not said", limit, message, f"--option '{need}=…'")
+        yield SystemFinding("error", "option", flag, "not said", limit, message, f"--option '{need}=…'")
     if not (wish.options or missing):
-        yield Finding("ok", "option", flag, "none", limit)
+        yield SystemFinding("ok", "option", flag, "none", limit)

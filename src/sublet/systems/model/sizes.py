@@ -13,7 +13,7 @@ from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.request import GIB
 from sublet.kernel.texts import counted
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
-from sublet.systems.model.wish import Finding, State, Wish
+from sublet.systems.model.wish import State, SystemFinding, Wish
 
 NEARLY = 0.9  # of the nominal memory: above it, a job may find less
 _WHOSE = {"user": "one user", "project": "one project", "group": "one group", "": "one user or group"}
@@ -66,16 +66,16 @@ class _Part:
     wanted: str
     limit: str = ""
 
-    def found(self, state: State, message: str = "", nearest: str = "") -> Finding:
-        return Finding(state, self.field, f"--{self.field}", self.wanted, self.limit, message, nearest)
+    def found(self, state: State, message: str = "", nearest: str = "") -> SystemFinding:
+        return SystemFinding(state, self.field, f"--{self.field}", self.wanted, self.limit, message, nearest)
 
 
-def check_sizes(case: Case) -> list[Finding]:
+def check_sizes(case: Case) -> list[SystemFinding]:
     """A finding for each part of the wish that has a size."""
     return [check(case) for check in (_nodes, _cores, _memory, _gpus, _time, _jobs)]
 
 
-def _nodes(case: Case) -> Finding:
+def _nodes(case: Case) -> SystemFinding:
     queue, count = case.queue, case.wish.node_count
     part = _Part("nodes", _said(case.wish.nodes, "1"), _span(queue.min_nodes, queue.max_nodes))
     if queue.min_nodes and count < queue.min_nodes:
@@ -95,7 +95,7 @@ def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
         yield there, f"There are {there} such nodes"
 
 
-def _cores(case: Case) -> Finding:
+def _cores(case: Case) -> SystemFinding:
     queue, wish = case.queue, case.wish
     each = _most(kind.cores for kind in case.with_gpus)
     whole = queue.sharing == "whole"
@@ -121,7 +121,7 @@ def _cores(case: Case) -> Finding:
     return part.found("ok" if each or queue.max_cores else "unknown")
 
 
-def _cores_not_said(case: Case, part: _Part, each: int) -> Finding:
+def _cores_not_said(case: Case, part: _Part, each: int) -> SystemFinding:
     count, queue = case.wish.node_count, case.queue
     if queue.sharing != "whole" and count > 1 and each:
         message = (
@@ -132,7 +132,7 @@ def _cores_not_said(case: Case, part: _Part, each: int) -> Finding:
     return part.found("ok" if each else "unknown")
 
 
-def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int | None) -> Finding:
+def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int | None) -> SystemFinding:
     """More than a node has: perhaps it was meant for one node, perhaps for all of them together."""
     wish, noun = case.wish, part.field
     message = f"No node of {case.queue.name} has {asked} {noun}; they have {each}. --{noun} is for each node."
@@ -152,7 +152,7 @@ def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int
     return part.found("error", message, nearest)
 
 
-def _memory(case: Case) -> Finding:
+def _memory(case: Case) -> SystemFinding:
     queue, wish, system = case.queue, case.wish, case.system
     most = _most(kind.most_memory for kind in case.with_cores)
     part = _Part("memory", _said(wish.memory and memory_text(wish.memory), "not said"), _memory_limit(case.with_cores))
@@ -184,7 +184,7 @@ def _tight(case: Case, memory: int) -> tuple[State, str]:
     return "ok", ""
 
 
-def _gpus(case: Case) -> Finding:
+def _gpus(case: Case) -> SystemFinding:
     queue, wish = case.queue, case.wish
     asked, each = wish.gpus or 0, max((kind.gpus for kind in case.kinds), default=0)
     known = bool(case.kinds) and not any(_has_uncounted_gpus(kind) for kind in case.kinds)
@@ -215,7 +215,7 @@ def _how_chosen(case: Case) -> str:
     return f"A sort is chosen by {', '.join(words)}." if words else ""
 
 
-def _time(case: Case) -> Finding:
+def _time(case: Case) -> SystemFinding:
     queue, wish = case.queue, case.wish
     most = _longest(queue, wish.node_count)
     span = _span(queue.min_time and duration_text(queue.min_time), most and duration_text(most))
@@ -248,7 +248,7 @@ def _longest(queue: Queue, nodes: int) -> timedelta | None:
     return next(steps, queue.max_time)
 
 
-def _jobs(case: Case) -> Finding:
+def _jobs(case: Case) -> SystemFinding:
     queue, count = case.queue, case.wish.jobs or 1
     counts = [quota for quota in queue.quotas if quota.what in ("running", "submitted")]
     part = _Part("jobs", _said(case.wish.jobs, "1"), ", ".join(f"{quota.most} {quota.what}" for quota in counts))
@@ -265,7 +265,7 @@ def _jobs(case: Case) -> Finding:
 
 def _find_exceeded_limit(
     part: _Part, wanted: int, limits: Iterable[tuple[int, str]], nearest: Callable[[int], str]
-) -> Finding | None:
+) -> SystemFinding | None:
     """The strictest limit that is exceeded, if one is."""
     over = [(most, why) for most, why in limits if wanted > most]
     if not over:

@@ -34,7 +34,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SystemFinding:
     """One part of a wish: what was said, the limit, and what would be a YES."""
 
     state: State
@@ -59,6 +59,6 @@ def wish_of(request: Request) -> Wish:
     )
 
 
-def refused(findings: tuple[Finding, ...]) -> bool:
+def refused(findings: tuple[SystemFinding, ...]) -> bool:
     """Whether anything of it would be refused."""
     return any(finding.state == "error" for finding in findings)

@@ -94,7 +94,7 @@ def _parents() -> list[tuple[int, str]]:
     return places
 
 
-class Group:
+class ControlGroup:
     """One job's control group: a directory, and in version 1 one beside it for each other controller."""
 
     def __init__(self, version: int, *folders: str) -> None:
@@ -160,13 +160,13 @@ class Group:
         return True
 
 
-def make(name: str, memory: int, processes: int, cores: int) -> Group | None:
+def make(name: str, memory: int, processes: int, cores: int) -> ControlGroup | None:
     """A new group with a limit of its memory, in bytes, and of its processes; None where we may not make one.
 
     Many processes share the time of as many cores as were booked, so that they don't crowd out the machine's own.
     """
     for version, parent in _parents():
-        group = Group(version, os.path.join(parent, name))
+        group = ControlGroup(version, os.path.join(parent, name))
         must, should = LIMITS[version]
         try:
             os.mkdir(group.path)
@@ -176,7 +176,7 @@ def make(name: str, memory: int, processes: int, cores: int) -> Group | None:
             continue
         _put(str(memory if version == 1 else 0), group.path, should)  # some kernels don't count swap
         if version == 1:
-            return Group(1, group.path, *_beside(name, processes, cores))
+            return ControlGroup(1, group.path, *_beside(name, processes, cores))
         _put(str(processes), group.path, "pids.max")
         _put(str(min(100 * max(1, cores), 10000)), group.path, "cpu.weight")
         return group

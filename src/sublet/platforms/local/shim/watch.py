@@ -91,7 +91,7 @@ class Watch:
         self.scratch = self.job["scratch"]  # the short path, and the directory that it leads to
         self.refresh_at = began + REFRESH
         self.outputs = Outputs(self.job["output_limit"])
-        self.group: cgroups.Group | None = None
+        self.group: cgroups.ControlGroup | None = None
         self.set_until(self.job["until"], self.job["clock"])
 
     def set_until(self, until: float, offset: float) -> None:
