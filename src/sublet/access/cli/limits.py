@@ -9,21 +9,17 @@ from typing import Any, TypeVar
 import click
 
 from sublet.access.model.access import AMOUNTS
-from sublet.access.model.access_words import limits_text, parse_amount, parse_expires
+from sublet.access.model.access_words import LIMIT_TEXTS, limits_text, parse_amount, parse_expires
 from sublet.access.views.access import LimitsView
 from sublet.access.views.convert import limits_of
 from sublet.cli.command import with_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 OPTIONS = (
-    click.option("--cores", metavar="N", help="The most cores of one session, over all its nodes."),
-    click.option("--memory", metavar="SIZE", help="The most memory of one session, over all its nodes: 64GiB."),
-    click.option("--gpus", metavar="N", help="The most GPUs of one session, over all its nodes."),
-    click.option("--nodes", metavar="N", help="The most nodes of one session."),
-    click.option("--time", metavar="TIME", help="The longest session: 12h."),
-    click.option("--hours", metavar="H", help="The most core-hours of one session."),
-    click.option("--jobs", metavar="N", help="The most sessions at once."),
-    click.option("--hours-month", metavar="H", help="The most core-hours in a calendar month (UTC)."),
+    *(
+        click.option(f"--{name.replace('_', '-')}", metavar=metavar, help=help)
+        for name, (metavar, help, *_) in LIMIT_TEXTS.items()
+    ),
     click.option("--expires", metavar="WHEN", help="The last day, 2027-06-30 (UTC); or for how long: 90d."),
 )
 

@@ -33,6 +33,27 @@ FIELDS = {
     "hours": "duration",
 }
 COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
+# Of each limit: what is typed for it, and its help; its label on a page, and the words beside that.
+LIMIT_TEXTS = {
+    "cores": ("N", "The most cores of one session, over all its nodes.", "Cores", "of one session, over all its nodes"),
+    "memory": (
+        "SIZE",
+        "The most memory of one session, over all its nodes: 64GiB.",
+        "Memory",
+        "of one session: 64GiB",
+    ),
+    "gpus": ("N", "The most GPUs of one session, over all its nodes.", "GPUs", "of one session"),
+    "nodes": ("N", "The most nodes of one session.", "Nodes", "of one session"),
+    "time": ("TIME", "The longest session: 12h.", "Time", "of one session: 12h"),
+    "hours": ("H", "The most core-hours of one session.", "Core-hours", "of one session"),
+    "jobs": ("N", "The most sessions at once.", "Sessions", "at once"),
+    "hours_month": (
+        "H",
+        "The most core-hours in a calendar month (UTC).",
+        "Core-hours a month",
+        "a calendar month, in UTC",
+    ),
+}
 HOURS = ("hours", "hours_month")
 FLAGS = {"app": "--app ", "pledge": "--pledge "}  # of `sublet access ask`, where a name alone could be a platform's
 FAR = timedelta(days=36_500)

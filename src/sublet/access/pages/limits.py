@@ -6,18 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from sublet.access.model.access import AMOUNTS, Limits
-from sublet.access.model.access_words import parse_amount, parse_expires
+from sublet.access.model.access_words import LIMIT_TEXTS, parse_amount, parse_expires
 
-LABELS = {
-    "cores": ("Cores", "of one session, over all its nodes"),
-    "memory": ("Memory", "of one session: 64GiB"),
-    "gpus": ("GPUs", "of one session"),
-    "nodes": ("Nodes", "of one session"),
-    "time": ("Time", "of one session: 12h"),
-    "hours": ("Core-hours", "of one session"),
-    "jobs": ("Sessions", "at once"),
-    "hours_month": ("Core-hours a month", "a calendar month, in UTC"),
-}
+LABELS = {name: (label, hint) for name, (_, _, label, hint) in LIMIT_TEXTS.items()}
 
 
 def granted(form: dict[str, str], now: datetime) -> dict[str, Any]:
