@@ -13,9 +13,9 @@ from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.images import read_location
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import pinned
-from sublet.kinds.inside.container_runner import add_multiline
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Machine, ToolImage
+from sublet.kinds.inside.container_variables import add_multiline
 from tests.unit.test_kinds import refusals, setting
 
 DIGEST = "sha256:" + "6e" * 32

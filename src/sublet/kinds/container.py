@@ -19,6 +19,7 @@ from sublet.kinds.travel import PROGRAM, packed
 
 INSIDE = (
     *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
+    "container_variables",
     *("gate", "image_files", "inner_port", "task_launcher", "task_runner"),
 )
 PARTS = ("kernel/container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))

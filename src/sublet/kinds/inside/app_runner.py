@@ -19,6 +19,7 @@ from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside.container_images import NoImage, have_image, own_name
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Plan, ToolImage, inner_mounts
+from sublet.kinds.inside.container_variables import write_private
 from sublet.kinds.inside.task_launcher import describe_job, describe_task, find_descriptors, find_launcher
 from sublet.kinds.inside.task_runner import HOST, remove_container, run_task, run_tasks
 
@@ -39,7 +40,7 @@ def make_folders(plan: Plan) -> None:
         if name not in plan["kept"] or not os.path.lexists(path):
             if os.path.lexists(path):
                 os.unlink(path)
-            containers.write_private(path, text)
+            write_private(path, text)
 
 
 def find_places(plan: Plan) -> list[str]:
@@ -121,7 +122,7 @@ def main() -> int:
         image = have_image(plan) if plan["tool"] != HOST else image
         code = run(plan, image)
         if code and (stage := find_failed_stage(plan)):
-            containers.write_private(plan["detail"], json.dumps(f"the stage {stage} failed") + "\n")
+            write_private(plan["detail"], json.dumps(f"the stage {stage} failed") + "\n")
         return code
     except containers.Stopped:
         return 128 + signal.SIGTERM

@@ -27,6 +27,13 @@ from sublet.kinds.inside.container_images import alone, own_name, say
 from sublet.kinds.inside.container_port import open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
 from sublet.kinds.inside.container_tools import Machine, Plan, ToolImage
+from sublet.kinds.inside.container_variables import (
+    add_multiline,
+    keep_secrets,
+    quietly,
+    remove_secrets,
+    write_private,
+)
 from sublet.kinds.inside.image_files import inside
 from sublet.kinds.inside.inner_port import InnerPort
 from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, find_descriptors
@@ -43,12 +50,6 @@ sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
 KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
-
-
-def quietly(*argv: str) -> bool:
-    """Call a tool to clean up, whatever it says; whether it did it."""
-    nothing = subprocess.DEVNULL
-    return subprocess.run(argv, stdin=nothing, stdout=nothing, stderr=nothing, check=False).returncode == 0
 
 
 def remove(tool: str, name: str) -> None:
@@ -147,40 +148,6 @@ def command(plan: Plan, image: ToolImage, network: Network) -> tuple[list[str], 
     told = tools.apptainer_environment(plan)
     outside = tools.apptainer_outside(environment)
     return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **told}
-
-
-def keep_secrets(plan: Plan, values: dict[str, str]) -> None:
-    """Hand Podman the variables of several lines in files, so that they are no words of a command."""
-    podman = plan["paths"]["podman"]
-    for number, (name, value) in enumerate(values.items()):
-        path, secret = f"{plan['private']}/variable", tools.secret_name(plan, number)
-        write_private(path, value)
-        quietly(podman, "secret", "rm", secret)  # of an earlier try
-        if not quietly(podman, "secret", "create", secret, path):
-            raise NotStarted(f"podman could not be given the variable {name}, which has several lines")
-        os.unlink(path)
-
-
-def remove_secrets(podman: str, name: str) -> None:
-    """Remove the variables that Podman was handed for a container."""
-    listed = subprocess.run([podman, "secret", "ls", "--format={{.Name}}"], capture_output=True, text=True, check=False)
-    ours = [secret for secret in listed.stdout.split() if secret.rpartition("-")[0] == name]
-    if ours:
-        quietly(podman, "secret", "rm", *ours)
-
-
-def add_multiline(environment: dict[str, str], values: dict[str, str]) -> dict[str, str]:
-    """The environment of the docker command, with the variables of several lines that the container gets from it."""
-    for name in values:
-        if not tools.can_be_given_to_docker(name, environment):
-            raise NotStarted(f"docker can't be given {name} with several lines: use another name, or a file")
-    return {**environment, **values}
-
-
-def write_private(path: str, text: str) -> None:
-    """A file that only we can read."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:

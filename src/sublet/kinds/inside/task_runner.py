@@ -22,6 +22,7 @@ from sublet.kinds.inside import container_runner as containers
 from sublet.kinds.inside import task_launcher as launching
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Plan, ToolImage
+from sublet.kinds.inside.container_variables import write_private
 
 IMAGE = ".sublet/image.json"
 FAILED = ".sublet/failed"  # the exit code of the first task that failed
@@ -32,7 +33,7 @@ HOST = "exec"  # the way without any container
 
 def run_tasks(plan: Plan, image: ToolImage) -> int:
     """The command, once for each task: the first failure is the code, and ends the others."""
-    containers.write_private(IMAGE, json.dumps(vars(image)))
+    write_private(IMAGE, json.dumps(vars(image)))
     if plan["tool"] == "charliecloud":
         containers.make_places(plan, image)  # which none of many tasks may do
     with contextlib.suppress(FileNotFoundError):
