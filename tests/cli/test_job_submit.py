@@ -88,3 +88,13 @@ def test_what_runs_beside_the_queue_and_what_is_yet_to_be_written_is_left_to_htc
     stopped = type_in("down")  # the service that it was submitted through
     assert "don't run on an annex" not in typed.err
     assert stopped.code == 0
+
+
+def test_a_provisioner_is_given_every_option_as_it_was_typed(type_in: Type) -> None:
+    typed = ("--system", "anvil", "--nodes", "2", "--exclusive", "--option", "comment=a b", "--option", "switches=2")
+    printed = type_in("dag", "provisioner", "example", *typed).out
+    [words] = [line for line in printed.splitlines() if line.startswith("arguments")]
+    assert "'--system=anvil' " in words
+    assert "'--exclusive' '--option=comment=a b' '--option=switches=2' '--nodes=2' --job=" in words
+    [few] = [line for line in type_in("dag", "provisioner", "example").out.splitlines() if line.startswith("arguments")]
+    assert few.endswith("'dag' 'provision' 'example' --job=$(Cluster).$(Process)\"")

@@ -13,6 +13,7 @@ from typing import Any
 from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Executable
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kinds.bag import BAG
 from sublet.kinds.port import Setting
 from sublet.platforms.slurm.platform import Slurm
@@ -68,7 +69,9 @@ class Cluster:
 
 
 def small(*argv: str, seconds: float = 60, **changes: Any) -> Job:
-    """A small job."""
+    """A small job, in a queue if one is named."""
+    if "queue" in changes:
+        changes["scheduler"] = SchedulerOptions(queue=changes.pop("queue"))
     values: dict[str, Any] = {
         "program": Program(argv, changes.pop("environment", {}), changes.pop("files", {})),
         "shape": Shape(1, MEMORY),

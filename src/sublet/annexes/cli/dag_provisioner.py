@@ -6,6 +6,7 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from types import FrameType
 from typing import Any
 
@@ -42,13 +43,25 @@ def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
     the DAG fails at once, and the provisioner's error file says so.
     """
     said(given)  # what can't be read is told now
-    typed = [f"--{key}={value}" for key, value in given.items() if value is not None]
-    words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *typed]
+    words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *_retype(given)]
     lines = [
         f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: PROVISIONER lease FILE",
         *_describe(words, f"{name}.provisioner"),
     ]
     out.show({"name": name, "submit": "\n".join(lines) + "\n"}, lambda: lines, lambda: lines)
+
+
+def _retype(given: Mapping[str, Any]) -> Iterator[str]:
+    """The options of this command as they were typed, for the command that DAGMan runs."""
+    for option in click.get_current_context().command.params:
+        value = given.get(option.name or "")
+        flag = max(option.opts, key=len)
+        if value is True:
+            yield flag
+        elif isinstance(value, tuple):
+            yield from (f"{flag}={one}" for one in value)
+        elif value not in (None, False):
+            yield f"{flag}={value}"
 
 
 def _describe(words: list[str], name: str) -> list[str]:
