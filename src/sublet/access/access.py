@@ -127,7 +127,7 @@ class Access:
         granted = await self.store.write(lambda tx: self._grant(tx, name, person, limits, expires, answer, host))
         within = f"within {text}" if (text := limits_text(limits)) else "without limits of your own"
         until = f", until {expires:%Y-%m-%d}" if expires else ""
-        return await self._answered(granted, f"You may use the {granted.noun} {granted.name} now, {within}{until}.")
+        return await self._tell_asker(granted, f"You may use the {granted.noun} {granted.name} now, {within}{until}.")
 
     def _grant(
         self,
@@ -160,7 +160,7 @@ class Access:
         """Let someone know that they are not let in."""
         self.authority.require_operator(person)
         refused = await self.store.write(lambda tx: self._refuse(tx, name, person, answer, host))
-        return await self._answered(refused, f"You may not use the {refused.noun} {refused.name}.")
+        return await self._tell_asker(refused, f"You may not use the {refused.noun} {refused.name}.")
 
     def _refuse(self, tx: Tx, name: str, person: Person, answer: str, host: str) -> AccessRequest:
         request, now = _found(tx, name, person), self.now()
@@ -169,7 +169,7 @@ class Access:
         tx.audit.add(AuditEntry(now, person.name, "access.refuse", request.noun, request.name, detail, host))
         return _found(tx, request.id, person)
 
-    async def _answered(self, request: AccessRequest, sentence: str) -> RequestedAccess:
+    async def _tell_asker(self, request: AccessRequest, sentence: str) -> RequestedAccess:
         said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
         text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
         told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)

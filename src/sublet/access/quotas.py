@@ -83,7 +83,7 @@ class OpenAccess:
         """Nothing is refused."""
         return None
 
-    async def closed(self, person: Person) -> Mapping[str, Decision]:
+    async def find_closed(self, person: Person) -> Mapping[str, Decision]:
         """No platform is closed."""
         return {}
 
@@ -141,7 +141,7 @@ class RuledAccess:
 
         return await self.store.read(work)
 
-    async def closed(self, person: Person) -> Mapping[str, Decision]:
+    async def find_closed(self, person: Person) -> Mapping[str, Decision]:
         """The platforms that a person may not use, and why; operators look at all of them."""
         if person.operator:
             return {}

@@ -101,7 +101,7 @@ class Jobs:
         else:
             refuse_marking((job for job in found if not job.annex), "names no annex", "sublet job mark")
         await self.queue.edit(point, jobs, await self.queue.marks_for(point, annex.id))
-        return await self._changed(point, jobs, found, person, annex.id, now=now)
+        return await self._change_jobs(point, jobs, found, person, annex.id, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
         """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
@@ -109,7 +109,7 @@ class Jobs:
         point = await self.access_points.access_point()
         found = await self._jobs_named(point, jobs)
         await self.queue.edit(point, jobs, await self.queue.marks_for(point, ""))
-        return await self._changed(point, jobs, found, person, "", now=now)
+        return await self._change_jobs(point, jobs, found, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
         """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
@@ -143,7 +143,7 @@ class Jobs:
         ]
         return list({job.id: job for job in [*made, *none_yet]}.values())
 
-    async def _changed(
+    async def _change_jobs(
         self,
         point: AccessPoint,
         wanted: Sequence[str],

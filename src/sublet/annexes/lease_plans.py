@@ -65,7 +65,7 @@ class LeasePlans:
         system = await asyncio.to_thread(self._any_system, chosen)
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
-        rows = [self._checked_own(row) if row.field == "system" else row for row in made.rows]
+        rows = [self._check_own(row) if row.field == "system" else row for row in made.rows]
         return replace(made, rows=(*rows, *self._added_rows(chosen), *await self._point_rows())), number
 
     def _any_system(self, name: str) -> System:
@@ -74,7 +74,7 @@ class LeasePlans:
             return known_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
-    def _checked_own(self, row: RequestRow) -> RequestRow:
+    def _check_own(self, row: RequestRow) -> RequestRow:
         """The line of the system: it must be one of the person's own."""
         if row.value in self.platforms.by_name:
             return row

@@ -101,12 +101,12 @@ class Repositories:
             address.scheme,
             self.settings.largest_fetch,
             self.settings.patience.total_seconds(),
-            await self._resolved(address),
+            await self._resolve_branch(address),
         )
         good(await git.run("init", "--quiet", "--bare", "--template=", "repository"), address)
         return git
 
-    async def _resolved(self, address: RepositoryAddress) -> str:
+    async def _resolve_branch(self, address: RepositoryAddress) -> str:
         """What the name of its host means, once and for all; BadRepository if that is none of a stranger's business."""
         if self._trusted(address):
             return ""

@@ -167,7 +167,7 @@ class Candidates:
         person: Person,
     ) -> tuple[list[Candidate], list[Reason]]:
         """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
-        known = {name: self._known(open_to[name], request, most, prepare, person) for name, most in bounds.items()}
+        known = {name: self._find_known(open_to[name], request, most, prepare, person) for name, most in bounds.items()}
         questions = {
             name: self._consult(open_to[name], request, bounds[name], prepare, person)
             for name, found in known.items()
@@ -202,7 +202,7 @@ class Candidates:
         metrics.platform_errors.labels(name, error.code).inc()
         return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
 
-    def _known(
+    def _find_known(
         self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
     ) -> Candidate | Reason | None:
         """What is known of a platform whose calendar is ours and which was looked at just now; None: ask it."""
@@ -212,7 +212,7 @@ class Candidates:
             or not (survey := self.platforms.find_fresh(platform.name))
         ):
             return None
-        if no := self._declined(platform, request):
+        if no := self._find_objection(platform, request):
             return no
         executable: Any = request.executable
         try:
@@ -223,7 +223,7 @@ class Candidates:
             return date_reasons([found], survey.as_of, self.now())[0]
         return replace(found, bounds=most)
 
-    def _declined(self, platform: Platform, request: Request) -> Reason | None:
+    def _find_objection(self, platform: Platform, request: Request) -> Reason | None:
         """Why a platform need not be asked."""
         executable: Any = request.executable
         return (
@@ -236,7 +236,7 @@ class Candidates:
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
         name = platform.name
-        if no := self._declined(platform, request):
+        if no := self._find_objection(platform, request):
             return no
         survey = await self._last_seen(name)
         self.platforms.get(name)  # it may have gone meanwhile

@@ -51,7 +51,7 @@ class OfferLimits(Protocol):
 class ClosedPlatforms(Protocol):
     """Knows which platforms are closed to whom."""
 
-    async def closed(self, person: Person) -> Mapping[str, Decision]:
+    async def find_closed(self, person: Person) -> Mapping[str, Decision]:
         """The platforms that a person may not use, and why."""
         ...
 

@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 def typed(question: str, how: str, **options: Any) -> str:
     """What is typed; `how` says what to do where nobody can type."""
-    return str(_answered(lambda: click.prompt(question, err=True, **options), question, how))
+    return str(_ask_person(lambda: click.prompt(question, err=True, **options), question, how))
 
 
 def ask_yes_or_no(question: str, how: str, *, default: bool | None = False) -> bool:
     """Whether they say yes."""
-    return _answered(lambda: click.confirm(question, default=default, err=True), question, how)
+    return _ask_person(lambda: click.confirm(question, default=default, err=True), question, how)
 
 
-def _answered(ask: Callable[[], T], question: str, how: str) -> T:
+def _ask_person(ask: Callable[[], T], question: str, how: str) -> T:
     try:
         answer = ask()
     except click.Abort as abort:

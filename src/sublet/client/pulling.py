@@ -76,7 +76,7 @@ class Pulling:
         complaint = command.communicate()[1].decode(errors="replace").strip()
         if command.returncode:
             shutil.rmtree(place, ignore_errors=True)
-            self._failed(one, f"{words[0]}: {complaint or command.returncode}")
+            self._note_failure(one, f"{words[0]}: {complaint or command.returncode}")
             raise SubletError(f"{words[0]} did not take it: {complaint or command.returncode}", hint="Change COMMAND.")
         return command
 
@@ -95,7 +95,7 @@ class Pulling:
         subprocess.run(["tar", "xf", "-"], cwd=place, input=answer, check=True)
         return place
 
-    def _failed(self, one: PulledRequest, words: str) -> None:
+    def _note_failure(self, one: PulledRequest, words: str) -> None:
         """Tell that it could not be started."""
         self._ask("ended", request=one.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
 

@@ -49,7 +49,7 @@ class User:
             raise BadRequest(detail="which gateway?", hint='User("me@example.org", url="https://gateway.example.org")')
         self.url = url if "://" in url else f"https://{url}"
         self.file = os.fspath(file) if file is not None else kept.usual_file(self.url)
-        found = kept.KeptToken(self.url, email, token) if token else self._kept(email)
+        found = kept.KeptToken(self.url, email, token) if token else self._find_token(email)
         self._kept_now = found or self._sign_in(email, code)
         self.client = Client(self.url, self._kept_now.token)
 
@@ -63,7 +63,7 @@ class User:
         """The token itself: keep it secret."""
         return self._kept_now.token
 
-    def _kept(self, email: str) -> kept.KeptToken | None:
+    def _find_token(self, email: str) -> kept.KeptToken | None:
         """What was kept for this gateway and this person, if it is still good."""
         found = kept.read(self.file)
         if found is None or found.url != self.url or (email and found.email != email.strip().lower()):

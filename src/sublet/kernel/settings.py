@@ -244,7 +244,9 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             line = 0 if str(first["loc"][0]) in others else find_line(text, first["loc"])
-            raise BadSettings(file=file, detail=at_line(line, describe_error(first, _known(first["loc"])))) from error
+            raise BadSettings(
+                file=file, detail=at_line(line, describe_error(first, _list_known(first["loc"])))
+            ) from error
         settings._text, settings._file = text, file
         return settings
 
@@ -269,7 +271,7 @@ def _parse(file: Path, text: str) -> dict[str, Any]:
         raise BadSettings(file=file, detail=str(error)) from error
 
 
-def _known(path: Sequence[str | int]) -> list[str]:
+def _list_known(path: Sequence[str | int]) -> list[str]:
     """The settings that there are where this one was looked for."""
     model: Any = Settings
     for part in path[:-1]:

@@ -77,7 +77,7 @@ class UnattendedReach(ShellReach):
 
     async def _open(self) -> None:
         async with self._opening:
-            stamp = [_changed(file) for file in self._files]
+            stamp = [_read_stamp(file) for file in self._files]
             if self._refused and self._refused[1] == stamp and time.monotonic() - self._refused[0] < _AGAIN:
                 raise self._refused[2]
             try:
@@ -106,7 +106,7 @@ class UnattendedReach(ShellReach):
         return f"Its operator checks the user name, and whether the centre knows {self._files[0]}."
 
 
-def _changed(file: str) -> tuple[int, int] | None:
+def _read_stamp(file: str) -> tuple[int, int] | None:
     try:
         status = os.stat(os.path.expanduser(file))
     except OSError:

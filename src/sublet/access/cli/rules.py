@@ -54,7 +54,7 @@ def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     most, expires = said(given)
     noun, name = about[0]
     ask = RuleAsk(effect=effect, who=who, noun=noun, name=name, limits=most, expires=expires, note=note)
-    _changed(out, out.link().do(rules.add(ask)), "is added")
+    _show_change(out, out.link().do(rules.add(ask)), "is added")
 
 
 @command("list", "sublet rule list")
@@ -95,7 +95,7 @@ def show(out: Output, rule: str) -> None:
 @click.argument("rule")
 def remove(out: Output, rule: str) -> None:
     """Remove a rule. It counts at once; what runs goes on, and you are told what that is."""
-    _changed(out, out.link().do(rules.remove(rule)), "is removed")
+    _show_change(out, out.link().do(rules.remove(rule)), "is removed")
 
 
 @command("test", "sublet rule test anna@illinois.edu")
@@ -106,7 +106,7 @@ def test(out: Output, person: str) -> None:
     out.show(view, lambda: standings(view.items), lambda: (one.name for one in view.items if one.allowed))
 
 
-def _changed(out: Output, view: RuleChange, what: str) -> None:
+def _show_change(out: Output, view: RuleChange, what: str) -> None:
     one = view.rule
     sentence = f"Rule {one.id[:8]} {what}: {one.effect} {one.who} on {one.noun} {one.name}."
     out.show(view, lambda: [sentence], lambda: [one.id])

@@ -139,7 +139,7 @@ class OwnAccessPoint:
                 await self.master.stop()  # an end by force may have left daemons
                 _check(ground)
                 self.master.start(self.release)
-            await self._answered(ground)
+            await self._wait_for_answer(ground)
 
     async def stop(self) -> None:
         """End it; the queue stays, and running jobs are found again at the next start if that is soon."""
@@ -185,7 +185,7 @@ class OwnAccessPoint:
         keep(file, text)
         return True
 
-    async def _answered(self, ground: Ground) -> None:
+    async def _wait_for_answer(self, ground: Ground) -> None:
         """Wait until its collector answers and, if it has a schedd, knows of it."""
         here = LocalReach("access point")
         command = to_schedds(self.tools) if ground.schedd else to_slots(self.tools)

@@ -178,7 +178,7 @@ class Incoming:
             if told.exists():
                 told.replace(Path(scratch) / ".job.ad.out")
         except OSError as error:
-            self._failed(error)
+            self._note_failure(error)
 
     def read_words(self) -> None:
         """Remember the small texts that came with it."""
@@ -199,10 +199,10 @@ class Incoming:
         except Closed:
             self.failure = self.failure or "it was cut"
         except (OSError, tarfile.TarError, ValueError) as error:
-            self._failed(error)
+            self._note_failure(error)
             self._pipe.give_up()
 
-    def _failed(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self.failure, self.is_scarce = words_of(error), is_scarce(error)
 
 

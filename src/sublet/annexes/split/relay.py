@@ -49,7 +49,9 @@ class Relay:
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
         self.channel = AgentChannel(plan.channel, directory / "channel.err", plan.silent)
         self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._gone)
-        self.homecoming = Homecoming(self.kept, plan.keep_results, self._order, self._delivered, self._record_failure)
+        self.homecoming = Homecoming(
+            self.kept, plan.keep_results, self._order, self._deliver_result, self._record_failure
+        )
         self.waiting: dict[str, asyncio.Future[dict[str, Any]]] = {}
         self.asking: dict[str, asyncio.Task[None]] = {}
         self.trouble = "it has not connected yet"
@@ -221,7 +223,7 @@ class Relay:
             self._record_failure(name, "it was stopped there")
         self._order({"op": "ack", "attempt": name})
 
-    async def _delivered(self, attempt: OpenAttempt) -> None:
+    async def _deliver_result(self, attempt: OpenAttempt) -> None:
         await asyncio.to_thread(show_all, attempt)
         self.kept.note(attempt)
         self._answer(attempt.name, {"done": True})

@@ -65,11 +65,11 @@ class DraftStore:
 
     def set(self, draft: Draft) -> bool:
         """Keep other fields; False if it was submitted meanwhile."""
-        return self._sql.change(SET, _changed(draft)) > 0
+        return self._sql.change(SET, _describe_changes(draft)) > 0
 
     def keep(self, draft: Draft) -> None:
         """Keep other fields, though it was submitted."""
-        self._sql.change(KEEP, _changed(draft))
+        self._sql.change(KEEP, _describe_changes(draft))
 
     def submit(self, id: str, session: str, now: datetime) -> bool:
         """It has become this session; False if it was one already."""
@@ -88,7 +88,7 @@ class DraftStore:
         return self._sql.change(FORGET, {"before": micros(before), "open_before": micros(open_before or before)})
 
 
-def _changed(draft: Draft) -> dict[str, Any]:
+def _describe_changes(draft: Draft) -> dict[str, Any]:
     return {"draft_id": draft.id, "f": json.dumps(draft.fields), "c": micros(draft.changed)}
 
 

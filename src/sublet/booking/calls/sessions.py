@@ -34,7 +34,7 @@ def sessions(
 ) -> Call[SessionPage]:
     """Some of the sessions, newest first; operators can name another person, or `everyone`."""
     filters: dict[str, object] = {
-        "phase": [_known(name) for name in ((phase,) if isinstance(phase, str) else phase) if name],
+        "phase": [_check_phase(name) for name in ((phase,) if isinstance(phase, str) else phase) if name],
         "kind": kind,
         "platform": platform,
         "name": name,
@@ -44,7 +44,7 @@ def sessions(
     return Call("GET", path_of("sessions"), as_view(SessionPage), query={**filters, "limit": limit, "after": after})
 
 
-def _known(phase: str) -> str:
+def _check_phase(phase: str) -> str:
     """A phase in large letters; BadRequest, with the nearest, if it is none."""
     name = phase.upper()
     if name not in PHASES:

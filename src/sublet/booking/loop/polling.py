@@ -71,7 +71,9 @@ class JobPolling:
                 await self._tell_all(name, [job for job in wanted if seen.get(job) != told], error, now)
                 self.seen[name] = dict.fromkeys(wanted, told)
                 return
-            await self._wake(name, [job for job in some if self._changed(states.get(job), seen.get(job, NOTHING))], now)
+            await self._wake(
+                name, [job for job in some if self._has_changed(states.get(job), seen.get(job, NOTHING))], now
+            )
             new |= {job: (state.condition, state.marks) for job, state in states.items()}
         self.seen[name] = new
 
@@ -94,7 +96,7 @@ class JobPolling:
             await self.context.signals.announce()
 
     @staticmethod
-    def _changed(state: JobState | None, told: Told) -> bool:
+    def _has_changed(state: JobState | None, told: Told) -> bool:
         """Whether a job has ended, is lost, or is told of otherwise than at the last sweep."""
         if state is None or state.state not in (State.RUNNING, State.QUEUED):
             return True

@@ -87,6 +87,10 @@ class Connector:
     protocol: str
     location: str
 
+    def address(self, base: str) -> str:
+        """Where it is reached; one below the service's own address in full."""
+        return base + self.location if self.location.startswith("/") else self.location
+
 
 @dataclass(frozen=True, slots=True)
 class Session:

@@ -68,7 +68,7 @@ class Platforms:
             for name in self.platforms.by_name:
                 self.platforms.surveys.pop(name, None)
                 self.platforms.refresh_survey(name)
-        closed, usable = await self.closing.closed(person), await self.usable(person)
+        closed, usable = await self.closing.find_closed(person), await self.usable(person)
         there = list(self.platforms.by_name.items())
         seen = await asyncio.gather(*(self._state(platform) for name, platform in there if name in usable))
         by_name = {state.name: state for state in seen}
@@ -83,7 +83,7 @@ class Platforms:
 
     async def usable(self, person: Person) -> list[str]:
         """The names of those that a person may use."""
-        closed = await self.closing.closed(person)
+        closed = await self.closing.find_closed(person)
         invited = await self.guests.shared_with(person) if person.guest else None
         return [name for name in self.platforms.by_name if name not in closed and (invited is None or name in invited)]
 
@@ -92,7 +92,7 @@ class Platforms:
         platform = self.platforms.get(name)
         if person.guest and name not in await self.guests.shared_with(person):
             raise NotInvited(platform=name)
-        if decision := (await self.closing.closed(person)).get(name):
+        if decision := (await self.closing.find_closed(person)).get(name):
             insist(refusal(decision), (decision.noun, decision.name))
         return platform
 

@@ -18,7 +18,6 @@ from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView
 from sublet.booking.views.quotes import QuoteView, TermsView
 from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, UsageView
-from sublet.doors.ivoa.sessions import absolute
 
 SHORT = 8  # characters of an id that a person needs to type
 SAME = tuple(  # what a view shows of a session as it is
@@ -98,7 +97,7 @@ def session_view(session: Session, base: str) -> SessionView:
         duration=offer.duration,
         end=end_view(session.end) if session.end else None,
         connectors=tuple(
-            ConnectorView(kind=c.kind, status=c.status, protocol=c.protocol, location=absolute(c.location, base))
+            ConnectorView(kind=c.kind, status=c.status, protocol=c.protocol, location=c.address(base))
             for c in session.connectors
         ),
         costs=quote_views(offer.costs),

@@ -86,9 +86,10 @@ def judge(platform: PlatformView, now: datetime) -> DoctorFinding:
     if platform.ask:
         return DoctorFinding("ok", what, platform.problem, platform.ask)
     if platform.kind == "broken":
-        return DoctorFinding(
-            "bad", what.replace("platform system", "system"), platform.problem, _mending(platform.name)
-        )
+        noun, _, system = platform.name.partition(" ")
+        if noun == "system":
+            return DoctorFinding("bad", platform.name, platform.problem, f"Mend it: sublet system edit {system}")
+        return DoctorFinding("bad", what, platform.problem, "Mend its settings, then restart.")
     if platform.needs_login:
         login = f"sublet system login {platform.name}"
         return DoctorFinding("warn", what, f"{platform.kind}, nobody is signed in{seen}", login)
@@ -97,8 +98,3 @@ def judge(platform: PlatformView, now: datetime) -> DoctorFinding:
     if platform.trouble:
         return DoctorFinding("bad", what, f"{platform.kind}, can't be asked: {platform.trouble}")
     return DoctorFinding("ok", what, platform.kind)
-
-
-def _mending(name: str) -> str:
-    noun, _, system = name.partition(" ")
-    return f"Mend it: sublet system edit {system}" if noun == "system" else "Mend its settings, then restart."

@@ -92,7 +92,7 @@ def session_document(session: Session, request: Request, base: str) -> Document:
         document["metrics"] = [_quote(METRIC, quote) for quote in offer.metrics]
     if session.connectors:
         document["connectors"] = [
-            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": absolute(c.location, base)}
+            {"kind": c.kind, "status": c.status, "protocol": c.protocol, "location": c.address(base)}
             for c in session.connectors
         ]
     return document
@@ -300,11 +300,6 @@ def _exactly(value: float) -> Document:
 
 def _gib(size: int) -> float:
     return size // GIB if size % GIB == 0 else size / GIB
-
-
-def absolute(location: str, base: str) -> str:
-    """An address below the service's own, in full."""
-    return base + location if location.startswith("/") else location
 
 
 def _template(sentence: str, values: Mapping[str, str]) -> str:

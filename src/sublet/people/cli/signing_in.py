@@ -138,7 +138,7 @@ def whoami(out: Output) -> None:
     """Say who you are, to which service, and what part you have there."""
     link = out.link()
     who = link.do(people.whoami())
-    known = _known(link, who.person) if who.mode == "gateway" else None
+    known = _find_person(link, who.person) if who.mode == "gateway" else None
     said: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
     identities, groups = (known.identities, known.groups) if known else ((), ())
     said |= {"scope": who.scope, "identities": identities, "groups": groups}
@@ -154,7 +154,7 @@ def whoami(out: Output) -> None:
     out.show(said, lambda: pairs(lines), lambda: [who.person])
 
 
-def _known(link: Link, name: str) -> PersonView | None:
+def _find_person(link: Link, name: str) -> PersonView | None:
     """What a gateway knows of oneself; nothing of whoever comes by its socket."""
     try:
         return link.do(profiles.person(name))

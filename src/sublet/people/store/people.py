@@ -47,11 +47,11 @@ class PeopleStore:
 
     def get(self, name: str) -> Known | None:
         """Someone, by name."""
-        return _known(self._sql.row(GET, {"of": plain(name)}))
+        return _read_known(self._sql.row(GET, {"of": plain(name)}))
 
     def find(self, kind: str, value: str) -> Known | None:
         """Whose identity this is."""
-        return _known(self._sql.row(FIND, {"k": plain(kind), "v": plain(value)}))
+        return _read_known(self._sql.row(FIND, {"k": plain(kind), "v": plain(value)}))
 
     def set_role(self, name: str, role: Role) -> None:
         """Give someone another part."""
@@ -93,10 +93,10 @@ class PeopleStore:
         found = select(*COLUMNS).where(P.name > plain(after)).order_by(P.name).limit(limit)
         found = found.where(P.role == role.value) if role else found
         found = found.where(P.blocked.is_not(None)) if blocked else found
-        return [known for row in self._sql.select(found) if (known := _known(row))]
+        return [known for row in self._sql.select(found) if (known := _read_known(row))]
 
 
-def _known(row: Row | None) -> Known | None:
+def _read_known(row: Row | None) -> Known | None:
     if row is None:
         return None
     name, role, created, seen, blocked, by = row
