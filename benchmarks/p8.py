@@ -76,7 +76,8 @@ async def fill(service: object, pattern: object, count: int) -> None:
     """Sessions of every age: nine of ten are over, the tenth runs."""
     from sublet.booking.model.job import Job, Program
     from sublet.booking.model.offer import Shape, Take
-    from sublet.booking.model.session import End, EndKind, Phase, Session
+    from sublet.booking.model.phases import Phase
+    from sublet.booking.model.session import End, EndKind, Session
     from sublet.service import Service
 
     assert isinstance(service, Service)

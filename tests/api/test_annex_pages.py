@@ -12,7 +12,7 @@ from sublet.annexes.model.annex import Pilot
 from sublet.annexes.model.jobs import QueuedJob
 from sublet.annexes.model.lease_state import JobCounts, Slots
 from sublet.annexes.status import Heard
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.people.model.person import Person
 from tests.api.conftest import Callers
 from tests.api.test_pages import token_in, token_on

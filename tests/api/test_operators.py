@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from sublet.app import open_service
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Known, Role
 from sublet.people.model.person import Person

@@ -9,7 +9,8 @@ import pytest
 from sublet.access.model.access import Amounts
 from sublet.access.model.account import Account
 from sublet.app import open_service
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Known, Role
 from sublet.service import Service

@@ -21,8 +21,8 @@ from sublet.annexes.status import Heard
 from sublet.app import open_service
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.session import Phase
 from sublet.kernel.clock import utc_now
 from sublet.kernel.settings import Settings
 from sublet.kinds.port import Kind, Way

@@ -14,7 +14,8 @@ from sublet.access.model.access import Limits
 from sublet.access.rules import ChangedRules
 from sublet.app import open_service
 from sublet.booking.model.giving_way import USUAL, Precedence
-from sublet.booking.model.session import OVER, OfferSet, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import OfferSet, Session
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.service import Service

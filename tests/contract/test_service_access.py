@@ -14,8 +14,9 @@ from sublet.access.audit import Sought
 from sublet.access.model.access import Amounts
 from sublet.app import open_service
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Compute, Executable, Range, Request
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.session import OfferSet
 from sublet.kernel.errors import (
     AlreadyAllowed,
     AlreadyDecided,

@@ -15,7 +15,7 @@ import pytest
 from sublet.access.model.account import Account, host_key
 from sublet.app import open_service
 from sublet.booking.model.estimate import Sample
-from sublet.booking.model.session import OVER, Phase
+from sublet.booking.model.phases import OVER, Phase
 from sublet.kernel.errors import AccountInUse, BadAccount, BadKey, NoMasterKey, NotFound, OperatorsOnly, UnknownHostKey
 from sublet.kernel.master_key import make
 from sublet.kernel.settings import Settings

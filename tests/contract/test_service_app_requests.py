@@ -13,7 +13,8 @@ import pytest
 from sublet.access.audit import Sought
 from sublet.apps.model.app import VersionState
 from sublet.apps.run_requests import AppWish
-from sublet.booking.model.session import EndKind, OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, OfferSet
 from sublet.kernel.errors import AppRefused, AppRevoked, BadManifest, NotFound, NotReviewed, ReviewersOnly, SubletError
 from sublet.notices.model.hooks import Hook
 from sublet.people.model.person import Person

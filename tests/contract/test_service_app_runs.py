@@ -11,7 +11,8 @@ import pytest
 
 from sublet.apps.run_requests import AppWish
 from sublet.booking.model.giving_way import Precedence
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import OfferSet
 from sublet.doors.cybergis.drafts import MOST_OPEN
 from sublet.doors.cybergis.roadmap import read_seed
 from sublet.doors.cybergis.wire import job_of

@@ -10,7 +10,8 @@ import pytest
 from sublet.app import build_context
 from sublet.booking.loop.moving_up import move_up
 from sublet.booking.loop.steps import running
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import OfferSet
 from sublet.booking.store.offersets import OfferSets
 from sublet.kernel.errors import NoRoom, NotAllowedNow, NotYours, OfferExpired, OverCostLimit
 from sublet.service import Service

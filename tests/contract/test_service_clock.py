@@ -10,7 +10,8 @@ import pytest
 from pydantic import PrivateAttr
 
 from sublet.booking.loop.clock_watch import describe_step, follow_clock
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.platforms.local.platform import Local
 from sublet.platforms.local.shim import clocks
 from sublet.service import Service

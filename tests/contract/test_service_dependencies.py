@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.kernel.errors import NotYours
 from sublet.service import Service
 from tests.clocks import set_clock

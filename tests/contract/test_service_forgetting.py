@@ -15,7 +15,7 @@ import pytest
 from sublet.app import build_context, open_service
 from sublet.apps.model.draft import Draft
 from sublet.booking.forgetting import KEPT, Forgetting
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.db.engine import Database
 from sublet.kernel.settings import Settings
 from sublet.service import Service

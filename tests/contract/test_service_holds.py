@@ -16,7 +16,8 @@ from sublet.app import open_service
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.offer import Take
-from sublet.booking.model.session import EndKind, OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, OfferSet
 from sublet.kernel.errors import NotAllowedNow, OfferGaveWay, TooMany
 from sublet.kernel.settings import Settings
 from sublet.service import Service

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.calling import call
 from sublet.kernel.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooMany, TooManyHooks
 from sublet.kernel.faults import HOOK_POINTS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sublet.annexes.leases import NOTHING_SENT
-from sublet.booking.model.session import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.kernel.errors import NoLease
 from sublet.kernel.faults import LEASE_POINTS
 from tests.contract.leases import ended, leasing, made

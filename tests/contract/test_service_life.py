@@ -19,7 +19,8 @@ from sublet.booking.loop.reconcile import was_changed_meanwhile
 from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
 from sublet.booking.model.job import Job, JobState
-from sublet.booking.model.session import EndKind, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.sessiondir import SessionDir

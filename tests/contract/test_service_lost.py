@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.service import Service
 from tests.contract.services import ME, ask, over, reach, serving
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sublet.app import open_service
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import ContentsPrivate, NotFound, OperatorsOnly
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.kernel.errors import NotAllowedNow, NotYours, PlatformRefused
 from sublet.platforms.port import Platform
 from tests.contract.services import ME, OTHER, ask, in_phase, over, reach, serving

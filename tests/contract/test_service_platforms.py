@@ -13,7 +13,8 @@ import pytest
 
 from sublet.app import build_loop
 from sublet.booking.loop.sweeping import sweep
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import OfferSet
 from sublet.booking.platforms.systems import directory_of
 from sublet.kernel.errors import NotFound
 from sublet.platforms.memory.platform import MemoryPlatform

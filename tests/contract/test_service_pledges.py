@@ -12,7 +12,8 @@ import pytest
 from sublet.access.audit import Sought
 from sublet.app import open_service
 from sublet.booking.loop.moving_up import move_up
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import OfferSet
 from sublet.kernel.errors import BadSettings, NotAllowed
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Group

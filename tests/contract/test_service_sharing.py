@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sublet.annexes.lease_plans import WantedLease
-from sublet.booking.model.session import OVER, Phase
+from sublet.booking.model.phases import OVER, Phase
 from sublet.kernel.errors import NotInvited, OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.service import Service

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sublet.booking.asking import named
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import Ambiguous, IdTooShort
 from sublet.people.model.person import Person
 from sublet.store import Store, Tx

@@ -9,7 +9,7 @@ import pytest
 
 from sublet.booking.model.estimate import ENOUGH, Sample
 from sublet.booking.model.offer import Predicted
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.store import Store
 from tests.contract.services import ME, ask, in_phase, reach, serving
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from sublet.apps.model.tree import TreeFile, archive_of
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import OfferSet
 from sublet.kernel.errors import BadManifest, BadTree, OwnAppsOnly
 from sublet.service import Service
 from tests.contract.services import ME, ask, over, serving

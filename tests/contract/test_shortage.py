@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 
 from sublet.booking.loop.owner import Owner
 from sublet.booking.model.job import Job, State
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.kernel.shortage import find_shortage
 from sublet.platforms.conformance import ConformanceTrial

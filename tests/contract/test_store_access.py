@@ -9,7 +9,7 @@ from sqlalchemy import insert
 
 from sublet.access.model.access import AccessRequest, AccessRule, Amounts, Limits, Use
 from sublet.apps.store.tables import apps, versions
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.store import Store, Tx
 from tests.contract.stored import NOON, offer_some
 

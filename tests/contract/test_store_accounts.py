@@ -11,7 +11,8 @@ import pytest
 
 from sublet.access.model.access import Amounts
 from sublet.access.model.account import Account
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.store.store import Store
 from tests.contract.stored import NOON, a_session, a_set, an_offer
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import NotBookable
 from sublet.store import Store
 from tests.contract.crowd import Told, crowd, go, note, start

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sublet.booking.model.session import Dependency, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Dependency
 from sublet.store import Store
 
 

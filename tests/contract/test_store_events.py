@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from sublet.booking.model.events import Event, EventKind
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.db.engine import Database
 from sublet.store import Store, Tx
 from tests.contract.stored import MINUTE, NOON

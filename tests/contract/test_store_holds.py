@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.sql.elements import ClauseElement
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.store import holds, sessions
 from sublet.store import Store, Tx
 from tests.contract.stored import NOON, offer_some

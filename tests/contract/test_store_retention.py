@@ -11,7 +11,8 @@ import pytest
 from sublet.app import build_context, open_service
 from sublet.booking.loop.retention import BATCH, forget_old
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.settings import Settings
 from sublet.store import Store, Tx

@@ -9,7 +9,7 @@ import pytest
 
 from sublet.annexes.model.annex import Lease
 from sublet.apps.model.app import App
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import BadRequest
 from sublet.store import Page, Store, Tx
 from tests.contract.stored import (

@@ -10,7 +10,8 @@ import pytest
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Predicted, Remote
-from sublet.booking.model.session import MOVES, Connector, End, EndKind, Phase, Usage
+from sublet.booking.model.phases import MOVES, Phase
+from sublet.booking.model.session import Connector, End, EndKind, Usage
 from sublet.kernel.errors import BadRequest
 from sublet.store import Store, Tx
 from tests.contract.stored import (

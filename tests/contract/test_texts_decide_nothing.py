@@ -17,7 +17,8 @@ from sublet.booking.logins import needs_login
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.job import JobState
 from sublet.booking.model.marks import Mark
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.booking.store import rows
 from sublet.booking.store import sessions as stored_sessions
 from sublet.booking.store.events import EventStore

@@ -14,7 +14,8 @@ import pytest
 
 from sublet.app import open_service
 from sublet.booking.model.answers import unanswered
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.reach.prompts import Prompt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.doors.cybergis.roadmap import read_seed
 from sublet.people.model.person import Person
 from tests.contract.services import allow, over, serving

@@ -14,7 +14,8 @@ from websockets.asyncio.client import unix_connect
 
 from sublet.app import open_service
 from sublet.booking.api.connect import ConnectProxy
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.kernel.settings import Settings
 from sublet.reach.tunnels import Tunnels
 from sublet.service import Service

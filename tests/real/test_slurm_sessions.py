@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from sublet.app import open_service
-from sublet.booking.model.session import OVER, EndKind, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import EndKind, Session
 from sublet.kernel.errors import UnsafeSite
 from sublet.kernel.settings import Settings
 from sublet.service import Service

@@ -12,7 +12,8 @@ from sublet.booking.model import bag
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, told
-from sublet.booking.model.session import End, EndKind, Phase, Usage
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import End, EndKind, Usage
 from sublet.booking.model.together import Joined, end_of, together
 
 NOW = datetime(2026, 11, 16, 9, tzinfo=UTC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import Phase
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sublet.access.model.access import AccessRule
 from sublet.access.quotas import who_is
-from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.presenter import Presenter
 from sublet.booking.sessions import MOST_AT_ONCE, Sessions
 from sublet.kernel.clock import Clock

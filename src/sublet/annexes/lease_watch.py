@@ -10,7 +10,8 @@ from sublet.annexes.leases import NOTHING_SENT, Leases
 from sublet.annexes.model.annex import Lease, Pilot
 from sublet.annexes.model.lease_state import SILENT, UP, nodes_of
 from sublet.annexes.status import AnnexStatus
-from sublet.booking.model.session import OVER, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock

@@ -28,7 +28,8 @@ from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.giving_way import Precedence
-from sublet.booking.model.session import OVER, EndKind, OfferSet, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.platforms.systems import known_system
 from sublet.booking.presenter import Presenter
 from sublet.booking.sessions import Sessions

@@ -20,7 +20,8 @@ from sublet.annexes.pilot_plans import PilotPlace, PilotPlans, same
 from sublet.annexes.pilots.bundle import renewal, stamp_of
 from sublet.annexes.splits import Splits
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.session import ACTIVE, Session
+from sublet.booking.model.phases import ACTIVE
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sublet.booking.documents.kinds import uri_of
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 
 Schema = dict[str, Any]
 

@@ -10,7 +10,8 @@ from sublet.apps.catalogue import HINT, AppCatalogue, AppState, decides, detail_
 from sublet.apps.model.app import Change, Version, VersionState, changes, manifest_diff
 from sublet.apps.model.tree import TreeFile, files_of
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock

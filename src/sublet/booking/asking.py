@@ -23,11 +23,12 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import expiry_of, hold_of
 from sublet.booking.model.offer import Answer, Offer, Reason, rated
 from sublet.booking.model.offers import find_offers
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import OPEN, offers_within, pledge_text, sizes_in
 from sublet.booking.model.ranking import Preference, sort_offers
 from sublet.booking.model.request import Request
 from sublet.booking.model.rules import apply_rules
-from sublet.booking.model.session import OfferSet, Phase, Session
+from sublet.booking.model.session import OfferSet, Session
 from sublet.booking.planning import OfferPlan, plan_answers
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.start_history import correct_starts, recall

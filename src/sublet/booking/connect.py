@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import Phase
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import CurrentPeople
 from sublet.kernel.errors import NotFound, NotYours, PlatformUnreachable

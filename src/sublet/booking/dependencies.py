@@ -17,7 +17,8 @@ from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
-from sublet.booking.model.session import ACTIVE, OVER, Dependency, EndKind, Phase, Session
+from sublet.booking.model.phases import ACTIVE, OVER, Phase
+from sublet.booking.model.session import Dependency, EndKind, Session
 from sublet.kernel.errors import NotYours
 from sublet.people.model.person import Person
 from sublet.platforms.port import Platform

@@ -10,8 +10,9 @@ from sublet.booking.holds import GIVE_BACK
 from sublet.booking.loop.moving_up import find_causes
 from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.pledge import pledge_text
-from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
 from sublet.kernel.clock import Clock
 from sublet.people.model.person import Person

@@ -11,7 +11,8 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.giving_way import cores_at, find_displaced, find_fitting
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.offer import Reason, Take
-from sublet.booking.model.session import End, EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import End, EndKind, Session
 from sublet.booking.model.starts import instant
 from sublet.booking.store.holds import Hold
 from sublet.kernel.texts import counted

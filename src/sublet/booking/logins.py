@@ -15,7 +15,8 @@ from typing import Literal
 import structlog
 
 from sublet.booking.model.marks import Mark
-from sublet.booking.model.session import ACTIVE, Session
+from sublet.booking.model.phases import ACTIVE
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock

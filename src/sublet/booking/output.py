@@ -12,7 +12,8 @@ from typing import Literal
 
 from sublet.booking.contents import Contents
 from sublet.booking.log_search import LineSearch, Match
-from sublet.booking.model.session import OVER, Session
+from sublet.booking.model.phases import OVER
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals

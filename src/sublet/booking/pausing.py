@@ -7,8 +7,9 @@ from typing import Any
 
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import PAUSED, set_condition
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import Phase, Session, paused
+from sublet.booking.model.session import Session, paused
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.presenter import Presenter
 from sublet.booking.session_endings import write_down

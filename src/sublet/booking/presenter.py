@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sublet.booking.loop.state import LoopState
-from sublet.booking.model.session import ACTIVE, Phase, Session
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority

@@ -10,8 +10,9 @@ from sublet.booking.holds import list_held_platforms
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.marks import set_condition
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import OVER, End, EndKind, Phase, Session
+from sublet.booking.model.session import End, EndKind, Session
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry

@@ -18,8 +18,9 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.offer import Offer
+from sublet.booking.model.phases import ACTIVE, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import ACTIVE, OVER, EndKind, OfferSet, Phase, Session
+from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.model.starts import instant
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import Admission, CodeGuard, GuestPlatforms, Names

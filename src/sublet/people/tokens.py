@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from sublet.booking.model.amounts import duration_text
-from sublet.booking.model.session import OVER, Session
+from sublet.booking.model.phases import OVER
+from sublet.booking.model.session import Session
 from sublet.booking.ports import Names
 from sublet.booking.sessions import Sessions
 from sublet.kernel.clock import Clock

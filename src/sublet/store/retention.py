@@ -12,7 +12,8 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sublet.access.model.usage import ran
 from sublet.access.store.tables import uses
 from sublet.annexes.store.tables import leases
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.rows import SESSION, S, read_session
 from sublet.booking.store.tables import WORKED_ON, dependencies, events, offersets, sessions

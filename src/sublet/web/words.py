@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.windows import zone_of
 from sublet.kernel.errors import BadAmount
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 from sublet.annexes.model.annex import Annex, Lease, Pilot
 from sublet.booking.model.offer import Predicted
-from sublet.booking.model.session import OVER, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.systems.model.allocation import Cost
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})

@@ -11,8 +11,7 @@ from sqlalchemy import func, insert, or_, select, update
 
 from sublet.apps.model.app import App, Version, VersionState
 from sublet.apps.store.tables import apps, versions
-from sublet.booking.model.phases import Phase
-from sublet.booking.model.session import ACTIVE
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Row, Sql, given, moment_or_none, plain

@@ -15,8 +15,9 @@ from sublet.api.idempotency import Key
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.booking.api.calendar import Instant, in_utc
 from sublet.booking.api.precedence import Said
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.scheduler import SCHEDULER_NAMES
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.session import Session
 from sublet.booking.sessions import Filters
 from sublet.booking.views.convert import offerset_view, session_view
 from sublet.booking.views.moves import AgainAsk, CancelAllAsk, CancelAsk, CancelView, Explanation, ExtendAsk, PauseView

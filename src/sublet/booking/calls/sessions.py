@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.views.moves import CancelView
 from sublet.booking.views.sessions import SessionPage, SessionView
 from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of, under

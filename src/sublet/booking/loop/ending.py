@@ -10,7 +10,8 @@ from sublet.booking.loop.step import GRACE, RETRY, Step
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import Mark, set_condition
-from sublet.booking.model.session import End, EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import End, EndKind, Session
 from sublet.platforms.port import Platform
 
 LOST = frozenset({Mark.LOST})

@@ -11,9 +11,10 @@ from sublet.booking.model.drain import Drain
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.request import Request, Window
-from sublet.booking.model.session import EndKind, Phase, Session
+from sublet.booking.model.session import EndKind, Session
 from sublet.store.tx import Tx
 
 LOOK = timedelta(seconds=30)

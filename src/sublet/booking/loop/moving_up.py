@@ -15,9 +15,10 @@ from sublet.booking.model.calendar import Slot
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.request import Window
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.session import Session
 from sublet.store.tx import Tx
 
 AT_ONCE = 50  # sessions that are looked at, those that would start first

@@ -10,7 +10,7 @@ from functools import partial
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import NONE, Marks, describe_trouble, mark_trouble, set_condition
-from sublet.booking.model.session import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.kernel import metrics
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log

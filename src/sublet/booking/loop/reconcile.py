@@ -28,7 +28,8 @@ from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import describe_trouble, mark_trouble, set_condition
-from sublet.booking.model.session import OVER, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.start_history import record as record_start
 from sublet.booking.ports import Caretaker
 from sublet.booking.store.claims import Claim

@@ -9,7 +9,8 @@ from typing import Any
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import set_condition
-from sublet.booking.model.session import End, EndKind, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import End, EndKind, Session
 from sublet.platforms.port import Platform
 
 GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself

@@ -18,8 +18,9 @@ from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed, ha
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, Mark, set_condition
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Phase, Session, paused
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, paused
 from sublet.data.layout import laid_out
 from sublet.data.staging import carry, find_kept_files, mounts_of, stage
 from sublet.kernel.clock import is_clock_set

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 
 
 class EventKind(StrEnum):

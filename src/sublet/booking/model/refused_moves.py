@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.booking.model.session import OVER, Phase
+from sublet.booking.model.phases import OVER, Phase
 from sublet.kernel.errors import NotAllowedNow
 
 STATES = {

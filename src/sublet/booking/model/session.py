@@ -9,11 +9,7 @@ from typing import Literal
 
 from sublet.booking.model.marks import NONE, Mark, Marks
 from sublet.booking.model.offer import Offer, Reason
-from sublet.booking.model.phases import ACTIVE as ACTIVE
-from sublet.booking.model.phases import CLIENT_MOVES as CLIENT_MOVES
-from sublet.booking.model.phases import MOVES as MOVES
-from sublet.booking.model.phases import OVER as OVER
-from sublet.booking.model.phases import Phase as Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
 
 

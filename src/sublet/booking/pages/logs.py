@@ -12,7 +12,8 @@ from starlette.responses import Response, StreamingResponse
 
 from sublet.api.people import service_of
 from sublet.booking.log_search import Match
-from sublet.booking.model.session import OVER, Session
+from sublet.booking.model.phases import OVER
+from sublet.booking.model.session import Session
 from sublet.booking.output import PIECE, TAIL, Chunk, Stream
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person

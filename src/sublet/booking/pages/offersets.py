@@ -12,7 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.booking.model.holds import hold_of, takes_of
 from sublet.booking.model.offer import Node, Predicted, Reason, Take
-from sublet.booking.model.session import ACTIVE, EndKind, OfferSet, Phase, Session
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.pages.calendar import CalendarMark, Picture, draw, frame, without
 from sublet.booking.pages.form import values_of
 from sublet.booking.pages.nearest import heed_reasons

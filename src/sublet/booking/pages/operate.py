@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.booking.sessions import Filters, Page
 from sublet.kernel.errors import OperatorsOnly, SubletError
 from sublet.service import Service

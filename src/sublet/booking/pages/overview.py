@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from sublet.access.pledges import PledgeState
 from sublet.api.people import service_of
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.pages.calendar import Picture, draw
 from sublet.booking.platforms.platforms import PlatformState
 from sublet.kernel.errors import SubletError

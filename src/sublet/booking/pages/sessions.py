@@ -14,7 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from sublet.annexes.pages.lease_questions import ask_about_lease
 from sublet.api.people import service_of
 from sublet.booking.logins import needs_login
-from sublet.booking.model.session import ACTIVE, OVER, Phase, Session
+from sublet.booking.model.phases import ACTIVE, OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.output import Results
 from sublet.booking.pages.files import Listing, list_files
 from sublet.booking.pages.logs import STREAMS, find_words, read_printed

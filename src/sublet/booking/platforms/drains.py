@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sublet.booking.loop.held_back import go_on, holds_back, is_held
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.session import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_endings import SessionEndings

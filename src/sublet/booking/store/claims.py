@@ -13,7 +13,8 @@ from sqlalchemy import Select, func, null, or_, select, update
 
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.offer import Offer
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.bookings import Books
 from sublet.booking.store.rows import SESSION, S, read_session

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.timeline import micros, moment, span_of
 from sublet.booking.store.rows import S
 from sublet.booking.store.tables import WORKED_ON, clocks, sessions

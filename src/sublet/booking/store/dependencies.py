@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from sqlalchemy import insert, select, update
 
-from sublet.booking.model.session import Dependency, Phase
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Dependency
 from sublet.booking.store.tables import dependencies
 from sublet.kernel.db.sql import Sql, given, plain
 

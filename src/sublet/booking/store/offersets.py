@@ -9,8 +9,9 @@ from pydantic import TypeAdapter
 from sqlalchemy import delete, insert, null, select, tuple_, update
 
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
-from sublet.booking.model.session import OfferSet, Phase
+from sublet.booking.model.session import OfferSet
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.older_rows import gather_request_options
 from sublet.booking.store.tables import events, offersets, sessions

@@ -13,7 +13,8 @@ from sqlalchemy import select
 
 from sublet.booking.model.marks import Mark, read_marks, write_marks
 from sublet.booking.model.offer import Offer
-from sublet.booking.model.session import Connector, End, Phase, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Connector, End, Session
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.older_rows import gather_offer_options
 from sublet.booking.store.tables import sessions

@@ -27,7 +27,8 @@ from sublet.access.store.uses import END_USE, end_use
 from sublet.annexes.model.annex import ANNEX_PLATFORM
 from sublet.annexes.store.tables import annexes, leases
 from sublet.apps.store.tables import versions
-from sublet.booking.model.session import ACTIVE, MOVES, OVER, Phase, Session
+from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.claims import Claims
 from sublet.booking.store.rows import SESSION, S, read_session, session_row, stored

@@ -10,9 +10,10 @@ from sublet.booking.model.answers import unanswered
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import Event
 from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
+from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.ranking import Preference
-from sublet.booking.model.session import CLIENT_MOVES, End, OfferSet, Phase, Session
+from sublet.booking.model.session import End, OfferSet, Session
 from sublet.booking.views.events import EventView
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView

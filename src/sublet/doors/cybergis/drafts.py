@@ -19,8 +19,9 @@ from sublet.booking.direct import Direct
 from sublet.booking.forgetting import SUBMITTED
 from sublet.booking.model.events import Event
 from sublet.booking.model.giving_way import Precedence
+from sublet.booking.model.phases import OVER
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import OVER, Session
+from sublet.booking.model.session import Session
 from sublet.booking.offers import Offers
 from sublet.booking.output import SessionOutput
 from sublet.booking.platforms.known import KnownPlatforms

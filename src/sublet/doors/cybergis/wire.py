@@ -11,7 +11,8 @@ from typing import Any
 from sublet.apps.model.draft import Draft
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import Event, EventKind
-from sublet.booking.model.session import OVER, Phase, Session
+from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.session import Session
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import instant_text
 

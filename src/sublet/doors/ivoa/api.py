@@ -20,8 +20,9 @@ from sublet.api.people import base_of, person_of, service_of
 from sublet.booking.api.precedence import read_broker_precedence
 from sublet.booking.asked import Asked
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
 from sublet.doors.ivoa.offersets import offerset_document
 from sublet.doors.ivoa.sessions import describe_failure, session_document

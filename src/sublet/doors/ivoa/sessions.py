@@ -21,8 +21,9 @@ from sublet.booking.documents.kinds import (
 from sublet.booking.model import amounts
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.offer import Quote, Reason
+from sublet.booking.model.phases import CLIENT_MOVES, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
-from sublet.booking.model.session import CLIENT_MOVES, OVER, Phase, Session
+from sublet.booking.model.session import Session
 from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
 from sublet.doors.ivoa.updates import DURATION_PATH
 

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from sublet.booking.model.estimate import ENOUGH, LEAST_DOUBT
 from sublet.booking.model.offer import Offer, Predicted, Remote
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pledge_text
-from sublet.booking.model.session import Phase, Session
+from sublet.booking.model.session import Session
 
 TERMS = "urn:sublet:terms"  # the kind of the message that says it
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sublet.booking.model.session import Phase
+from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import BadRequest, NotChangeable
 
 PHASE_PATHS = frozenset({"phase", "state", "status"})  # the draft's text says state and status too

@@ -24,9 +24,10 @@ from typing import Any, Literal
 
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions
-from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED, Phase
+from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch.shell import inside, life
 from sublet.platforms.port import Carrier, Progress, Results, quietly
