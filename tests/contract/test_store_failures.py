@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import resource
@@ -160,6 +161,19 @@ def test_a_closed_store_says_so(open_store: Callable[[], Store]) -> None:
     with pytest.raises(BrokenStore, match="closed"):
         store.write_sync(define)
     store.close()
+
+
+@pytest.mark.anyio
+async def test_a_store_closes_although_a_read_has_only_just_begun_to_wait(open_store: Callable[[], Store]) -> None:
+    store = open_store()
+    await store.read(lambda tx: tx.books.platforms())
+    last = asyncio.ensure_future(store.read(lambda tx: tx.books.platforms()))
+    await asyncio.sleep(0)  # it waits now, and its reader is called in the next turn
+    closing = threading.Thread(target=store.close, daemon=True)
+    closing.start()
+    closing.join(20)
+    assert not closing.is_alive()
+    assert await last == []
 
 
 @pytest.mark.anyio

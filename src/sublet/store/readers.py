@@ -57,8 +57,7 @@ class Readers:
         """Read for those who wait, then stop."""
         with self._door:
             self._closed = True
-        for _ in self._threads:
-            self._calls.put(None)
+        self._calls.put(None)
         for thread in self._threads:
             thread.join()
 
@@ -69,8 +68,8 @@ class Readers:
             thread.start()
             self._threads.append(thread)
 
-    def take(self) -> list[WriteJob] | None:
-        """Wait for a call; the first of those who wait, and another reader is called if there are more. None: no more.
+    def take(self) -> list[WriteJob]:
+        """Wait for a call; the first of those who wait, and another reader is called if there are more. Nobody: stop.
 
         Whoever uses this begins to read afterwards, so that all of them see what was there when they came.
         """
@@ -79,11 +78,10 @@ class Readers:
             with self._door:
                 jobs = [self._waiting.popleft() for _ in range(min(MOST, len(self._waiting)))]
                 self._called = bool(self._waiting)
-                if not jobs and self._closed:
-                    return None
-            if self._called:
+                is_over = self._closed
+            if self._called or is_over:  # once it is closed, every reader is called until none is left
                 self._calls.put(None)
-            if jobs:
+            if jobs or is_over:
                 return jobs
 
 
