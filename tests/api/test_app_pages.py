@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from sublet.app import open_service
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Known, Role
 from sublet.people.model.person import Person
@@ -143,6 +144,32 @@ async def test_a_no_comes_back_with_the_reasons_beside_what_was_typed(bob: httpx
     assert 'id="resource-tasks-wrong">flood can use 1 to 4 of tasks, not 9.' in range_.text
     place = await sent(bob, HERE, HERE, **GOOD | {"data.rain": "globus://x/y"})
     assert (place.status_code, 'id="data-0-wrong"' in place.text) == (400, True)
+
+
+async def test_a_scheduler_is_asked_in_the_form_for_what_the_rules_allow(
+    bob: httpx2.AsyncClient, service: Service
+) -> None:
+    text = (await bob.get(HERE)).text
+    assert "<summary>Scheduler options</summary>" in text
+    assert ('name="scheduler.nice"' in text, 'name="scheduler.queue"' in text) == (True, False)
+    answer = await sent(bob, HERE, HERE, **GOOD | {"scheduler.constraint": "gpu", "scheduler.nice": "5"})
+    assert answer.status_code == 303, answer.text
+    found = await service.asking.offerset(answer.headers["location"].rpartition("/")[2], Person(BOB))
+    assert found.request.scheduler == SchedulerOptions(constraint="gpu", nice=5)
+    again = (await bob.get(f"{HERE}?from={found.id}")).text
+    assert ('name="scheduler.constraint" value="gpu"' in again, '<details class="more" open>' in again) == (True, True)
+    for name, typed in (("queue", "short"), ("options", "switches=1"), ("nice", "many")):
+        no = await sent(bob, HERE, HERE, **GOOD | {f"scheduler.{name}": typed})
+        assert (no.status_code, f'id="scheduler-{name}-wrong"' in no.text) == (400, True), no.text
+
+
+async def test_a_scheduler_is_asked_over_http_for_what_the_rules_allow(callers: Callers, service: Service) -> None:
+    _, secret = await service.people.tokens.make_token(Person(BOB))
+    bob = await callers.with_headers({"authorization": f"Bearer {secret}"})
+    wish = {"set": {"who": "bob"}, "data": {"rain": "https://example.org/rain.nc"}}
+    for asked, status, result in (({"nice": 5}, 201, "YES"), ({"queue": "short"}, 201, "NO"), ({"nic": 5}, 400, None)):
+        answer = await bob.post("/v1/offersets/apps/flood", json={**wish, "scheduler": asked})
+        assert (answer.status_code, answer.json().get("result")) == (status, result), answer.text
 
 
 async def test_only_what_is_open_is_asked_whatever_the_form_says(

@@ -206,6 +206,9 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     mail = {"mail_user": ["victim@example.org"], "mail_type": ["END"]}
     await bob.request("PUT", where, slurm=mail)
     assert (await bob.fails("POST", f"{where}/submit"))[1].startswith("victim@example.org")
+    await bob.request("PUT", where, slurm={"time": 5, "partition": "short"})
+    status, why = await bob.fails("POST", f"{where}/submit")
+    assert (status, why.partition(":")[0]) == (402, "A queue can't be chosen on trial")
     await bob.request("PUT", where, slurm={"time": 5})
     await bob.request("PUT", where, param={"years": "$(id)"})
     status, why = await bob.fails("POST", f"{where}/submit")

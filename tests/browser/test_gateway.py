@@ -190,7 +190,10 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     page.get_by_role("link", name="Apps", exact=True).click()
     page.get_by_role("link", name="flood", exact=True).click()
     expect(page.get_by_label("How many years")).to_be_visible()
+    page.get_by_text("Scheduler options").click()
+    expect(page.get_by_label("Queue")).to_have_count(0)
     looked_at(page, "form")
+    page.get_by_label("Constraint").fill("gpu")
     page.get_by_label("How many years").fill("0")
     page.get_by_label("Skip what is dry").uncheck()
     page.get_by_label("label", exact=True).fill("")
@@ -218,6 +221,7 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     page.get_by_role("link", name="Ask again").click()
     expect(page.get_by_label("How many years")).to_have_value("0")
     expect(page.get_by_label("Where", exact=True)).to_have_value("trial")
+    expect(page.get_by_label("Constraint")).to_have_value("gpu")
 
 
 def test_an_operator_cancels_others_sessions_and_drains_a_platform_on_pages(

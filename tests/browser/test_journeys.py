@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PHONE, Visit, Wish
+from tests.browser.conftest import PHONE, Visit, Wish, looked_at
 
 Ask = Callable[[Page, Wish], None]
 
@@ -126,6 +126,30 @@ def test_what_was_typed_comes_back_with_what_is_wrong_beside_it(visit: Visit) ->
     document.fill("run: 'true'\nplatform: cluster\ntime: 5m\n")
     page.get_by_role("button", name="See the offers").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("offer")
+
+
+def test_a_scheduler_is_asked_in_the_form_for_what_a_platform_takes(visit: Visit, ask: Ask) -> None:
+    page = visit()
+    page.goto("/web/ask")
+    page.get_by_label("Command or script", exact=True).last.fill("true")
+    page.get_by_text("Data, name and place").click()
+    page.get_by_label("Platform").select_option("cluster")
+    page.get_by_text("Scheduler options").click()
+    page.get_by_label("Queue").fill("short")
+    page.get_by_label("Nice value").fill("5")
+    page.get_by_label("Share its nodes").check()
+    page.get_by_label("Other options").fill("switches=1\ncontiguous")
+    looked_at(page, "scheduler")
+    page.get_by_role("button", name="See the offers").click()
+    accept_first(page)
+    expect(page.get_by_text("queue short, nice 5, exclusive")).to_be_visible()
+    page.get_by_role("link", name="Ask again").click()
+    values = [page.get_by_label(name).input_value() for name in ("Queue", "Nice value", "Other options")]
+    assert values == ["short", "5", "switches=1\ncontiguous"]
+    expect(page.get_by_label("Share its nodes")).to_be_checked()
+    page.get_by_label("Platform").select_option("here")
+    page.get_by_role("button", name="See the offers").click()
+    expect(page.locator(".reason").first).to_contain_text("A queue can't be chosen on here")
 
 
 def test_a_running_session_is_extended_paused_and_cancelled_by_keyboard_alone(visit: Visit) -> None:

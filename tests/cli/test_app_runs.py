@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from sublet.booking.model.scheduler import scheduler_specs
 from tests.canned import ID, Said, a_no, a_session, a_yes, an_offer
 from tests.cli.conftest import Serve, Type
 
@@ -26,7 +27,22 @@ def test_values_data_and_resources_are_sent_as_typed_and_the_offer_is_taken(type
         "set": {"b": [1, 2]},
         "data": {"forcing": "https://example.org/f.nc?a=b"},
         "resources": {"cores": 4, "time": "2h"},
+        "scheduler": {},
     }
+
+
+def test_an_app_asks_a_scheduler_by_the_same_options_as_any_request(type_in: Type, canned: Serve) -> None:
+    service = canned({ASK: Said(a_yes(an_offer()), 201)})
+    words = ("--constraint", "gpu", "--nice", "5", "--exclusive", "--option", "switches=1", "--option", "--contiguous")
+    assert type_in("app", "run", "summa", *words, "--ask", "-q").code == 0
+    assert json.loads(service.heard[0].body)["scheduler"] == {
+        "constraint": "gpu",
+        "nice": 5,
+        "exclusive": True,
+        "options": {"switches": "1", "contiguous": True},
+    }
+    shown = type_in("app", "run", "--help").out
+    assert [spec.flag_name for spec in scheduler_specs().values() if spec.flag_name not in shown] == []
 
 
 def test_a_place_without_a_name_is_the_whole_folder(type_in: Type, canned: Serve) -> None:

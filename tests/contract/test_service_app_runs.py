@@ -12,6 +12,7 @@ import pytest
 from sublet.apps.run_requests import AppWish
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import OfferSet
 from sublet.doors.cybergis.drafts import MOST_OPEN
 from sublet.doors.cybergis.roadmap import read_seed
@@ -116,6 +117,24 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
             await service.apps.runs.ask_app(BOB, AppWish(app="hello", version=version))
 
 
+async def test_an_app_asks_a_scheduler_for_what_the_rules_of_its_gateway_allow(service: Service) -> None:
+    found = await service.apps.runs.ask_app(BOB, AppWish(app="hello", scheduler={"constraint": "gpu", "nice": 5}))
+    assert found.request.scheduler == SchedulerOptions(constraint="gpu", nice=5)
+    partition = read_seed({"file": "hello", "slurm": {"partition": "short", "num_of_task": 2}})
+    assert partition.resources == {"tasks": 2}
+    for wish in (AppWish(app="hello", scheduler={"queue": "short"}), partition):
+        no = await service.apps.runs.ask_app(BOB, wish)
+        assert [(reason.field, reason.wanted) for reason in no.reasons] == [("queue", "short")]
+    with pytest.raises(BadRequest, match=r"scheduler\.nonsense"):
+        await service.apps.runs.ask_app(BOB, AppWish(app="hello", scheduler={"nonsense": "1"}))
+    service.settings.take_up(
+        service.settings.model_copy(update={"scheduler_options": ("queue",)}), ["scheduler_options"]
+    )
+    allowed = await service.apps.runs.ask_app(BOB, partition)
+    assert allowed.request.scheduler == SchedulerOptions(queue="short")
+    assert allowed.offers
+
+
 async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
     service: Service, repository: Repository, git: GitServer
 ) -> None:
@@ -140,7 +159,7 @@ async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
     for more in ({"user": "me"}, {"password": "secret"}):
         with pytest.raises(NoOwnLogins):
             read_seed({**seed, **more})
-    for wrong in ({}, {"hpc": "trial"}, {**seed, "env": {}}, {**seed, "slurm": {"partition": "x"}}, {**seed, "app": 3}):
+    for wrong in ({}, {"hpc": "trial"}, {**seed, "env": {}}, {**seed, "slurm": {"qos": "x"}}, {**seed, "app": 3}):
         with pytest.raises(BadRequest):
             read_seed(wrong)
 

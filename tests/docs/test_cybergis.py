@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from sublet.doors.cybergis import api as cybergis
-from sublet.doors.cybergis.wire import EVENTS, SLURM
+from sublet.doors.cybergis.wire import EVENTS, OPTIONS, SLURM
 from sublet.notices.model.hooks import WAITS, WORDS
 
 ROOT = Path(__file__).parents[2] / "docs"
@@ -31,7 +31,7 @@ def test_every_call_that_is_answered_is_on_the_page() -> None:
 
 
 def test_every_event_and_setting_is_on_the_page() -> None:
-    assert [name for name in (*EVENTS.values(), *SLURM) if f"`{name}`" not in PAGE] == []
+    assert [name for name in (*EVENTS.values(), *SLURM, *OPTIONS) if f"`{name}`" not in PAGE] == []
 
 
 def test_the_page_on_hooks_has_every_word_and_every_wait() -> None:

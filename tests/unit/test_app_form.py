@@ -13,6 +13,7 @@ from sublet.apps.model.manifest import Input, Manifest, Parameter, ResourceBound
 from sublet.apps.pages.form import MORE, beside, check, first_values, form_of, key_of, typed, values_of, wish_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.booking.model.scheduler import SchedulerOptions
 
 PARAMETERS = (
     Parameter("years", {"type": "integer", "minimum": 0, "maximum": 50, "default": 10, "title": "How many"}, "a"),
@@ -125,6 +126,7 @@ def test_what_can_not_be_chosen_is_told_and_one_place_is_chosen_already() -> Non
         ("data[nothing]", ""),
         ("platform", "hpc"),
         ("executable.kind", ""),
+        ("options.switches", "scheduler.options"),
     ],
 )
 def test_a_reason_is_put_beside_the_field_that_it_is_about(path: str, key: str) -> None:
@@ -147,8 +149,9 @@ def test_an_earlier_request_fills_in_the_same_form() -> None:
     request = Request(
         Executable("app", "mine", fields), data=(Data("rain", "", "https://example.org/r"),), platform="expanse"
     )
-    request = replace(request, duration=timedelta(minutes=20))
+    request = replace(request, duration=timedelta(minutes=20), scheduler=SchedulerOptions(nice=0, exclusive=True))
     wish = wish_of(VERSION, MANIFEST, values_of(MANIFEST, PLACES, request))
     assert {name: wish.set[name] for name in ("years", "fast", "any")} == {"years": 0, "fast": False, "any": "7"}
     assert (wish.name, wish.hpc, wish.resources["tasks"], wish.resources["time"]) == ("mine", "expanse", 4, "20m")
     assert wish.data == {"rain": "https://example.org/r"}
+    assert wish.scheduler == {"nice": 0, "exclusive": True}

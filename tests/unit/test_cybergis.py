@@ -18,7 +18,17 @@ from sublet.booking.model.events import Event, EventKind
 from sublet.doors.cybergis.api import paths_of
 from sublet.doors.cybergis.manifest import manifest_of, rule_of
 from sublet.doors.cybergis.roadmap import read_seed
-from sublet.doors.cybergis.wire import data_of, event_of, job_of, list_once, mail_of, read_wanted, secret_in, seed_of
+from sublet.doors.cybergis.wire import (
+    data_of,
+    event_of,
+    job_of,
+    list_once,
+    mail_of,
+    read_options,
+    read_wanted,
+    secret_in,
+    seed_of,
+)
 from sublet.kernel.errors import BadRequest
 from sublet.platforms.port import ResultFile, Results
 
@@ -52,8 +62,9 @@ def test_settings_of_slurm_become_resources_with_their_units() -> None:
     assert read_wanted(slurm) == expected
     times = {"10:30": "630s", "01:00:00": "01:00:00", "1-00:00:00": "1-00:00:00"}
     assert {text: read_wanted({"time": text})["time"] for text in times} == times
+    assert (read_wanted({"partition": "gpu"}), read_options({"partition": "gpu"})) == ({}, {"queue": "gpu"})
     assert read_wanted({"memory": 512, "gpu_per_task": 1}) == {"memory": "512MiB", "gpus_per_task": 1}
-    for wrong in ({"partition": "gpu"}, {"init_sbatch_options": ["--x"]}, ["time"]):
+    for wrong in ({"qos": "gpu"}, {"init_sbatch_options": ["--x"]}, ["time"]):
         with pytest.raises(BadRequest):
             read_wanted(wrong)
 

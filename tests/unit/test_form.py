@@ -32,6 +32,7 @@ def asked(values: Values) -> Request:
         {"script": "true", "start": "2027-03-02T09:00:00Z/2027-03-02T12:00:00Z", "time": "1h30m"},
         {"script": "true", "data": "cube = https://example.org/cube.fits\nmap = file:/data/map"},
         {"script": "true", "data": "https://example.org/cube.fits"},
+        {"script": "true", "queue": "short", "nice": "0", "exclusive": "true", "options": "comment=x\ncontiguous"},
     ],
 )
 def test_what_is_typed_can_be_asked_and_typed_again(more: Values) -> None:
@@ -41,7 +42,12 @@ def test_what_is_typed_can_be_asked_and_typed_again(more: Values) -> None:
 
 
 def test_a_request_that_the_form_can_not_say_is_not_said_in_part() -> None:
-    for short in ({"bag": [["true"]]}, {"run": "true", "storage": "1GiB"}, {"run": "true", "max_cost": 1}):
+    for short in (
+        {"bag": [["true"]]},
+        {"run": "true", "storage": "1GiB"},
+        {"run": "true", "max_cost": 1},
+        {"run": "true", "pledge": "lab"},
+    ):
         assert values_of(read_request(full_document(short), NOW)) is None
 
 
@@ -66,6 +72,7 @@ def test_only_the_forms_own_fields_are_read() -> None:
         ("data[cube].location", "data"),
         ("executable.image.locations[0]", "image"),
         ("costs[0].max", ""),
+        ("options.switches", "options"),
     ],
 )
 def test_a_field_of_a_request_is_found_in_the_form(path: str, field: str) -> None:

@@ -17,7 +17,8 @@ from sublet.booking.documents.shapes import WHERE
 from sublet.booking.model.offer import Offer, Shape
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions, scheduler_specs
-from sublet.booking.model.scheduler_rules import find_refused
+from sublet.booking.model.scheduler_rules import find_refused, list_choosable
+from sublet.booking.pages.scheduler import fill_scheduler_fields, make_scheduler_fields, read_scheduler_fields
 from sublet.booking.store.offersets import REQUEST
 from sublet.booking.store.older_rows import gather_offer_options, gather_request_options
 from sublet.booking.store.rows import OFFER
@@ -174,6 +175,29 @@ def test_an_operator_allows_free_options_one_by_one() -> None:
     refused = find_refused(both, "far", lambda _: True, ("comment",))
     assert refused
     assert refused.field == "options.mail-user"
+
+
+def test_a_form_has_a_field_for_each_option_that_can_be_chosen_and_for_what_was_typed() -> None:
+    assert list_choosable(lambda _: False, None) == ()
+    assert list_choosable(lambda _: True, None) == tuple(scheduler_specs().values())
+    on_a_gateway = list_choosable(lambda _: True, ())
+    assert [spec.name for spec in on_a_gateway] == ["constraint", "nice"]
+    more = list_choosable(lambda name: name != "nice", ("queue", "switches"))
+    assert [spec.name for spec in more] == ["queue", "constraint", "options"]
+    shown = make_scheduler_fields(on_a_gateway, {"x.queue": "short", "x.nice": "many"}, "x.")
+    assert [(each.key, each.id, each.value, each.control) for each in shown] == [
+        ("x.queue", "x-queue", "short", "text"),
+        ("x.constraint", "x-constraint", "", "text"),
+        ("x.nice", "x-nice", "many", "text"),
+    ]
+
+
+def test_what_a_form_is_filled_in_with_is_what_was_asked() -> None:
+    filled = fill_scheduler_fields(ASKED, "x.")
+    document = read_scheduler_fields(filled, "x.")
+    assert document == TYPED
+    assert read_request({"run": ["true"], **document}, NOW).scheduler == ASKED
+    assert read_scheduler_fields({"exclusive": "", "nice": " ", "options": "\n"}) == {}
 
 
 def test_rows_of_before_keep_their_queue_quality_and_project() -> None:

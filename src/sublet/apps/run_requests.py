@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sublet.booking.documents.short import full_document
+from sublet.booking.model.scheduler import SCHEDULER_NAMES
+from sublet.kernel.document_fields import refuse_unknown_fields
 
 WHOLE = "data"  # what an app's whole data folder is called, where no name was given
 
@@ -25,12 +27,15 @@ class AppWish:
     words: Mapping[str, str] = field(default_factory=dict)  # parameters as text, to be typed by the app's schema
     data: Mapping[str, str] = field(default_factory=dict)  # the name of an input → where it is
     resources: Mapping[str, Any] = field(default_factory=dict)
+    scheduler: Mapping[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 
 
 def document_of(wish: AppWish, app: str, version: int, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The document that asks for it."""
     data = [{"name": name.strip("/") or WHOLE, "location": place} for name, place in wish.data.items()]
     short: dict[str, Any] = {"app": app, "version": version, "parameters": dict(parameters), "name": wish.name or app}
+    refuse_unknown_fields(wish.scheduler, SCHEDULER_NAMES, "scheduler")
+    short |= wish.scheduler
     if wish.hpc:
         short["platform"] = wish.hpc
     full = full_document({**short, "data": data} if data else short)

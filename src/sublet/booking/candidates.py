@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,8 @@ from sublet.booking.model.limits import check_metrics, drop_unaffordable
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
 from sublet.booking.model.offers import WayFacts
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.scheduler_rules import find_refused
+from sublet.booking.model.scheduler import Spec
+from sublet.booking.model.scheduler_rules import find_refused, list_choosable
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
@@ -155,8 +156,17 @@ class Candidates:
             there = ", ".join(known)
             message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
             return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
-        allowed = None if self.takes_any_option else self.settings.scheduler_options
-        return find_refused(request.scheduler, name, platform.can_take, allowed)
+        return find_refused(request.scheduler, name, platform.can_take, self._allowed_options)
+
+    def list_options(self, names: Collection[str]) -> tuple[Spec, ...]:
+        """The options of a scheduler that can be chosen on one of these platforms at least."""
+        platforms = [platform for name, platform in self.platforms.by_name.items() if name in names]
+        return list_choosable(lambda option: any(one.can_take(option) for one in platforms), self._allowed_options)
+
+    @property
+    def _allowed_options(self) -> Collection[str] | None:
+        """Those that a gateway's operator lets people choose; None: all."""
+        return None if self.takes_any_option else self.settings.scheduler_options
 
     async def _consult_all(
         self,

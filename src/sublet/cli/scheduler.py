@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sublet.booking.model.scheduler import Spec, scheduler_specs, split_free
+from sublet.booking.model.scheduler import Spec, scheduler_specs, type_option
 from sublet.cli.command import with_options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -33,10 +33,4 @@ def _flag(spec: Spec) -> Callable[[Any], Any]:
 def read_scheduler_flags(given: Mapping[str, Any]) -> dict[str, Any]:
     """What was typed of them, as a request's document has it."""
     typed = {name: given[name] for name in scheduler_specs() if given.get(name) not in (None, ())}
-    return {name: _read(scheduler_specs()[name], value) for name, value in typed.items()}
-
-
-def _read(spec: Spec, value: Any) -> Any:
-    if spec.kind is tuple:
-        return dict(split_free(text.removeprefix("--")) for text in value)
-    return int(value) if spec.kind is int and value.isascii() and value.isdigit() else value
+    return {name: type_option(scheduler_specs()[name], value) for name, value in typed.items()}

@@ -18,6 +18,7 @@ from sublet.booking.cli.wishes import number_of
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
+from sublet.cli.scheduler import read_scheduler_flags, scheduler_wishes
 from sublet.cli.setting import set_json, set_words
 
 RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
@@ -39,6 +40,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB.")
 @click.option("--gpus", metavar="N", help="GPUs on each node.")
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
+@scheduler_wishes
 @click.option("--name", metavar="NAME", help="What to call it.")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
 @key_option
@@ -62,7 +64,7 @@ def run(
     name: str | None,
     key: str | None,
     prefer: str | None,
-    **resources: Any,
+    **given: Any,
 ) -> int:
     """Run an approved app: ask, take the best offer, follow the output.
 
@@ -78,7 +80,8 @@ def run(
         "words": set_words(words),
         "set": set_json(values),
         "data": dict(_inputs(data, local=link.address.local)),
-        "resources": {each: number_of(resources[each]) for each in RESOURCES if resources[each] is not None},
+        "resources": {each: number_of(given[each]) for each in RESOURCES if given[each] is not None},
+        "scheduler": read_scheduler_flags(given),
     }
     view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask, key=key))
     if only_ask or not view.offers:

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from sublet.apps.model.manifest import Parameter
 from sublet.apps.model.parameters import on_step, read
+from sublet.web.fields import TICKED, Field
 
 LONG = 200  # characters of a text that gets several lines
-TICKED = "true"
 # Of texts: their format → what a browser asks for
 FORMATS = {"date": "date", "email": "email"}
 BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "exclusiveMaximum": "less than"}
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field: the name under which it is sent, what it is called on the page, how it is asked, and what it holds."""
-
-    key: str
-    id: str
-    label: str
-    control: str  # check, choice, lines, or the type of an input
-    value: str = ""
-    hint: str = ""
-    unit: str = ""
-    choices: tuple[tuple[str, str], ...] = ()  # what is sent, and its words
-    attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 def field_of(parameter: Parameter, key: str, id: str, value: str) -> Field:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,15 +11,18 @@ from sublet.apps.model.app import Version
 from sublet.apps.model.manifest import Input, Manifest, Parameter, ResourceBounds
 from sublet.apps.model.parameters import read
 from sublet.apps.model.resources import COUNT, DEFAULT_TIME, NAMES, parse, text
-from sublet.apps.pages.fields import Field, field_of, show_value
+from sublet.apps.pages.fields import field_of, show_value
 from sublet.apps.run_requests import AppWish
 from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import GIB, Request
+from sublet.booking.model.scheduler import SCHEDULER_NAMES, Spec, scheduler_specs
 from sublet.booking.pages.form import FormError, Values, lines_of
+from sublet.booking.pages.scheduler import fill_scheduler_fields, make_scheduler_fields, read_scheduler_fields
 from sublet.kernel.errors import BadAmount
+from sublet.web.fields import Field
 
-PARAMETER, RESOURCE, DATA = "parameters.", "resources.", "data."
+PARAMETER, RESOURCE, DATA, SCHEDULER = "parameters.", "resources.", "data.", "scheduler."
 VERSION, WHERE, NAME, MORE = "version", "hpc", "name", "more"
 LABELS = {
     "nodes": "Nodes",
@@ -58,6 +61,7 @@ class Form:
     where: Field
     name: Field
     more: Field | None  # other parameters, where the app takes any
+    options: tuple[Field, ...]  # of a cluster's scheduler
     ids: Mapping[str, str] = field(default_factory=dict)  # of each field, by the name under which it is sent
 
     @property
@@ -66,8 +70,13 @@ class Form:
         return len(self.ids)
 
 
-def form_of(manifest: Manifest, places: Sequence[str], values: Values | None = None) -> Form:
-    """The form for a manifest and the places that are open, with its defaults, or as it was filled in."""
+def form_of(
+    manifest: Manifest,
+    places: Sequence[str],
+    values: Values | None = None,
+    choosable: Collection[Spec] = tuple(scheduler_specs().values()),
+) -> Form:
+    """The form for a manifest, the places and scheduler options that are open, with defaults or as it was filled in."""
     given = values if values is not None else first_values(manifest, places)
     parameters = tuple(
         field_of(one, f"{PARAMETER}{one.name}", f"parameter-{number}", given.get(f"{PARAMETER}{one.name}", ""))
@@ -91,8 +100,10 @@ def form_of(manifest: Manifest, places: Sequence[str], values: Values | None = N
     more = (
         Field(MORE, "more", "Other parameters", "lines", given.get(MORE, ""), hint) if manifest.any_parameters else None
     )
-    everything = (*parameters, *resources, *data, where, name, *((more,) if more else ()))
-    return Form(parameters, resources, fixed, data, where, name, more, {one.key: one.id for one in everything})
+    options = make_scheduler_fields(choosable, given, SCHEDULER)
+    everything = (*parameters, *resources, *data, where, name, *((more,) if more else ()), *options)
+    ids = {each.key: each.id for each in everything}
+    return Form(parameters, resources, fixed, data, where, name, more, options, ids)
 
 
 def bounds_of(manifest: Manifest) -> dict[str, ResourceBounds | None]:
@@ -157,6 +168,7 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
     values |= {f"{RESOURCE}{name}": str(amount) for name, amount in asked.items() if amount is not None}
     values |= {f"{DATA}{one.name}": one.location for one in request.data}
     name = request.executable.name if request.executable else ""
+    values |= fill_scheduler_fields(request.scheduler, SCHEDULER)
     return values | {WHERE: request.platform, NAME: "" if name == manifest.name else name}
 
 
@@ -197,6 +209,7 @@ def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
         words={name.strip(): word for name, word in words.items()},
         data=data,
         resources=_amounts(manifest, values),
+        scheduler=read_scheduler_fields(values, SCHEDULER),
     )
 
 
@@ -247,6 +260,8 @@ def key_of(manifest: Manifest, values: Values, path: str) -> str:
         return WHERE if values.get(WHERE) else ""
     if plain.startswith("data"):
         return _data_key(manifest, values, plain)
+    if (option := plain.partition(".")[0]) in SCHEDULER_NAMES:
+        return f"{SCHEDULER}{option}"
     for part in re.split(r"[.\[]", plain):
         for name in (part, *SOURCES.get(part, ())):
             if f"{RESOURCE}{name}" in keys:

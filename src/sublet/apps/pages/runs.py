@@ -121,6 +121,7 @@ async def _page(
     places = await service_of(request).apps.runs.places(who.person, version) if version else Places()
     if manifest and earlier:
         values = app_form.values_of(manifest, places.names, earlier.request)
+    options = service_of(request).candidates.list_options(places.names)
     return page(
         request,
         "app.html",
@@ -129,7 +130,7 @@ async def _page(
         state=state,
         chosen=version,
         manifest=manifest,
-        form=form_of(manifest, places.names, values) if manifest and places.names else None,
+        form=form_of(manifest, places.names, values, options) if manifest and places.names else None,
         reasons=places.reasons,
         wrong=answer.wrong if answer else {},
         others=answer.others if answer else (),

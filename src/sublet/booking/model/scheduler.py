@@ -28,7 +28,8 @@ class Spec:
     name: str
     kind: type  # str, int, bool, or tuple for free options
     noun: str  # "A constraint": how a sentence begins that is about it
-    help: str  # of its flag
+    label: str  # of its field in a form
+    help: str  # of its flag, and of its field
     metavar: str = "NAME"
     sbatch: str = ""  # what sbatch calls it; empty: its platform says it otherwise
     pattern: str = ""  # that text must match; empty: any one line
@@ -42,21 +43,22 @@ class Spec:
         return self.flag or f"--{self.name.replace('_', '-')}"
 
 
-def _option(kind: type, noun: str, help: str, **more: Any) -> Any:
+def _option(kind: type, noun: str, label: str, help: str, **more: Any) -> Any:
     default = {str: "", int: None, bool: False, tuple: ()}[kind]
-    return field(default=default, metadata={OPTION: {"kind": kind, "noun": noun, "help": help, **more}})
+    return field(default=default, metadata={OPTION: {"kind": kind, "noun": noun, "label": label, "help": help, **more}})
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerOptions:
     """What is asked of a scheduler: from the request, by its offer and its job, to the words for sbatch."""
 
-    queue: str = _option(str, "A queue", "On a cluster: only in this queue.")
-    qos: str = _option(str, "A qos", "On a cluster: the quality of service.", sbatch="qos")
-    project: str = _option(str, "A project", "On a cluster: who pays.", sbatch="account")
+    queue: str = _option(str, "A queue", "Queue", "On a cluster: only in this queue.")
+    qos: str = _option(str, "A qos", "Quality of service", "On a cluster: the quality of service.", sbatch="qos")
+    project: str = _option(str, "A project", "Project", "On a cluster: who pays.", sbatch="account")
     constraint: str = _option(
         str,
         "A constraint",
+        "Constraint",
         "On a cluster: features that nodes must have.",
         metavar="FEATURES",
         sbatch="constraint",
@@ -66,6 +68,7 @@ class SchedulerOptions:
     nice: int | None = _option(
         int,
         "A nice value",
+        "Nice value",
         "On a cluster: let others go first, by this much.",
         metavar="N",
         sbatch="nice",
@@ -73,10 +76,16 @@ class SchedulerOptions:
         is_open=True,
     )
     reservation: str = _option(
-        str, "A reservation", "On a cluster: run in this reservation.", sbatch="reservation", pattern=PLAIN
+        str,
+        "A reservation",
+        "Reservation",
+        "On a cluster: run in this reservation.",
+        sbatch="reservation",
+        pattern=PLAIN,
     )
     licenses: str = _option(
         str,
+        "Licenses",
         "Licenses",
         "On a cluster: licenses that it needs, as matlab@db:2.",
         metavar="NAME[:N]",
@@ -84,10 +93,15 @@ class SchedulerOptions:
         pattern=PLAIN,
     )
     exclusive: bool = _option(
-        bool, "Nodes to itself", "On a cluster: share its nodes with no other job.", sbatch="exclusive"
+        bool,
+        "Nodes to itself",
+        "Share its nodes with no other job",
+        "On a cluster: share its nodes with no other job.",
+        sbatch="exclusive",
     )
     mail: str = _option(
         str,
+        "Mail",
         "Mail",
         "On a cluster: when its scheduler writes to you: begin,end,fail.",
         metavar="WHEN",
@@ -97,6 +111,7 @@ class SchedulerOptions:
     options: tuple[str, ...] = _option(  # NAME=VALUE, or NAME alone
         tuple,
         "An option",
+        "Other options",
         "On a cluster: another option of sbatch. Can be repeated.",
         metavar="NAME[=VALUE]",
         flag="--option",
@@ -139,6 +154,13 @@ def scheduler_specs() -> Mapping[str, Spec]:
 
 NOTHING_ASKED = SchedulerOptions()
 SCHEDULER_NAMES = tuple(scheduler_specs())
+
+
+def type_option(spec: Spec, value: Any) -> Any:
+    """What a person typed, as a request's document has it; free options are a list of texts."""
+    if spec.kind is tuple:
+        return dict(split_free(text.removeprefix("--")) for text in value)
+    return int(value) if spec.kind is int and value.isascii() and value.isdigit() else value
 
 
 def split_free(text: str) -> tuple[str, str | bool]:

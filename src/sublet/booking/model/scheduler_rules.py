@@ -18,12 +18,28 @@ def find_refused(
     """Why one of these can't be chosen on a platform; `allowed` is what a gateway's operator lets people choose."""
     for spec, field, name, value in _each(asked):
         why = "" if takes(spec.name) else NONE_HERE
-        if not why and not (allowed is None or name in allowed or (spec.is_open and field == spec.name)):
+        if not why and not _is_allowed(spec, name, allowed):
             why = OPERATORS
         if why:
             message = f"{spec.noun} can't be chosen on {platform}: {why}."
             return Reason("urn:not-supported", field, message, str(value), "", f"leave {field} out", platform)
     return None
+
+
+def list_choosable(takes: Callable[[str], bool], allowed: Collection[str] | None) -> tuple[Spec, ...]:
+    """The options that people can choose where these are taken; free ones, if an operator allows any of them."""
+    specs = [spec for name, spec in scheduler_specs().items() if takes(name)]
+    return tuple(spec for spec in specs if any(_is_allowed(spec, name, allowed) for name in _names(spec, allowed)))
+
+
+def _names(spec: Spec, allowed: Collection[str] | None) -> Collection[str]:
+    """Under which names an operator can allow an option."""
+    is_free = spec.kind is tuple and allowed is not None
+    return set(allowed or ()) - set(scheduler_specs()) if is_free else (spec.name,)
+
+
+def _is_allowed(spec: Spec, name: str, allowed: Collection[str] | None) -> bool:
+    return allowed is None or spec.is_open or name in allowed
 
 
 def _each(asked: SchedulerOptions) -> Iterator[tuple[Spec, str, str, Any]]:

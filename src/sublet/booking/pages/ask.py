@@ -15,6 +15,7 @@ from sublet.booking.documents.local_starts import pin_starts
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.pages.form import EMPTY, FormError, Values, check, short_of, typed, values_of, wrong_of
 from sublet.booking.pages.nearest import heed_reasons
+from sublet.booking.pages.scheduler import make_scheduler_fields
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
@@ -102,15 +103,11 @@ async def _form(
     status: int = 200,
     instead_of: str = "",
 ) -> Response:
+    service = service_of(request)
+    platforms = await service.usable_platforms.usable(who.person)
+    options = make_scheduler_fields(service.candidates.list_options(platforms), values)
     shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
-    return page(
-        request,
-        "ask.html",
-        who,
-        status,
-        platforms=await service_of(request).usable_platforms.usable(who.person),
-        **shown,
-    )
+    return page(request, "ask.html", who, status, platforms=platforms, options=options, **shown)
 
 
 async def _yaml(
@@ -118,7 +115,7 @@ async def _yaml(
 ) -> Response:
     said = {"document": wrong} if wrong else {}
     shown = {"values": EMPTY, "wrong": said, "document": text, INSTEAD: instead_of}
-    return page(request, "ask.html", who, status, platforms=[], **shown)
+    return page(request, "ask.html", who, status, platforms=[], options=(), **shown)
 
 
 def _written(document: Any) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 
 from sublet.booking.model.amounts import duration_text, memory_text, parse_counts, parse_duration, parse_memories
 from sublet.booking.model.request import Data, Executable, Range, Recurring, Request, Window
+from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.windows import DAYS, parse_start
+from sublet.booking.pages.scheduler import fill_scheduler_fields, read_scheduler_fields
 from sublet.kernel.errors import BadAmount, BadRequest, SubletError
 from sublet.kernel.texts import directory_name, last_name
 from sublet.web.words import machine
@@ -34,6 +36,7 @@ EMPTY: Values = {
     "start": "",
     "data": "",
     "platform": "",
+    **dict.fromkeys(SCHEDULER_NAMES, ""),
 }
 WHAT = {"command": "script", "image": "image", "notebook": "notebook", "interactive": "interface"}
 NEEDED = {
@@ -72,6 +75,7 @@ FIELDS = {
     "starts": "start",
     "data": "data",
     "platform": "platform",
+    **{name: name for name in SCHEDULER_NAMES},
 }
 
 
@@ -133,7 +137,7 @@ def short_of(values: Values) -> dict[str, Any]:
             short[name] = int(text) if text.isdecimal() and len(text) < 10 and name != "platform" else text
     if data := [_data(line) for line in lines_of(values["data"])]:
         short["data"] = data
-    return short
+    return short | read_scheduler_fields(values)
 
 
 def lines_of(text: str) -> list[str]:
@@ -164,7 +168,8 @@ def values_of(request: Request) -> Values | None:
     """What to type to ask for this again; None if the form can't say it all."""
     executable = request.executable
     starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
-    if executable is None or request.storage or request.costs or request.metrics or request.after or len(starts) > 1:
+    others = (request.storage, request.costs, request.metrics, request.after, request.pledge)
+    if executable is None or any(others) or len(starts) > 1:
         return None
     said = _executable(executable)
     paths = {volume.resource: volume.path for volume in request.compute.volumes}
@@ -186,6 +191,7 @@ def values_of(request: Request) -> Values | None:
             "data": "\n".join(line for line in data if line),
             "platform": request.platform,
         }
+        | fill_scheduler_fields(request.scheduler)
     )
 
 

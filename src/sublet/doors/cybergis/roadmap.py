@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sublet.apps.run_requests import AppWish
-from sublet.doors.cybergis.wire import read_wanted
+from sublet.doors.cybergis.wire import read_options, read_wanted
 from sublet.kernel.document_fields import a_map, a_text, refuse_unknown_fields
 from sublet.kernel.errors import BadRequest, NoOwnLogins
 
@@ -24,6 +24,7 @@ def read_seed(document: Any) -> AppWish:
     name = file if file and "://" not in file else "" if file else str(given.get("maintainer") or "")
     if not file and not name:
         raise BadRequest(detail="file: it is missing.", hint="Write github://owner/repository, or an app's name.")
+    slurm = given.get("slurm") or {}
     return AppWish(
         app=name,
         repository=file if "://" in file else "",
@@ -33,7 +34,8 @@ def read_seed(document: Any) -> AppWish:
         name=str(given.get("name") or ""),
         set=a_map(given.get("app", {}), "app"),
         data={str(key): a_text(value, f"data_file.{key}", 4096) for key, value in _data(given).items()},
-        resources=read_wanted(given.get("slurm") or {}),
+        resources=read_wanted(slurm),
+        scheduler=read_options(slurm),
     )
 
 

@@ -49,6 +49,7 @@ SLURM = {
     "time": "time",
     "gpu_per_task": "gpus_per_task",  # as the roadmap has it
 }
+OPTIONS = {"partition": "queue"}  # their Slurm settings, and the scheduler options that they are
 CODE = "-code"  # after a session's id: the folder with its code, which can be named and nothing else
 MAIL = ("mail_user", "mail_type")  # beside the settings of Slurm in what their forms send
 MAILED = {"BEGIN": "started", "END": "ended", "FAIL": "failed", "ALL": "ended"}
@@ -228,13 +229,18 @@ def read_wanted(slurm: Any) -> dict[str, str | int]:
     """Their Slurm settings as resources of an app, each as text that has its unit."""
     if not isinstance(slurm, Mapping):
         raise BadRequest(detail="slurm has to be a map of settings.")
-    unknown = [name for name in slurm if name not in SLURM]
+    unknown = [name for name in slurm if name not in SLURM and name not in OPTIONS]
     if unknown:
         raise BadRequest(
-            detail=f"slurm.{unknown[0]} is not taken.",
-            hint=f"These are: {', '.join(SLURM)}. Queue and project are the operator's.",
+            detail=f"slurm.{unknown[0]} is not taken.", hint=f"These are: {', '.join((*SLURM, *OPTIONS))}."
         )
-    return {SLURM[name]: _amount(SLURM[name], value) for name, value in slurm.items() if value is not None}
+    given = {name: value for name, value in slurm.items() if name in SLURM and value is not None}
+    return {SLURM[name]: _amount(SLURM[name], value) for name, value in given.items()}
+
+
+def read_options(slurm: Mapping[str, Any]) -> dict[str, Any]:
+    """Their Slurm settings as options of a scheduler, as far as they are such."""
+    return {OPTIONS[name]: value for name, value in slurm.items() if name in OPTIONS and value}
 
 
 def _amount(name: str, value: Any) -> str | int:
