@@ -205,6 +205,10 @@ def test_a_merge_goes_field_by_field_and_replaces_plain_lists() -> None:
             ", line 2: login.second_factor: yes can't stand here; write always or sometimes or never.",
         ),
         (
+            "scheduler: {kind: Slurm 23}\n",
+            ", line 1: scheduler.kind: Slurm 23 can't stand here; write a name in small letters, such as slurm.",
+        ),
+        (
             "login:\n  hosts: [good, -oProxyCommand=x]\n",
             ", line 2: login.hosts.1: -oProxyCommand=x is not one word, or begins with a dash.",
         ),

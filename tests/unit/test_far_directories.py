@@ -13,8 +13,9 @@ import pytest
 from sublet.annexes.split.agent import SpoolAgent
 from sublet.client.pulling import PulledRequest, Pulling
 from sublet.kernel.errors import UnsafeDirectory, UnsafeSite
-from sublet.platforms.batch.shell import life
-from sublet.platforms.slurm.commands import script, trouble
+from sublet.platforms.batch.scripts import read_script, script
+from sublet.platforms.slurm.commands import PACKAGE
+from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Outcome
 
 RIVAL = 54321
@@ -28,7 +29,7 @@ def run(place: Path, shell: tuple[str, ...], *words: str, **more: Any) -> subpro
     (tools / "stat").write_text("#!/bin/sh\nexit 64\n")
     (tools / "stat").chmod(0o755)
     name, *arguments = words
-    argv = (*shell, *script(name, *arguments)[1:])
+    argv = (*shell, *script(name, *arguments, package=PACKAGE if name == "submit" else "")[1:])
     environment = {"PATH": f"{tools}:{os.environ['PATH']}", "HOME": str(place)}
     return subprocess.run(argv, capture_output=True, text=True, env=environment, check=False, **more)
 
@@ -134,7 +135,7 @@ def test_what_was_swapped_since_is_noticed_when_it_is_used(
 
 
 def test_the_error_says_what_can_be_done() -> None:
-    error = trouble("far", Outcome(77, b"", b"/scratch/x/sessions belongs to eve\n"))
+    error = SLURM.failures("far").explain(Outcome(77, b"", b"/scratch/x/sessions belongs to eve\n"))
     assert isinstance(error, UnsafeSite)
     assert str(error).splitlines()[0] == (
         "The directory for sessions on far can't be trusted: /scratch/x/sessions belongs to eve."
@@ -145,9 +146,11 @@ def test_the_error_says_what_can_be_done() -> None:
 def test_a_nodes_disk_on_which_everyone_can_rename_is_not_used(tmp_path: Path, shell: tuple[str, ...]) -> None:
     for mode, code in ((0o777, 1), (0o1777, 0), (0o755, 0), (0o770, 0)):
         tmp_path.chmod(mode)
-        done = subprocess.run((*shell, "-c", life() + '\nsheltered "$1"', "sh", str(tmp_path)), check=False)
+        done = subprocess.run(
+            (*shell, "-c", read_script("life") + '\nsheltered "$1"', "sh", str(tmp_path)), check=False
+        )
         assert (mode, done.returncode) == (mode, code)
-    assert subprocess.run((*shell, "-c", life() + "\nsheltered /nowhere"), check=False).returncode == 1
+    assert subprocess.run((*shell, "-c", read_script("life") + "\nsheltered /nowhere"), check=False).returncode == 1
 
 
 @as_root

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from sublet.booking.model.job import Job, Mount, Program
 from sublet.booking.model.offer import Shape
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.batch.shell import inside, life
-from sublet.platforms.slurm.commands import script
-from sublet.platforms.slurm.job import far, packed, program
-from sublet.platforms.slurm.options import SlurmWish
+from sublet.platforms.batch.job import Submission, Surroundings, packed, program
+from sublet.platforms.batch.quoting import inside
+from sublet.platforms.batch.scripts import job_script, read_script, script
+from sublet.platforms.slurm.commands import PACKAGE
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
 
 
-def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, SlurmWish]:
+def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Submission]:
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     values: dict[str, object] = {
         "program": Program(argv),
@@ -35,16 +35,17 @@ def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, SlurmW
         "warn": timedelta(0),
     }
     made = Job(**(values | {"until": until} | changes))  # type: ignore[arg-type]
-    return made, SlurmWish("q", 1, 1, 1 << 27, 0, timedelta(seconds=seconds))
+    time = timedelta(seconds=seconds)
+    return made, Submission((), time, timedelta(minutes=-(-(time + timedelta(minutes=1)) // timedelta(minutes=1))))
 
 
-def laid_out(place: Path, made: Job, wish: SlurmWish, key: str = KEY) -> Path:
+def laid_out(place: Path, made: Job, wish: Submission, key: str = KEY) -> Path:
     place.mkdir(exist_ok=True, parents=True)
     for name in ("work", "data", "tmp"):
         (place / name).mkdir(exist_ok=True)
-    (place / "program").write_text(program(made, key, wish, grace=timedelta(seconds=1)))
-    (place / "job.sh").write_text(far("job"))
-    (place / "life.sh").write_text(life())
+    (place / "program").write_text(program(made, key, wish, Surroundings(timedelta(seconds=1))))
+    (place / "job.sh").write_text(job_script(PACKAGE))
+    (place / "life.sh").write_text(read_script("life"))
     return place
 
 
@@ -138,7 +139,7 @@ def test_every_word_and_variable_is_data(tmp_path: Path, words: list[str], value
     shown = "for w; do printf '%s\\0' \"$w\"; done; printf '%s' \"$V\""
     made, wish = job("sh", "-c", shown, "sh", *words, program=Program(("sh", "-c", shown, "sh", *words), {"V": value}))
     (tmp_path / "program").write_bytes(
-        program(made, "key", wish, grace=timedelta(0)).encode("utf-8", "surrogateescape")
+        program(made, "key", wish, Surroundings(timedelta(0))).encode("utf-8", "surrogateescape")
     )
     told = ". ./program; environment; program"
     done = subprocess.run(["sh", "-c", told], cwd=tmp_path, capture_output=True, check=True)
@@ -148,16 +149,16 @@ def test_every_word_and_variable_is_data(tmp_path: Path, words: list[str], value
 def test_what_no_shell_can_hold_is_refused() -> None:
     made, wish = job("a\0b")
     with pytest.raises(ValueError, match="zero byte"):
-        program(made, "key", wish, grace=timedelta(0))
+        program(made, "key", wish, Surroundings(timedelta(0)))
     made, wish = job(program=Program(("true",), {"A=B; rm": "x"}))
     with pytest.raises(ValueError, match="variable"):
-        program(made, "key", wish, grace=timedelta(0))
+        program(made, "key", wish, Surroundings(timedelta(0)))
 
 
 def test_a_scratch_directory_names_only_the_user_and_the_job() -> None:
     made, wish = job("true")
-    text = program(made, "key", wish, grace=timedelta(0), scratch="/disk/{user}/job_{job}/$(id)")
-    assert 'local_scratch=/disk/"$USER"/job_"$SLURM_JOB_ID"\'/$(id)\'' in text
+    text = program(made, "key", wish, Surroundings(timedelta(0), scratch="/disk/{user}/job_{job}/$(id)"))
+    assert 'local_scratch=/disk/"$USER"/job_"$job_id"\'/$(id)\'' in text
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../b", "", "a\0b"])
@@ -211,7 +212,7 @@ class Site:
     def submit(self, files: bytes = b"") -> tuple[int, str]:
         """Submit the session `key`."""
         path = f"{self.root}/bin:{os.environ['PATH']}"
-        argv = script("submit", str(self.root), "key", "--time=1")
+        argv = script("submit", str(self.root), "key", "--time=1", package=PACKAGE)
         done = subprocess.run(argv, input=files, capture_output=True, env={"PATH": path}, check=False)
         return done.returncode, done.stdout.decode()
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sublet.platforms.slurm.manners import Manners
+from sublet.platforms.batch.manners import Manners
 
 OWN = Manners(timedelta(seconds=30), timedelta(seconds=5), timedelta(minutes=5), 2.0)
 

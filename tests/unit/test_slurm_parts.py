@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.job import Job, Program
-from sublet.platforms.slurm.commands import script
-from sublet.platforms.slurm.rows import read_looks
+from sublet.platforms.batch.looks import read_looks
+from sublet.platforms.batch.scripts import script
+from sublet.platforms.slurm.commands import PACKAGE
 from tests.unit.test_slurm_job import job, laid_out
 
 COUNT = 'echo "part $SUBLET_PART of $SUBLET_PARTS"; echo "err $SUBLET_PART" >&2; '
@@ -18,7 +19,7 @@ COUNT = 'echo "part $SUBLET_PART of $SUBLET_PARTS"; echo "err $SUBLET_PART" >&2;
 def in_parts(place: Path, parts: int, *argv: str, join: tuple[str, ...] = ()) -> Path:
     made, wish = job(*argv, program=Program(argv, join=join), parts=parts)
     assert isinstance(made, Job)
-    laid_out(place, made, wish.cut(parts))
+    laid_out(place, made, wish)
     (place / "parts").write_text(f"{parts}\n")
     (place / "duration").write_text("60\n")
     (place / "id").write_text("7\n")
@@ -103,7 +104,7 @@ def test_a_cancel_ends_the_parts_that_have_not_begun(tmp_path: Path) -> None:
     run(place, 0)
     (tmp_path / "scancel").write_text('#!/bin/sh\necho "$@" >cancelled\n')
     (tmp_path / "scancel").chmod(0o755)
-    words = script("cancel", str(tmp_path), '"ann"', "key")
+    words = script("cancel", str(tmp_path), '"ann"', "key", package=PACKAGE)
     subprocess.run(words, timeout=30, check=True, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
     assert (place / "cancelled").read_text() == "--quiet --name=key\n", "by its name, whatever its number"
     looks = read_looks(far("look", str(tmp_path), "key"), ["key"])

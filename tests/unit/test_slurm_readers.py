@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.platforms.batch.looks import read_results
 from sublet.platforms.slurm import readers as read
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
@@ -117,6 +118,6 @@ def test_gpus_are_counted(text: str, number: int) -> None:
 
 
 def test_results_keep_whatever_is_in_their_names() -> None:
-    left = read.read_results(b"5 1700000000 ./a b\nc\x007 1700000001 ./\xff\x00")
+    left = read_results(b"5 1700000000 ./a b\nc\x007 1700000001 ./\xff\x00")
     assert [file.path for file in left.files] == ["a b\nc", "\udcff"]
     assert [file.size for file in left.files] == [5, 7]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sublet.platforms.batch.commands import to_result, to_results
 from sublet.platforms.port import Results
-from sublet.platforms.slurm.commands import to_result, to_results
 from sublet.reach.port import Outcome
 
 SECRET = b"of another person, under the same account"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.together import Joined
+from sublet.platforms.batch import looks as looks_of
 from sublet.platforms.slurm import rows as read
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
@@ -50,8 +51,8 @@ def test_accounting_that_is_disabled_says_nothing() -> None:
 
 
 def test_a_record_that_was_cut_off_is_none() -> None:
-    assert read.read_record('{"kind":"exited","code":0,"by":""') is None
-    assert read.read_record("") is None
+    assert looks_of.read_record('{"kind":"exited","code":0,"by":""') is None
+    assert looks_of.read_record("") is None
 
 
 def test_looks_are_told_apart_by_key() -> None:
@@ -60,7 +61,7 @@ def test_looks_are_told_apart_by_key() -> None:
         '"times":"0m1.25s 0m0.25s","peak":1048576,"oom":false}'
     )
     text = f'a\tcr\t7\t60\t7\t10.5\t\t\t\t{end}\t\t\turi:shell c1:20000\nb\nc\tc\t8\t60\t\t\t\t"it\'s me"\t\t\t\t\t\n'
-    looks = read.read_looks(text, ["a", "b", "c", "d"])
+    looks = looks_of.read_looks(text, ["a", "b", "c", "d"])
     assert looks["a"].record
     assert looks["a"].record.code == 3
     assert looks["a"].connector == "uri:shell c1:20000"
@@ -137,9 +138,9 @@ def test_parts_have_looks_of_their_own() -> None:
         "b\tc\t9\t60\t\t\t\t\t\t\t\t\t",
         "other/0\tc\t7\t60\t\t\t\t\t\t\t2\t\t",
     ]
-    looks = read.read_looks("\n".join(lines), ["a", "b"])
+    looks = looks_of.read_looks("\n".join(lines), ["a", "b"])
     assert set(looks) == {"a", "a/0", "a/1", "b"}
     assert (looks["a"].parts, looks["a"].joined) == (2, Joined(75, "3 have no result: 1-3"))
     assert [looks[f"a/{number}"].ran for number in (0, 1)] == [True, False]
     assert (looks["b"].parts, looks["b"].joined) == (1, None)
-    assert read.read_joined("- \n") == Joined()
+    assert looks_of.read_joined("- \n") == Joined()

@@ -8,24 +8,25 @@ import pytest
 from sublet.booking.model.job import State
 from sublet.booking.model.marks import PAUSED
 from sublet.booking.model.session import Connector, EndKind, Usage
-from sublet.platforms.slurm.states import ELSEWHERE, ENDS, RUNS, WAITS, SiteLook, SlurmRecord, SlurmRow, judge, settle
+from sublet.platforms.batch.states import ELSEWHERE, EndRecord, QueueRow, SiteLook, judge, settle
+from sublet.platforms.slurm.states import ENDS, RUNS, STATES, WAITS
 
 START = datetime(2026, 12, 1, 9, tzinfo=UTC)
 CLAIMED = SiteLook(claimed=True, id="7")
 RAN = replace(CLAIMED, ran=True, began=START)
 
 
-def record(kind: str = "exited", code: int = 0, by: str = "", detail: str = "", oom: bool = False) -> SlurmRecord:
+def record(kind: str = "exited", code: int = 0, by: str = "", detail: str = "", oom: bool = False) -> EndRecord:
     end = START + timedelta(minutes=1)
-    return SlurmRecord(kind, code, by, detail, START, end, "7", "c1", oom, Usage(wall=60))
+    return EndRecord(kind, code, by, detail, START, end, "7", "c1", oom, Usage(wall=60))
 
 
-def row(state: str, code: int | None = None, signal: int = 0, by: str = "") -> SlurmRow:
-    return SlurmRow("7", "key", state, "Resources", START, None, "debug", "c1", code, signal, by)
+def row(state: str, code: int | None = None, signal: int = 0, by: str = "") -> QueueRow:
+    return QueueRow("7", "key", state, "Resources", START, None, "debug", "c1", code, signal, by)
 
 
-def end_of(look: SiteLook, seen: SlurmRow | None = None) -> tuple[EndKind, int | None, int | None, str]:
-    state = judge(look, seen) or settle(look)
+def end_of(look: SiteLook, seen: QueueRow | None = None) -> tuple[EndKind, int | None, int | None, str]:
+    state = judge(STATES, look, seen) or settle(STATES, look)
     assert state.state is State.ENDED
     assert state.end
     return state.end.kind, state.end.code, state.end.signal, state.end.by
@@ -33,7 +34,7 @@ def end_of(look: SiteLook, seen: SlurmRow | None = None) -> tuple[EndKind, int |
 
 @pytest.mark.parametrize("state", WAITS)
 def test_what_waits_is_queued_and_says_why(state: str) -> None:
-    found = judge(CLAIMED, row(state))
+    found = judge(STATES, CLAIMED, row(state))
     assert found
     assert found.state is State.QUEUED
     assert "Slurm job 7" in found.condition
@@ -42,14 +43,14 @@ def test_what_waits_is_queued_and_says_why(state: str) -> None:
 
 @pytest.mark.parametrize("state", RUNS)
 def test_what_runs_is_running(state: str) -> None:
-    found = judge(RAN, row(state))
+    found = judge(STATES, RAN, row(state))
     assert found
     assert found.state is State.RUNNING
     assert found.started == START
 
 
 def test_a_job_that_began_after_the_queue_was_seen_runs() -> None:
-    found = judge(RAN, row("PENDING"))
+    found = judge(STATES, RAN, row("PENDING"))
     assert found
     assert found.state is State.RUNNING
 
@@ -67,7 +68,7 @@ def test_an_exit_code_is_the_jobs_own_word_also_while_slurm_still_shows_it() -> 
 
 def test_a_kill_is_not_judged_before_slurm_has_said_what_it_was() -> None:
     look = replace(RAN, record=record(code=137))
-    found = judge(look, row("COMPLETING"))
+    found = judge(STATES, look, row("COMPLETING"))
     assert found
     assert found.state is State.RUNNING
     assert end_of(look, row("OUT_OF_MEMORY"))[0] is EndKind.OUT_OF_MEMORY
@@ -114,38 +115,38 @@ def test_a_job_that_slurm_forgot_is_settled_from_its_own_record() -> None:
 
 def test_without_any_record_it_is_unknown() -> None:
     for look in (CLAIMED, RAN):
-        assert judge(look, None) is None
-        assert settle(look).state is State.UNKNOWN
-        assert "no record" in settle(look).condition
+        assert judge(STATES, look, None) is None
+        assert settle(STATES, look).state is State.UNKNOWN
+        assert "no record" in settle(STATES, look).condition
 
 
 def test_what_was_never_submitted_is_unknown() -> None:
-    found = judge(SiteLook(), None)
+    found = judge(STATES, SiteLook(), None)
     assert found
     assert found.state is State.UNKNOWN
 
 
 def test_slurms_exit_code_is_believed_where_there_is_no_record() -> None:
     assert end_of(RAN, row("FAILED", 4)) == (EndKind.EXITED, 4, None, "")
-    assert judge(RAN, row("COMPLETED")) is None, "squeue has no exit code: Slurm's memory is asked"
+    assert judge(STATES, RAN, row("COMPLETED")) is None, "squeue has no exit code: Slurm's memory is asked"
 
 
 def test_a_paused_job_says_so() -> None:
-    found = judge(replace(RAN, paused=True), row("RUNNING"))
+    found = judge(STATES, replace(RAN, paused=True), row("RUNNING"))
     assert found
     assert found.condition == "paused: stopped on its node; its time runs on"
     assert found.marks == PAUSED
 
 
 def test_a_job_that_listens_says_on_which_node_and_port() -> None:
-    found = judge(replace(RAN, connector="uri:shell c1:20000"), row("RUNNING"))
+    found = judge(STATES, replace(RAN, connector="uri:shell c1:20000"), row("RUNNING"))
     assert found
     assert found.connector == Connector("uri:shell", "AVAILABLE", "HTTP", "c1:20000")
-    assert judge(RAN, row("RUNNING")).connector is None  # type: ignore[union-attr]
+    assert judge(STATES, RAN, row("RUNNING")).connector is None  # type: ignore[union-attr]
 
 
 def test_a_job_that_its_owner_holds_is_paused() -> None:
-    found = judge(CLAIMED, replace(row("PENDING"), reason="JobHeldUser"))
+    found = judge(STATES, CLAIMED, replace(row("PENDING"), reason="JobHeldUser"))
     assert found
     assert (found.state, found.condition) == (State.QUEUED, "paused: held in the queue, as Slurm job 7 in debug")
     assert found.marks == PAUSED

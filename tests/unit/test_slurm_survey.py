@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.platforms.slurm.survey import NEVER, Surveyor
+from sublet.platforms.batch.survey import NEVER, Surveyor
+from sublet.platforms.slurm.scheduler import SLURM
 
 
 @pytest.mark.parametrize(
@@ -21,5 +22,5 @@ def test_a_survey_of_another_host_under_the_same_name_is_not_taken(
     site = {} if kept is None else {"site": kept}  # those of before have none
     as_of = datetime(2026, 1, 1, tzinfo=UTC)
     (tmp_path / "survey.json").write_text(json.dumps({"as_of": as_of.isoformat(), "said": {"nodes": "x"}, **site}))
-    surveyor = Surveyor("keeling", tmp_path / "survey.json", timedelta(minutes=5), now)
+    surveyor = Surveyor(SLURM.failures("keeling"), tmp_path / "survey.json", timedelta(minutes=5), SLURM.needed, now)
     assert surveyor.as_of == (as_of if is_known else NEVER)

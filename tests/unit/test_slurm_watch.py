@@ -10,9 +10,12 @@ import pytest
 from sublet.booking.model.job import State
 from sublet.booking.model.session import EndKind
 from sublet.kernel.errors import PlatformUnreachable
-from sublet.platforms.slurm.job import far
-from sublet.platforms.slurm.pace import Limiter, Pace, pace_of, read_limiter
-from sublet.platforms.slurm.watch import SiteWatch
+from sublet.platforms.batch.commands import read_submitted
+from sublet.platforms.batch.pace import Limiter, Pace, pace_of
+from sublet.platforms.batch.scripts import read_script
+from sublet.platforms.batch.watch import SiteWatch
+from sublet.platforms.slurm.readers import read_limiter
+from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Command, Outcome
 
 pytestmark = pytest.mark.anyio
@@ -42,7 +45,7 @@ class Site:
         return answers
 
     def _answer(self, argv: tuple[str, ...]) -> Outcome:
-        name = {far("look"): "look", far("join"): "join"}[argv[2]] if argv[0] == "sh" else argv[0]
+        name = {read_script("look"): "look", read_script("join"): "join"}[argv[2]] if argv[0] == "sh" else argv[0]
         self.asked.append(name)
         if name == "squeue":
             rows = [_row(key, state) for key, state in self.queue.items()]
@@ -79,7 +82,7 @@ def _row(key: str, state: str) -> str:
 
 
 async def test_many_jobs_are_one_call_and_asking_again_is_none() -> None:
-    site, watch = Site(), SiteWatch("far", every=1000, look=1000, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=1000, patience=0)
     keys = [f"k{number}" for number in range(500)]
     for key in keys:
         site.has(key)
@@ -92,7 +95,7 @@ async def test_many_jobs_are_one_call_and_asking_again_is_none() -> None:
 
 
 async def test_records_are_looked_at_between_two_calls_of_squeue() -> None:
-    site, watch = Site(), SiteWatch("far", every=1000, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     site.has("k")
     site.queue["k"] = "RUNNING"
     assert await site.ask(watch, "k") == [State.RUNNING]
@@ -104,7 +107,7 @@ async def test_records_are_looked_at_between_two_calls_of_squeue() -> None:
 
 
 async def test_what_has_ended_is_never_asked_for_again() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has("k", code=0)
     assert await site.ask(watch, "k") == [State.ENDED]
     before = site.execs
@@ -113,7 +116,7 @@ async def test_what_has_ended_is_never_asked_for_again() -> None:
 
 
 async def test_a_job_submitted_after_the_queue_was_seen_waits() -> None:
-    site, watch = Site(), SiteWatch("far", every=1000, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     await site.ask(watch, "other")
     site.has("k", "c")
     watch.submitted("k")
@@ -122,7 +125,7 @@ async def test_a_job_submitted_after_the_queue_was_seen_waits() -> None:
 
 
 async def test_a_scheduler_in_trouble_is_asked_less_and_less() -> None:
-    site, watch = Site(), SiteWatch("far", every=1000, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     site.trouble = "slurm_load_jobs error: Socket timed out on send/recv operation"
     for _ in range(5):
         with pytest.raises(PlatformUnreachable, match="timed out"):
@@ -131,7 +134,7 @@ async def test_a_scheduler_in_trouble_is_asked_less_and_less() -> None:
 
 
 async def test_trouble_that_is_over_is_forgotten() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.trouble = "Unable to contact slurm controller (connect failure)"
     with pytest.raises(PlatformUnreachable):
         await site.ask(watch, "k")
@@ -142,7 +145,7 @@ async def test_trouble_that_is_over_is_forgotten() -> None:
 
 
 async def test_slurms_memory_is_asked_only_for_what_nothing_else_tells() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has("k")
     site.has("known", code=0)
     site.past = "7|NODE_FAIL|0:0|Unknown|Unknown|q|c1|k\n"
@@ -153,7 +156,7 @@ async def test_slurms_memory_is_asked_only_for_what_nothing_else_tells() -> None
 
 
 async def test_what_slurm_does_not_know_either_is_unknown_and_is_not_asked_for_all_the_time() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has("k")
     for _ in range(5):
         assert await site.ask(watch, "k") == [State.UNKNOWN]
@@ -161,7 +164,7 @@ async def test_what_slurm_does_not_know_either_is_unknown_and_is_not_asked_for_a
 
 
 async def test_a_record_is_waited_for_before_slurms_exit_code_is_believed() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=1000)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=1000)
     site.has("k")
     site.queue["k"] = "COMPLETED"
     site.past = "7|COMPLETED|0:0|Unknown|Unknown|q|c1|k\n"
@@ -181,7 +184,7 @@ async def test_a_burst_is_let_through_and_then_the_pace_is_kept() -> None:
 
 
 async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_shows_it() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has("k", code=0)
     site.queue["k"] = "COMPLETING"
     assert await site.ask(watch, "k") == [State.ENDED]
@@ -192,7 +195,7 @@ async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_show
 
 @pytest.mark.parametrize("during", ["look", "sacct", "join"])
 async def test_a_session_that_is_cleaned_while_others_are_asked_for_is_forgotten(during: str) -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has("other")
     site.has_parts("k", 0, 0)
 
@@ -207,7 +210,7 @@ async def test_a_session_that_is_cleaned_while_others_are_asked_for_is_forgotten
 
 
 async def test_a_thousand_parts_are_one_call_and_their_results_are_put_together_once() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has_parts("k", *[None] * 1000)
     site.queue = {f"k/{number}": "RUNNING" if number < 10 else "PENDING" for number in range(1000)}
     states = await watch.ask(site, "/root", ["k"])  # type: ignore[arg-type]
@@ -225,11 +228,11 @@ async def test_a_thousand_parts_are_one_call_and_their_results_are_put_together_
 
 
 async def test_a_part_that_was_lost_is_asked_for_and_the_others_count() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has_parts("k", 0, None, 0)
     site.has("k/1", "cr")
     assert await site.ask(watch, "k") == [State.UNKNOWN]
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     site.has_parts("k", 0, None, 0)
     site.past = "7_1|NODE_FAIL|0:0|Unknown|Unknown|q|c1|k\n"
     states = await watch.ask(site, "/root", ["k"])  # type: ignore[arg-type]
@@ -240,7 +243,7 @@ async def test_a_part_that_was_lost_is_asked_for_and_the_others_count() -> None:
 
 
 async def test_parts_that_were_submitted_after_the_queue_was_seen_wait() -> None:
-    site, watch = Site(), SiteWatch("far", every=1000, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     await site.ask(watch, "other")
     site.has_parts("k", None, None)
     watch.submitted("k", parts=2)
@@ -269,10 +272,10 @@ def test_platforms_of_one_account_keep_one_pace() -> None:
 
 
 async def test_the_number_of_a_job_is_as_sbatch_said_else_as_the_queue_shows_it() -> None:
-    site, watch = Site(), SiteWatch("far", every=0, look=0, patience=0)
+    site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
     watch.submitted("said", "41")
     assert watch.find_number("said") == "41"
-    watch.submitted("unsaid", "known")  # an earlier try was cut off, and sbatch's answer was lost
+    watch.submitted("unsaid", read_submitted("known\n").id)  # an earlier try was cut off, and sbatch's answer was lost
     assert watch.find_number("unsaid") == ""
     site.files["unsaid"] = "\t".join(["unsaid", "c", *[""] * 11])
     site.queue["unsaid"] = "PENDING"

@@ -15,6 +15,7 @@ from sublet.kernel.errors import SubletError
 Path = tuple[str | int, ...]
 Read = Callable[[Any, Path], Any]
 _WORD = re.compile(r"[!-,.-~][!-~]*")  # printable, without spaces
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -110,6 +111,14 @@ def one_of(*known: str) -> Read:
         return str(value)
 
     return read
+
+
+def plain_name(value: Any, path: Path) -> str:
+    """A name in small letters, such as a scheduler's: which of them there is a platform for is not decided here."""
+    found = text(value, path)
+    if not _NAME.fullmatch(found):
+        raise BadField(path, f"{shown(found)} can't stand here; write a name in small letters, such as slurm.")
+    return found
 
 
 def number(value: Any, path: Path) -> float:

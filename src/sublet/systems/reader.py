@@ -20,6 +20,7 @@ from sublet.systems.fields import (
     memory,
     number,
     one_of,
+    plain_name,
     some_day,
     text,
     texts,
@@ -55,7 +56,7 @@ LOGIN: dict[str, Read] = {
     "source": texts,
 }
 SCHEDULER: dict[str, Read] = {
-    "kind": one_of("slurm", "pbs", "cobalt"),
+    "kind": plain_name,
     "version": text,
     "project": _OFTEN,
     "project_when": text,

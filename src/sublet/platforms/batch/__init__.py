@@ -1,1 +1,1 @@
-"""What batch systems behind SSH share: the login, quoted shell text, and files that are kept there once."""
+"""What batch systems behind SSH share: a guest's directory, submitting once, watching, and kept files."""

@@ -1,7 +1,7 @@
 """Files that many sessions share, sent to a system once and kept there by their content: `kept/sha256-…`.
 
 A file is protected while a session needs it that is still there, and goes when nobody has needed it for a while. How it
-lies there is told in `platforms/slurm/shell/keep.sh`.
+lies there is told in `shell/keep.sh`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from pathlib import Path
 
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.scripts import script
 from sublet.platforms.port import KeptFile, Progress
-from sublet.platforms.slurm.commands import reading, script
 from sublet.reach.port import Command, Reach, as_is
 
 PULLING = 1800  # seconds that a login host has to fetch and make an image
@@ -27,9 +28,9 @@ TRIED = 600.0  # seconds for which it isn't tried again after a failure
 class KeptFiles:
     """What one platform keeps on its system."""
 
-    def __init__(self, platform: str, owner: str) -> None:
+    def __init__(self, failures: Failures, owner: str) -> None:
         """Nothing is known yet; the system is asked each time."""
-        self._platform, self._owner = platform, owner
+        self._failures, self._owner = failures, owner
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._no_way_to: dict[str, float] = {}  # registries → when an image could not be fetched from there
         self._not_made: dict[str, float] = {}  # archives → when an image could not be made of them there
@@ -40,16 +41,20 @@ class KeptFiles:
         found = await asyncio.to_thread(digest_of, file)
         if digest and digest != found:
             why = f"{file.name} is not the file that was meant: its digest is {found}, and {digest} was expected"
-            raise PlatformRefused(platform=self._platform, why=why, hint="Fetch it again, or correct the digest.")
+            raise PlatformRefused(
+                platform=self._failures.platform, why=why, hint="Fetch it again, or correct the digest."
+            )
         content = f"{root}/kept/{name_of(found)}/content"
         async with self._turns[found]:  # who asks second finds it there
-            if not await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner)):
+            if not await reach.run(to_keep(self._failures, root, name_of(found), user, self._owner)):
                 await reach.send(file, f"{content}.new", progress)
                 if _state_of(file) != before:
                     why = f"{file.name} changed while it was sent"
-                    raise PlatformRefused(platform=self._platform, why=why, hint="It is sent anew once it is complete.")
-                await reach.run(to_publish(self._platform, content))
-                await reach.run(to_keep(self._platform, root, name_of(found), user, self._owner))
+                    raise PlatformRefused(
+                        platform=self._failures.platform, why=why, hint="It is sent anew once it is complete."
+                    )
+                await reach.run(to_publish(self._failures, content))
+                await reach.run(to_keep(self._failures, root, name_of(found), user, self._owner))
         return content
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
@@ -59,7 +64,7 @@ class KeptFiles:
         if since is not None and time.monotonic() - since < TRIED:
             return None
         async with self._turns[name]:
-            if await reach.run(to_keep(self._platform, root, name, user, self._owner)):
+            if await reach.run(to_keep(self._failures, root, name, user, self._owner)):
                 return f"{root}/kept/{name}/content"
             pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
         if pulled.code:
@@ -87,11 +92,11 @@ class KeptFiles:
 
     async def kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
         """What is there."""
-        return await reach.run(to_kept(self._platform, root))
+        return await reach.run(to_kept(self._failures, root))
 
     async def let_go(self, reach: Reach, root: str, digests: Sequence[str], idle: timedelta) -> Sequence[str]:
         """Remove those of them (none named: of all) that nobody needs, or needed for so long; which they were."""
-        return await reach.run(to_let_go(self._platform, root, idle, digests))
+        return await reach.run(to_let_go(self._failures, root, idle, digests))
 
 
 def name_of(digest: str) -> str:
@@ -115,9 +120,9 @@ def digest_of(file: Path) -> str:
         return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
-def to_keep(platform: str, root: str, name: str, key: str, owner: str) -> Command[bool]:
+def to_keep(failures: Failures, root: str, name: str, key: str, owner: str) -> Command[bool]:
     """Note that a session needs a shared file; whether it is there."""
-    return Command(script("keep", root, name, key, owner), reading(platform, lambda said: said.strip() == "there"))
+    return Command(script("keep", root, name, key, owner), failures.reading(lambda said: said.strip() == "there"))
 
 
 def to_look_for(content: str) -> Command[bool]:
@@ -126,21 +131,21 @@ def to_look_for(content: str) -> Command[bool]:
     return Command(words, lambda said: said.code == 0)
 
 
-def to_publish(platform: str, content: str) -> Command[str]:
+def to_publish(failures: Failures, content: str) -> Command[str]:
     """Let a file that has arrived be the one that is shared."""
     move = 'chmod a-w "$1.new" && mv -f "$1.new" "$1"'
-    return Command(("sh", "-c", move, "sh", content), reading(platform, str))
+    return Command(("sh", "-c", move, "sh", content), failures.reading(str))
 
 
-def to_kept(platform: str, root: str) -> Command[tuple[KeptFile, ...]]:
+def to_kept(failures: Failures, root: str) -> Command[tuple[KeptFile, ...]]:
     """The shared files that are there."""
-    return Command(script("kept", root), reading(platform, read_kept))
+    return Command(script("kept", root), failures.reading(read_kept))
 
 
-def to_let_go(platform: str, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
+def to_let_go(failures: Failures, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
     """Remove shared files that nobody has needed for so long; their digests."""
     words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
-    return Command(words, reading(platform, lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
+    return Command(words, failures.reading(lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
 
 
 def read_kept(text: str) -> tuple[KeptFile, ...]:

@@ -20,7 +20,8 @@ from sublet.annexes.model.annex import (
     TARGETED,
 )
 from sublet.booking.model.job import Job
-from sublet.platforms.batch.shell import function, life, variable, word
+from sublet.platforms.batch.quoting import function, variable, word
+from sublet.platforms.batch.scripts import read_script
 from sublet.platforms.htcondor.configuration import literal, quote_string
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -168,6 +169,6 @@ def files_of(job: Job, key: str, time: timedelta, grace: timedelta) -> Mapping[s
     text = program(job, key, time, grace)
     return {
         "job.sh": script("job").encode(),
-        "life.sh": life().encode(),
+        "life.sh": read_script("life").encode(),
         "program": text.encode("utf-8", "surrogateescape"),
     }

@@ -14,8 +14,7 @@ from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.windows import last_start, list_named_windows, windows_of
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
-from sublet.platforms.slurm.pace import read_limiter
-from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation, by_queue
+from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation, by_queue, read_limiter
 
 HORIZON = timedelta(days=400)
 AT_ONCE = 4  # queues that are asked for one request, at most

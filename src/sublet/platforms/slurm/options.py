@@ -54,11 +54,6 @@ class SlurmWish:
         """` in QUEUE`, if one is named."""
         return f" in {self.queue}" if self.queue else ""
 
-    @property
-    def seconds(self) -> int:
-        """Its own time in whole seconds."""
-        return max(1, round(self.time.total_seconds()))
-
     def cut(self, parts: int) -> SlurmWish:
         """The same for each of so many parts."""
         return replace(self, parts=parts)

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sublet.platforms.slurm import commands as to
+from sublet.platforms.batch.commands import to_probe_tools
 from sublet.platforms.slurm import readers as read
+from sublet.platforms.slurm.commands import SURVEY
 from sublet.platforms.slurm.readers import SiteNode, SiteQueue
+from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.systems.model.probe import Live, tighter
 from sublet.systems.model.system import NodeKind, Queue, Quota
@@ -21,13 +23,11 @@ SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; els
 
 def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
     """All that a probe asks, in one exec; `tools` are looked for in their modules."""
-    survey = to.to_survey("/")
-    words = [word for pair in tools.items() for word in pair]
     qos = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={QOS_FORMAT}")
-    asked = {name: survey[name] for name in ("nodes", "queues", "config", "accounts")}
+    asked = {name: SURVEY[name] for name in ("nodes", "queues", "config", "accounts")}
     return asked | {
         "qos": Command(qos, as_is, seconds=20),
-        "tools": Command(to.script("probe", *words), as_is, seconds=120),
+        "tools": to_probe_tools(tools),
     }
 
 
@@ -35,9 +35,9 @@ async def probe(platform: str, reach: Reach, tools: Mapping[str, str]) -> Live:
     """Ask, and read what was said; what a site has not is left out."""
     commands = to_probe(tools)
     answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
-    for needed in ("nodes", "queues"):
+    for needed in SLURM.needed:
         if answers[needed].code:
-            raise to.trouble(platform, answers[needed])
+            raise SLURM.failures(platform).explain(answers[needed])
     said = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
     return read_live(said, datetime.now(UTC))
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.offer import Node
-from sublet.platforms.port import ResultFile, Results
+from sublet.platforms.batch.pace import Limiter
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
-FOLDER = "d"  # in the place of a size: it is a folder with nothing in it
 LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
 
@@ -76,11 +75,6 @@ def moment(text: str) -> datetime | None:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def at(seconds: float) -> datetime:
-    """A time from its seconds since the epoch."""
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def length(text: str) -> timedelta | None:
@@ -210,32 +204,26 @@ def read_largest_array(config: Mapping[str, str]) -> int:
     return LARGEST_ARRAY if most is None else most
 
 
-def read_words(text: str) -> dict[str, str]:
-    """Lines of a name and the rest."""
-    return dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
-
-
 def read_plan(stderr: str) -> datetime | None:
     """When `sbatch --test-only` says that it would start."""
     found = re.search(r"to start at (\S+)", stderr)
     return moment(found[1]) if found else None
 
 
-def read_results(stdout: bytes) -> Results:
-    """The files and empty folders that `results.sh` lists, by their names."""
-    files, folders = [], []
-    for entry in stdout.split(b"\0"):
-        size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
-        seconds, _, name = rest.partition(" ")
-        path = name.removeprefix("./")
-        if size == FOLDER:
-            folders.append(path)
-        elif name:
-            files.append(ResultFile(path, int(size), at(float(seconds))))
-    return Results(tuple(sorted(files, key=lambda file: file.path)), tuple(sorted(folders)))
-
-
 def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
     """The nodes that each queue has, also those that are away for now: Slurm lets jobs wait for them."""
     known = list(nodes)
     return {queue.name: [node for node in known if not queue.said or queue.said in node.queues] for queue in queues}
+
+
+def read_limiter(config: Mapping[str, str]) -> Limiter | None:
+    """The limiter in `scontrol show config`; None if it is not on."""
+    words = [word.strip() for word in config.get("SlurmctldParameters", "").lower().split(",")]
+    if "rl_enable" not in words:
+        return None
+    said = dict(word.split("=", 1) for word in words if "=" in word)
+    size, rate, period = (
+        int(said[name]) if said.get(name, "").isdigit() else usual
+        for name, usual in (("rl_bucket_size", 30), ("rl_refill_rate", 2), ("rl_refill_period", 1))
+    )
+    return Limiter(max(1, size), rate / max(1, period))

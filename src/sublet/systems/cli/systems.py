@@ -133,7 +133,7 @@ def show(out: Output, name: str) -> None:
 @click.option(
     "--mount", metavar="THERE=HERE", multiple=True, help="What this machine sees of its files: /home=/mnt/home."
 )
-@click.option("--scheduler", type=click.Choice(["slurm", "pbs"]), help="What runs jobs there; slurm if none is said.")
+@click.option("--scheduler", metavar="KIND", help="What runs jobs there; slurm if none is said.")
 def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
     """Make a system your own.
 

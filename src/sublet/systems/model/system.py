@@ -177,7 +177,7 @@ class System:
     options: tuple[str, ...] = ()  # more options for sbatch, in every job and lease
     pilot: tuple[str, ...] = ()  # lines of HTCondor's configuration, for the pilots of every lease
     site_file: str = ""  # the site's own file that lowers polling and limits
-    poll: timedelta | None = None  # the least time between two calls of squeue
+    poll: timedelta | None = None  # the least time between two looks at the queue
     look: timedelta | None = None  # the least time between two looks at jobs' records
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
     mounts: Mapping[str, str] = field(default_factory=dict)  # what this machine sees of its files: path there → here

@@ -1,53 +1,8 @@
-# Submits one session, once. Arguments: the root directory, the key, then sbatch's options. Stdin: the session's own files,
-# each as a line `MODE SIZE PATH` and its bytes, or as `line WORD PATH`; the path as `=PATH`, or with a dot in base64. No process is
-# started that can be spared: a person waits. Answers `known`, or `submitted ID`.
-# Exit codes: 73 it could not be written; 77 others could change it; 75 Slurm refused; 76 Slurm may or may not have it: then what is here stays.
+# Slurm's piece of submit.sh.
 
-root=$1 key=$2
-shift 2
-dir=$root/sessions/$key sent=$root/incoming/$key
-trap '' HUP PIPE # from here on it is done, whoever still listens
-old=$(umask)
-umask 077
-for try in 1 2 3; do # what is above it may not be there yet, or go with another session, just now
-    mkdir "$dir" 2>/dev/null && break
-    [ -d "$dir" ] && { echo known; exit 0; }
-    [ "$try" = 3 ] && { mkdir "$dir"; exit 73; }
-    mkdir -p -m 700 "$root/sessions" || exit 73
-done
-own "$root" "$root/sessions" || { code=$?; rmdir "$dir"; exit "$code"; } # others may have come since they were made
-cd "$dir" || exit 73
+submit_job() { exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir"; }
 
-back() { # nothing was submitted: as if it had never been tried, but what was sent needn't be sent again
-    mkdir -p "$sent" && for part in data storage work owner; do [ -e "$part" ] && mv "$part" "$sent/"; done
-    cd "$root" && rm -rf "$dir"
-    exit "$1"
-}
-
-for part in data storage work; do
-    [ -d "$sent/$part" ] && { mv "$sent/$part" . || back 73; }
-done
-list() { # as in results.sh
-    find . -path ./.sublet -prune -o -type f -exec stat --printf='%s %Y %n\0' {} + -o -type d -empty ! -path . -printf 'd 0 %p\0'
-}
-[ -d work ] && (cd work && list | LC_ALL=C sort -z) >brought
-[ -d "$sent" ] && rm -rf "$sent"
-mkdir -p work data tmp || back 73
-while read -r mode size path; do
-    case $path in =*) path=${path#=} ;; *) path=$(printf '%s' "$path" | base64 -d) && path=${path%.} ;; esac
-    case $path in */*) [ -d "${path%/*}" ] || mkdir -p "${path%/*}" || back 73 ;; esac
-    case $mode in
-        line) printf '%s\n' "$size" >"$path" || back 73 ;;
-        600) head -c "$size" >"$path" || back 73 ;; # as the umask makes it
-        *) head -c "$size" >"$path" && chmod "$mode" "$path" || back 73 ;;
-    esac
-done
-said=$(
-    umask "$old"
-    exec sbatch --parsable --no-requeue --job-name="$key" --chdir="$dir" "$@" ./job.sh "$dir" 2>sbatch.log </dev/null
-)
-code=$?
-if [ "$code" = 0 ]; then
+read_id() {
     id=
     while read -r line; do # some sites' sbatch says more than it was asked
         line=${line%%;*}
@@ -55,12 +10,12 @@ if [ "$code" = 0 ]; then
     done <<END
 $said
 END
-    printf '%s\n' "$id" >id
-    echo "submitted $id"
-    exit 0
-fi
-cat sbatch.log >&2
-case $code:$(cat sbatch.log) in
-    124:* | 137:* | 143:* | *"timed out"* | *"Zero Bytes"* | *"Unexpected message"* | *"reset by peer"*) exit 76 ;;
-esac
-back 75
+}
+
+is_unsure() {
+    case $(cat submit.log) in
+        *"timed out"* | *"Zero Bytes"* | *"Unexpected message"* | *"reset by peer"*) ;;
+        *) return 1 ;;
+    esac
+}
+

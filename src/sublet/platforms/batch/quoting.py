@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
-from importlib.resources import files
 from pathlib import PurePosixPath
 from shlex import quote
 
 from sublet.kernel.errors import PlatformRefused
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-@cache
-def life() -> str:
-    """The script `life.sh`, which the job scripts of every platform read."""
-    return files("sublet.platforms.batch").joinpath("life.sh").read_text()
 
 
 def word(value: str) -> str:

@@ -2,9 +2,9 @@
 
 The file is plain text that everybody can read, by default `/etc/sublet/site`, with a key and a value on each line:
 
-    poll 2m           # the least time between two calls of squeue
+    poll 2m           # the least time between two looks at the queue
     survey 30m        # how long a survey is good for
-    calls 0.5         # how many times a second Slurm is called in the long run
+    calls 0.5         # how many times a second the scheduler is called in the long run
     sessions 20       # how many sessions of one person may wait or run at once
     parts 10          # of how many jobs one bag may be
     interactive no    # nothing is reached from outside
@@ -30,7 +30,7 @@ class Manners:
     look: timedelta = timedelta(0)
     survey: timedelta = timedelta(0)
     calls: float = float("inf")
-    sessions: int | None = None  # of one person, at once; None: as many as Slurm takes
+    sessions: int | None = None  # of one person, at once; None: as many as the scheduler takes
     parts: int = 1000  # of one bag
     interactive: bool = True
     pull: bool = True
@@ -87,7 +87,7 @@ WORDS: Mapping[str, str] = {
     "poll": "the queue is asked for at most every {}",
     "look": "jobs' records are looked at at most every {}",
     "survey": "it is surveyed at most every {}",
-    "calls": "Slurm is called at most {} times a second",
+    "calls": "the scheduler is called at most {} times a second",
     "sessions": "at most {} of your sessions wait or run at once",
     "parts": "a bag is of at most {} jobs",
     "interactive": "interactive sessions are allowed: {}",

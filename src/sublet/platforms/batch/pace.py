@@ -1,11 +1,11 @@
-"""How fast a scheduler may be called: a few at once, then steadily, so that Slurm's own limiter is never met."""
+"""How fast a scheduler may be called: a few at once, then steadily, so that its own limiter is never met."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,29 +20,16 @@ SHARE = 2 / 3  # of what a limiter allows: the rest is for the person's own comm
 
 @dataclass(frozen=True, slots=True)
 class Limiter:
-    """Slurm's own limit on the calls of one user: so many at once, then so many a second."""
+    """A scheduler's own limit on the calls of one user: so many at once, then so many a second."""
 
     at_once: int
     per_second: float
 
 
-def read_limiter(config: Mapping[str, str]) -> Limiter | None:
-    """The limiter in `scontrol show config`; None if it is not on."""
-    words = [word.strip() for word in config.get("SlurmctldParameters", "").lower().split(",")]
-    if "rl_enable" not in words:
-        return None
-    said = dict(word.split("=", 1) for word in words if "=" in word)
-    size, rate, period = (
-        int(said[name]) if said.get(name, "").isdigit() else usual
-        for name, usual in (("rl_bucket_size", 30), ("rl_refill_rate", 2), ("rl_refill_period", 1))
-    )
-    return Limiter(max(1, size), rate / max(1, period))
-
-
 class Pace:
     """A bucket of calls that fills up again; who finds it empty waits for their turn.
 
-    Where Slurm has a limiter, one exec calls it at a time, and the bucket fills only while none does: so calls that
+    Where there is a limiter, one exec calls it at a time, and the bucket fills only while none does: so calls that
     were held up on their way don't arrive in a crowd.
     """
 
@@ -99,7 +86,7 @@ _KEPT: WeakValueDictionary[tuple[object, ...], Pace] = WeakValueDictionary()
 
 
 def pace_of(account: tuple[object, ...], per_second: float) -> Pace:
-    """The one pace of all platforms in this process that use an account: Slurm counts them as one, too."""
+    """The one pace of all platforms in this process that use an account: the scheduler counts them as one, too."""
     found = _KEPT.get(account)
     if found is None:
         found = _KEPT[account] = Pace(per_second)

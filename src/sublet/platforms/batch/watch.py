@@ -1,4 +1,4 @@
-"""Keeping an eye on many jobs as a good guest: one bulk squeue at a time, files in between, Slurm's memory at need.
+"""Watching many jobs as a good guest: one bulk look at the queue at a time, files in between, accounting at need.
 
 The scheduler is asked at most once in `every` seconds, and less often while it is in trouble. The jobs' own records are
 files, and may be looked at more often. What has ended is never asked for again.
@@ -18,14 +18,15 @@ from typing import Any
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.together import together
 from sublet.kernel.errors import PlatformUnreachable
-from sublet.platforms.slurm import commands as to
-from sublet.platforms.slurm.states import SiteLook, SlurmRow, await_files, jobs_of, judge, part_of, session_of, settle
+from sublet.platforms.batch import commands as to
+from sublet.platforms.batch.scheduler import Rows, Scheduler
+from sublet.platforms.batch.states import QueueRow, SiteLook, await_files, jobs_of, judge, part_of, session_of, settle
 from sublet.reach.port import Reach
 
 SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session's job is called
 ASKED_LATELY = 900.0  # seconds for which a job that nobody asks for is still watched
 REMEMBERED = 5000  # ends
-AT_ONCE = 10  # jobs that Slurm's memory is asked for at a time
+AT_ONCE = 10  # jobs that accounting is asked for at a time
 JOINED = 4  # sessions in parts that are put together at a time
 SUBMITTED = JobState(State.QUEUED, condition="submitted")
 AGAIN = 300.0  # seconds until it is asked again for one that it doesn't know
@@ -38,11 +39,12 @@ class SiteWatch:
     Each part of a session in parts is a job like any other, called KEY/N, until they are put together as the session's.
     """
 
-    def __init__(self, platform: str, every: float, look: float, patience: float) -> None:
+    def __init__(self, scheduler: Scheduler, platform: str, every: float, look: float, patience: float) -> None:
         """Nothing is known yet."""
-        self._platform, self._every, self._look_every, self._patience = platform, every, min(every, look), patience
+        self._scheduler, self._failures = scheduler, scheduler.failures(platform)
+        self._every, self._look_every, self._patience = every, min(every, look), patience
         self._lock = asyncio.Lock()
-        self._rows: Mapping[str, SlurmRow] = {}
+        self._rows: Rows = {}
         self._queued_at = self._looked_at = float("-inf")
         self._slow = 1
         self._failure: PlatformUnreachable | None = None
@@ -60,7 +62,7 @@ class SiteWatch:
 
     def under_way(self) -> int:
         """How many sessions wait or run, as far as is known."""
-        rows = {session_of(job) for job, row in self._rows.items() if row.active}
+        rows = {session_of(job) for job, row in self._rows.items() if self._is_active(row)}
         active = {name for name in rows if SESSION.fullmatch(name) and not self._over(name)}
         known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
         return len(active | known)
@@ -69,7 +71,7 @@ class SiteWatch:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
-        self._looks[key] = SiteLook(claimed=True, id=id if id.isdigit() else "", parts=parts)
+        self._looks[key] = SiteLook(claimed=True, id=id, parts=parts)
         self._states[key] = SUBMITTED
 
     def stir(self) -> None:
@@ -101,15 +103,15 @@ class SiteWatch:
         return self._looks.get(key, SiteLook())
 
     def find_number(self, key: str) -> str:
-        """Slurm's number of it: as `sbatch` said, else, where that was cut off, as the queue shows it."""
+        """The scheduler's number of it: as it said at submit, else, where that was cut off, as the queue shows it."""
         if id := self.look(key).id:
             return id
         row = self._rows.get(key) or self._rows.get(part_of(key, 0))
-        return row.id.partition("_")[0] if row else ""
+        return row.number if row else ""
 
     def count(self) -> int:
         """How many jobs were in the queue when it was last seen."""
-        return sum(row.active for row in self._rows.values())
+        return sum(self._is_active(row) for row in self._rows.values())
 
     async def ask(self, reach: Reach, root: str, keys: Sequence[str]) -> dict[str, JobState]:
         """Their states, as fresh as a good guest can have them."""
@@ -120,6 +122,9 @@ class SiteWatch:
             if open_:
                 await self._refresh(reach, root, open_, now)
             return {key: self._states.get(key) or JobState(State.UNKNOWN) for key in keys}
+
+    def _is_active(self, row: QueueRow) -> bool:
+        return self._scheduler.states.is_active(row)
 
     def _over(self, key: str) -> bool:
         state = self._states.get(key)
@@ -155,19 +160,17 @@ class SiteWatch:
             del self._asked[key]
         return list(self._asked)
 
-    async def _see(
-        self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float
-    ) -> dict[str, SlurmRow] | None:
+    async def _see(self, reach: Reach, root: str, keys: Sequence[str], queue: bool, now: float) -> Rows | None:
         """One exec: the queue if it is its turn, and the files."""
-        commands: list[Any] = [to.to_queue(self._platform)] if queue else []
-        commands += to.to_look(self._platform, root, keys)
+        commands: list[Any] = [self._scheduler.to_queue(self._failures)] if queue else []
+        commands += to.to_look(self._failures, root, keys)
         try:
             answers = await reach.run_all(commands)
         except PlatformUnreachable as error:
             if queue:
                 self._queued_at, self._slow, self._failure = now, min(self._slow * 2, SLOWEST), error
             raise
-        rows: dict[str, SlurmRow] | None = None
+        rows: Rows | None = None
         if queue:
             rows = answers.pop(0)
             self._queued_at, self._slow, self._failure = now, 1, None
@@ -181,9 +184,13 @@ class SiteWatch:
         row, look, session = _of(key, self._rows), self._looks[key], session_of(key)
         if session in self._cleaned and not look.claimed:
             row = None
-        if self._submitted.get(session, float("-inf")) >= self._queued_at and not (row and row.active) and not look.ran:
+        if (
+            self._submitted.get(session, float("-inf")) >= self._queued_at
+            and not (row and self._is_active(row))
+            and not look.ran
+        ):
             return True  # the queue was seen before it was submitted
-        state = judge(look, row)
+        state = judge(self._scheduler.states, look, row)
         if state:
             self._states[key] = state
             self._gone.pop(key, None)
@@ -194,22 +201,26 @@ class SiteWatch:
         look = self._looks[key]
         if look.record or now - self._gone.setdefault(key, now) >= self._patience:
             return True
-        self._states[key] = await_files(look, _of(key, self._rows)) if look.ran else settle(look)
+        self._states[key] = (
+            await_files(look, _of(key, self._rows)) if look.ran else settle(self._scheduler.states, look)
+        )
         return False
 
     async def _recall(self, reach: Reach, keys: Sequence[str], now: float) -> None:
-        """What neither the queue nor the files say: Slurm may remember."""
+        """What neither the queue nor the files say: the scheduler may remember."""
         some = [key for key in keys if now - self._recalled.get(key, float("-inf")) >= AGAIN][:AT_ONCE]
-        kept: dict[str, SlurmRow] = {}
+        kept: Rows = {}
         if some:
             self._recalled.update(dict.fromkeys(some, now))
             sessions = list(dict.fromkeys(map(session_of, some)))
             ids = [id for key in sessions if (id := self._looks[key].id)]
-            for rows in reversed(await reach.run_all(to.to_remember(ids, sessions))):
+            for rows in reversed(await reach.run_all(self._scheduler.to_remember(ids, sessions))):
                 kept |= rows
         for key in self._seen(keys):
             row, look = _of(key, kept), self._looks[key]
-            self._states[key] = (judge(look, row) if row else None) or settle(look)
+            self._states[key] = (judge(self._scheduler.states, look, row) if row else None) or settle(
+                self._scheduler.states, look
+            )
 
     async def _put_together(self, reach: Reach, root: str, keys: Sequence[str]) -> None:
         """The states of sessions in parts; of those whose parts have all ended, first the results."""
@@ -237,6 +248,6 @@ class SiteWatch:
             self.forget(key)
 
 
-def _of(job: str, rows: Mapping[str, SlurmRow]) -> SlurmRow | None:
+def _of(job: str, rows: Mapping[str, QueueRow]) -> QueueRow | None:
     """The row of a job; of a part that has none of its own, the one that speaks of all."""
     return rows.get(job) or rows.get(session_of(job))

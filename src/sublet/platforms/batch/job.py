@@ -5,47 +5,56 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
-from importlib.resources import files
 from shlex import quote
 
 from sublet.booking.model.job import Job
-from sublet.platforms.batch.shell import function, variable, word
-from sublet.platforms.slurm.options import SlurmWish
+from sublet.platforms.batch.quoting import function, variable, word
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
 JOB = "job.sh"
-PLACES = {"{user}": '"$USER"', "{job}": '"$SLURM_JOB_ID"'}  # what a setting's path may name
+PLACES = {"{user}": '"$USER"', "{job}": '"$job_id"'}  # what a setting's path may name
 
 
-@cache
-def far(name: str) -> str:
-    """A script for the far side."""
-    return files("sublet.platforms.slurm").joinpath("shell", f"{name}.sh").read_text()
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a scheduler is told of one job."""
+
+    words: tuple[str, ...]  # for its command that submits
+    time: timedelta  # the session's own
+    limit: timedelta  # the scheduler's limit for it
+    nodes: int = 1
+    files: Mapping[str, bytes] = field(default_factory=dict)  # more of them for the session's directory: header lines
+
+    @property
+    def seconds(self) -> int:
+        """Its own time in whole seconds."""
+        return max(1, round(self.time.total_seconds()))
 
 
-def program(
-    job: Job,
-    key: str,
-    wish: SlurmWish,
-    *,
-    grace: timedelta,
-    path: Sequence[str] = (),
-    modules: Sequence[str] = (),
-    scratch: str = "",
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every job on a system has around it, as the platform's settings say."""
+
+    grace: timedelta  # between SIGTERM and SIGKILL
+    path: Sequence[str] = ()
+    modules: Sequence[str] = ()
+    scratch: str = ""
+
+
+def program(job: Job, key: str, submission: Submission, around: Surroundings) -> str:
     """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
-    seconds, nodes = wish.seconds, wish.nodes
+    seconds, nodes = submission.seconds, submission.nodes
     first = job.program.argv[0]
     values: dict[str, object] = {
         "session": key,
         "duration": seconds,
-        "limit": round(wish.limit.total_seconds()),
+        "limit": round(submission.limit.total_seconds()),
         "warn": min(round(job.warn.total_seconds()), seconds // 2),
-        "grace": min(round(grace.total_seconds()), seconds // 4),
+        "grace": min(round(around.grace.total_seconds()), seconds // 4),
         "connects": job.program.connects,
         "first": first,
         "joins": int(bool(job.program.join)),
@@ -68,9 +77,9 @@ def program(
     links = [f"point {word(name)} {word(target)}" for name, target in job.kept.items()] + links
     lines = [f"{name}={word(str(value))}" for name, value in values.items()]
     lines += [
-        f"local_scratch={_placed(scratch)}",
-        f"places={':'.join(map(_at_home, path))}",
-        function("modules", [f"load {' '.join(map(word, modules))}"] if modules else []),
+        f"local_scratch={_placed(around.scratch)}",
+        f"places={':'.join(map(_at_home, around.path))}",
+        function("modules", [f"load {' '.join(map(word, around.modules))}"] if around.modules else []),
         function("links", links),
         function("environment", [f"export {variable(name)}={word(value)}" for name, value in variables.items()]),
         function("program", ["exec " + " ".join(map(word, job.program.argv))]),
@@ -99,6 +108,15 @@ def packed(contents: Mapping[str, bytes]) -> bytes:
         if _WORD.fullmatch(data):
             pieces.append(f"line {data.decode().strip()} {name}\n".encode())
             continue
-        mode = "700" if data.startswith(b"#!") and path != JOB else "600"  # Slurm reads its script, and copies it
+        mode = "700" if data.startswith(b"#!") and path != JOB else "600"  # a scheduler reads its script, and copies it
         pieces.append(f"{mode} {len(data)} {name}\n".encode() + data)
     return b"".join(pieces)
+
+
+def header_script(mark: str, lines: Iterable[str], directory: str) -> bytes:
+    """A script that has lines for its scheduler in its head, and becomes `job.sh`: where options are no arguments."""
+    head = list(lines)
+    if any(not line.isprintable() for line in head):
+        raise ValueError("a line for the scheduler is more than one line")
+    words = f"exec sh {word(f'{directory}/{JOB}')} {word(directory)}"
+    return "\n".join(["#!/bin/sh", *(f"{mark} {line}" for line in head), words, ""]).encode("utf-8", "surrogateescape")

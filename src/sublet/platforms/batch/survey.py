@@ -1,19 +1,16 @@
-"""What a Slurm site has: asked for at most once in a while, and kept for the time when nobody is signed in."""
+"""What a site has: asked for at most once in a while, and kept for the time when nobody is signed in."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sublet.kernel.errors import LoginNeeded, PlatformUnreachable
-from sublet.platforms.port import Survey
-from sublet.platforms.slurm import commands as to
-from sublet.platforms.slurm import readers as read
-from sublet.platforms.slurm.offers import Site, notes
-from sublet.platforms.slurm.pace import Limiter, read_limiter
+from sublet.platforms.batch.failures import Failures
 from sublet.reach.port import Command, Outcome, Reach
 
 KIB = 1 << 10
@@ -21,11 +18,12 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class Surveyor:
-    """The last survey, as Slurm said it: read anew each time, so that a newer version reads what an older one kept."""
+    """The last survey, as the scheduler said it: read anew each time, so new versions read what old ones kept."""
 
-    def __init__(self, platform: str, file: Path, fresh: timedelta, site: str = "") -> None:
+    def __init__(self, failures: Failures, file: Path, fresh: timedelta, needed: Sequence[str], site: str = "") -> None:
         """Read what was kept of this site, if anything; another site may have had the platform's name before."""
-        self._platform, self._file, self._fresh, self._site = platform, file, fresh, site
+        self._failures, self._file, self._fresh, self._site = failures, file, fresh, site
+        self._needed = needed  # the answers without which it is no survey
         self._said: dict[str, str] = {}
         self._as_of, self._trouble = NEVER, ""
         self._expired = False
@@ -49,9 +47,14 @@ class Surveyor:
         return self._said.get("site", "")
 
     @property
-    def limiter(self) -> Limiter | None:
-        """Slurm's own limit on calls, where the site has it on."""
-        return read_limiter(read.read_config(self._said.get("config", "")))
+    def said(self) -> Mapping[str, str]:
+        """What the commands of the last survey printed, by their names."""
+        return self._said
+
+    @property
+    def trouble(self) -> str:
+        """Why the site can't be asked now, if so."""
+        return self._trouble
 
     def heed(self, fresh: timedelta) -> None:
         """Survey no more often than this."""
@@ -73,9 +76,9 @@ class Surveyor:
                 return
             try:
                 answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
-                for needed in ("nodes", "queues"):
+                for needed in self._needed:
                     if answers[needed].code:
-                        raise to.trouble(self._platform, answers[needed])
+                        raise self._failures.explain(answers[needed])
             except (LoginNeeded, PlatformUnreachable) as error:
                 self.doubt(error)
                 return
@@ -94,35 +97,11 @@ class Surveyor:
         part.write_text(json.dumps({"as_of": self._as_of.isoformat(), "site": self._site, "said": self._said}))
         part.replace(self._file)
 
-    def site(self) -> Site:
-        """The site as it was then."""
-        said = self._said
-        return Site(
-            as_of=self._as_of,
-            nodes=read.read_nodes(said.get("nodes", "")),
-            queues=read.read_queues(said.get("queues", "")),
-            reservations=read.read_reservations(said.get("reservations", "")),
-            accounts=read.read_accounts(said.get("accounts", "")),
-            submits=read.read_submits(said.get("accounts", "")),
-            qos_submits=read.read_submits(said.get("qos", "")),
-            largest_array=read.read_largest_array(read.read_config(said.get("config", ""))),
-        )
-
-    def survey(self, site: Site, queues: set[str], reservation: str) -> Survey:
-        """The same for the service: the nodes of these queues, and of the reservation if there is one."""
-        kept = {node for one in site.reservations if one.name == reservation for node in one.nodes}
-        nodes = [
-            one.node
-            for one in site.nodes
-            if one.here and set(one.queues) & queues and (not reservation or one.node.name in kept)
-        ]
-        config = read.read_config(self._said.get("config", ""))
+    def disk(self) -> dict[str, int]:
+        """The room that there is for sessions, as a pool, in bytes."""
         room = re.findall(r"\s(\d+)\s+\d+%", self._said.get("room", ""))
-        return Survey(
-            as_of=self._as_of,
-            nodes=tuple(nodes),
-            pools={"disk": int(room[-1]) * KIB} if room else {},
-            tools=read.read_words(self._said.get("tools", "")),
-            trouble=self._trouble,
-            notes=(*([self._trouble] if self._trouble else []), *notes(site, config, datetime.now(UTC))),
-        )
+        return {"disk": int(room[-1]) * KIB} if room else {}
+
+    def tools(self) -> dict[str, str]:
+        """The tools that are there: name → path."""
+        return dict(line.split(" ", 1) for line in self._said.get("tools", "").splitlines() if " " in line)

@@ -1,0 +1,98 @@
+"""What sessions printed and left on a system: read there while it is there, and here once it has come home."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+from sublet.booking.model.job import State
+from sublet.kernel.errors import NotFound, PlatformRefused
+from sublet.platforms.batch import commands as to
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.guest import GuestDirectory
+from sublet.platforms.batch.home import Fetched, Stream
+from sublet.platforms.batch.quoting import inside
+from sublet.platforms.batch.watch import SiteWatch
+from sublet.platforms.port import Results
+from sublet.reach.files import to_sizes
+from sublet.reach.port import Reach
+
+CHUNK = 1 << 22
+
+
+class Leavings:
+    """The output and the results of one platform's sessions."""
+
+    def __init__(self, failures: Failures, reach: Reach, home: Path, guest: GuestDirectory, watch: SiteWatch) -> None:
+        """They are in the guest's directory; the watch knows which of them are in parts."""
+        self._failures, self._reach, self._home, self._guest, self._watch = failures, reach, home, guest, watch
+
+    def _fetched(self, key: str) -> Fetched:
+        return Fetched(self._home, self._failures.platform, self._guest.check_key(key))
+
+    async def output(self, key: str, stream: Stream, offset: int, limit: int) -> bytes:
+        """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
+        if (fetched := self._fetched(key)).there:
+            return await asyncio.to_thread(fetched.output, stream, offset, limit)
+        path = f"{await self._guest.session_directory(key)}/{stream}"
+        look = self._watch.look(key)
+        try:
+            if look.parts == 1 or look.joined:
+                return await self._reach.read(path, offset, limit)
+        except PlatformRefused:
+            if look.claimed:
+                return b""  # it has printed nothing yet, or was cleaned away
+        return await self._reach.run(to.to_output(await self._guest.root(), key, stream, offset, limit))
+
+    async def output_size(self, key: str, stream: Stream) -> int | None:
+        """How much it has printed: asked for once, where it is one file; None: it is in several."""
+        if (fetched := self._fetched(key)).there:
+            return await asyncio.to_thread(fetched.output_size, stream)
+        look, path = self._watch.look(key), f"{await self._guest.session_directory(key)}/{stream}"
+        if look.parts == 1 or look.joined:
+            return (await self._reach.run(to_sizes([path]))).get(path, 0)
+        return None
+
+    async def results(self, key: str) -> Results:
+        """What is in its working directory."""
+        self._fetched(key).check()
+        return await self._reach.run(to.to_results(await self._guest.root(), key))
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
+        self._fetched(key).check()
+        relative = inside(path, self._failures.platform)
+        root = await self._guest.root()
+        while piece := await self._reach.run(to.to_result(root, key, relative, offset, CHUNK)):
+            yield piece
+            offset += len(piece)
+        if piece is None:
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
+
+    async def clean(self, key: str) -> None:
+        """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        fetched = self._fetched(key)
+        if not fetched.there:
+            await self._clean_there(key)
+        await asyncio.to_thread(fetched.forget)
+        await self._guest.forget(key)
+
+    async def _clean_there(self, key: str) -> None:
+        root = await self._guest.root()
+        state = (await self._watch.ask(self._reach, root, [key]))[key]
+        if state.state in (State.RUNNING, State.QUEUED):
+            raise PlatformRefused(
+                platform=self._failures.platform, why="the session still runs", hint="Cancel it first."
+            )
+        await self._reach.run(to.to_clean(self._failures, root, key))
+        self._watch.cleaned(key)
+        await self._reach.untunnel(key)
+
+    async def come_home(self, key: str) -> None:
+        """Keep what it printed here, and remove the rest there."""
+        fetched = self._fetched(key)
+        if not fetched.there:
+            await fetched.take(partial(self.output, key))
+            await self._clean_there(key)

@@ -1,0 +1,353 @@
+"""A cluster with a batch system behind SSH, whatever that is: its settings, and all that its `scheduler` is enough for.
+
+A package for a batch system makes a `Scheduler`, and a platform with its own settings, offers and words for submitting.
+A job's id is its session's key: the scheduler's own number is shown beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, PrivateAttr
+
+from sublet.booking.model.image import ImageArchive
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.scheduler import PLAIN
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
+from sublet.platforms.batch import commands as to
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.guest import GuestDirectory, own_name
+from sublet.platforms.batch.job import Submission, Surroundings
+from sublet.platforms.batch.kept import KeptFiles
+from sublet.platforms.batch.leavings import Leavings
+from sublet.platforms.batch.manners import Manners
+from sublet.platforms.batch.pace import Pace, PacedReach, pace_of
+from sublet.platforms.batch.remote import RemotePlatform
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.submitting import Submitter
+from sublet.platforms.batch.survey import Surveyor
+from sublet.platforms.batch.watch import SiteWatch
+from sublet.platforms.batch.ways import placed
+from sublet.platforms.port import Carrier, Duration, KeptFile, Progress, Results, quietly
+from sublet.platforms.sessiondir import KEY
+from sublet.reach.record import read_record
+from sublet.systems.model.pilot_config import check_lines
+
+WORD = re.compile(PLAIN)
+SIF_TOOLS = ("apptainer", "singularity")
+UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
+
+
+def _pilot_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
+    if found := check_lines(lines):
+        raise ValueError("; ".join(found))
+    return lines
+
+
+def is_name(word: str) -> bool:
+    """Whether this can be the name of a queue, a project or the like; nothing is one, too."""
+    return not word or bool(WORD.fullmatch(word))
+
+
+def _name(word: str) -> str:
+    if not is_name(word):
+        raise ValueError(f"{word!r} can't be a name that a scheduler knows")
+    return word
+
+
+Name = Annotated[str, AfterValidator(_name)]
+
+
+class BatchPlatform(RemotePlatform):
+    """What every batch system behind SSH has in common; of the scheduler itself it knows one value."""
+
+    scheduler: ClassVar[Scheduler]
+    has_queues: ClassVar[bool] = True
+    fetches: ClassVar[bool] = False  # nodes have no way out at most sites
+    queue: Name = Field(default="", description="The queue, or partition, to use; empty: each that fits is asked.")
+    queues: dict[str, dict[str, Name]] = Field(
+        default_factory=dict, description="Queues as the centre calls them: name → the partition, the qos, or both."
+    )
+    project: Name = Field(default="", description="The account that pays.")
+    constraint: Name = Field(default="", description="Features that nodes must have.")
+    refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
+    pilot: Annotated[tuple[str, ...], AfterValidator(_pilot_lines)] = Field(
+        default=(),
+        description="Lines of HTCondor's configuration for pilots there, as `STARTER_DEBUG = D_FULLDEBUG`; pilots fetch"
+        " them, also while they run. What decides whose jobs run, and who commands them, is refused.",
+    )
+    path: tuple[str, ...] = Field(
+        default=(), description="Directories that tools are looked for in first, also by jobs; `~/` is the home there."
+    )
+    tool_modules: dict[str, str] = Field(
+        default_factory=dict, description="Tools that are in a module, loaded by jobs that use them: name → module."
+    )
+    site_file: str = Field(
+        default="/etc/sublet/site", description="The site's own file that lowers polling and limits; plain text."
+    )
+    modules: tuple[str, ...] = Field(default=(), description="Modules to load, for finding tools and in every job.")
+    directory: str = Field(
+        default=".sublet", description="Where sessions are kept there: below the home directory, or `$SCRATCH/sublet`."
+    )
+    scratch: str = Field(default="", description="A node's own disk, as `/scratch/{user}/job_{job}`; empty: TMPDIR.")
+    grace: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
+    )
+    poll: Duration = Field(
+        default=timedelta(seconds=30), ge=timedelta(0), description="The least time between two looks at the queue."
+    )
+    look: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
+    )
+    calls: float = Field(
+        default=2,
+        gt=0,
+        description="How many times a second the scheduler is called in the long run; 20 at once, or as it allows.",
+    )
+    patience: Duration = Field(
+        default=timedelta(seconds=30),
+        description="How long a job's own record is waited for when the queue says it ended.",
+    )
+    unused: Duration = Field(
+        default=timedelta(days=7), description="How long a shared file, such as an image, stays there with no session."
+    )
+    pulls: bool = Field(
+        default=True,
+        description="Whether Apptainer on the login host may fetch images of registries, else they are sent, and make "
+        "images of archives that are sent, else the first session does.",
+    )
+    parts: int = Field(
+        default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
+    )
+    mounts: dict[str, str] = Field(
+        default_factory=dict, description="What this machine sees of its file systems: path there → path here."
+    )
+    fresh: Duration = Field(default=timedelta(minutes=5), description="How long a survey is good for.")
+    _home: Path = PrivateAttr()
+    _guest: GuestDirectory = PrivateAttr()
+    _watch: SiteWatch = PrivateAttr()
+    _submitter: Submitter = PrivateAttr()
+    _leavings: Leavings = PrivateAttr()
+    _pace: Pace = PrivateAttr()
+    _surveyor: Surveyor = PrivateAttr()
+    _kept: KeptFiles = PrivateAttr()
+    _manners: Manners = PrivateAttr()
+
+    async def open(self, home: Path) -> None:
+        """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
+        self._home = home
+        await asyncio.to_thread((home / "sessions").mkdir, mode=0o700, parents=True, exist_ok=True)
+        owner = await asyncio.to_thread(own_name, home)
+        seconds = (self.poll.total_seconds(), self.look.total_seconds(), self.patience.total_seconds())
+        self._watch = SiteWatch(self.scheduler, self.name, *seconds)
+        self._pace = pace_of((self.host, self.port, self.user), self.calls)
+        self._kept = KeptFiles(self.failures, owner)
+        self._surveyor = await asyncio.to_thread(
+            Surveyor, self.failures, home / "survey.json", self.fresh, self.scheduler.needed, self.site
+        )
+        self._heed()
+        reach = PacedReach(self._reach or self.way(home.parent.parent / "run" / "ssh"), self._pace)
+        self._reach = reach
+        self._guest = GuestDirectory(self.failures, reach, home, self.directory, owner)
+        self._submitter = Submitter(self.scheduler, self.name, reach, self._guest, self._watch)
+        self._leavings = Leavings(self.failures, reach, home, self._guest, self._watch)
+
+    async def close(self) -> None:
+        """Let go; jobs and a person's login stay."""
+        if self._reach:
+            await self._reach.close()
+
+    @property
+    def failures(self) -> Failures:
+        """How failures are told."""
+        return self.scheduler.failures(self.name)
+
+    async def root(self) -> str:
+        """The full path of `directory` there."""
+        return await self._guest.root()
+
+    # What there is
+
+    def expire_survey(self) -> None:
+        """Ask the scheduler anew at the next survey."""
+        self._surveyor.expire()
+
+    async def _look_around(self) -> None:
+        """Survey anew if need be; without a login, what was seen last must do."""
+        try:
+            root = await self.root()
+        except (LoginNeeded, PlatformUnreachable) as error:
+            self._surveyor.doubt(error)
+        else:
+            if self._signed_in_since():
+                self._surveyor.expire()
+            tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
+            await self._surveyor.look(self.reach, to.to_survey(self.scheduler, root, tools, self.site_file))
+            self._heed()
+
+    def _signed_in_since(self) -> bool:
+        """Whether a person has signed in after the last survey: what is open to them may have changed."""
+        record = read_record(self._login.target.record) if self._login else None
+        return record is not None and record.opened > self._surveyor.as_of
+
+    def _heed(self) -> None:
+        """Behave as the settings say, and as the site's own file asks."""
+        own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
+        self._manners = own.lowered(self._surveyor.site_file)
+        self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
+        self._pace.heed(self._manners.calls, self.scheduler.read_limiter(self._surveyor.said))
+        self._surveyor.heed(self._manners.survey)
+
+    @property
+    def connects(self) -> bool:
+        """Whether someone can be connected to what listens on its nodes: by the shared login, or from here."""
+        return self.shared or not self.host
+
+    # Files that many sessions share
+
+    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
+        """Have a file there that many share, sent once over the open login."""
+        key = user and self._guest.check_key(user)
+        return await self._kept.keep(self.reach, await self.root(), file, digest, key, progress)
+
+    async def pull(self, image: str, tool: str, user: str) -> str | None:
+        """Have the login host fetch an image, where it may, and where there is Apptainer."""
+        path = await self._find_sif_tool(tool)
+        key = self._guest.check_key(user)
+        return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
+
+    async def make_image(self, kept: str, tool: str, describe: Callable[[], ImageArchive | None]) -> bool:
+        """Have the login host make it, where it may, and where there is Apptainer."""
+        path = await self._find_sif_tool(tool)
+        return bool(path) and await self._kept.make_image(self.reach, await self.root(), kept, path, describe)
+
+    async def _find_sif_tool(self, tool: str) -> str:
+        """Where a tool is that makes image files on the login host; empty if that may not be, or there is none."""
+        path = (await self.survey()).tools.get(tool, "")
+        return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
+
+    async def kept(self) -> Sequence[KeptFile]:
+        """The shared files that are kept there."""
+        return await self._kept.kept(self.reach, await self.root())
+
+    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
+        """Remove shared files that no session needs, or needed for so long."""
+        return await self._kept.let_go(self.reach, await self.root(), digests, idle)
+
+    async def sweep(self) -> Sequence[str]:
+        """Let go of shared files that were not needed for long."""
+        return await self.let_go(idle=self.unused)
+
+    # Jobs
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory here: what is brought to it is sent at submit."""
+        return self._guest.place(key)
+
+    async def session_directory(self, key: str) -> str:
+        """The session's directory there."""
+        return await self._guest.session_directory(key)
+
+    async def carrier(self, key: str, program: str) -> Carrier:
+        """Over the person's own login; or by itself, where this machine sees the same files."""
+        directory = await self.session_directory(key)
+        for there, here in sorted(self.mounts.items(), reverse=True):
+            if directory.startswith(f"{there.rstrip('/')}/"):
+                return Carrier((), here.rstrip("/") + directory[len(there.rstrip("/")) :])
+        if not self.host:
+            return Carrier((), directory)
+        if self.login is None or not self.login.shared:
+            why = "its centre allows no connection that stays, and this machine does not see its files"
+            raise PlatformRefused(platform=self.name, why=why, hint="Name what this machine sees of them in `mounts`.")
+        return Carrier(self.login.target.to_use(program), directory)
+
+    async def carry(self, key: str, progress: Progress = quietly) -> None:
+        """Send the session's files over the open login."""
+        await self._guest.carry(key, progress)
+
+    async def send(self, key: str, source: Path, relative: str, progress: Progress = quietly) -> None:
+        """Bring a file or directory to a session that is not submitted yet."""
+        await self._guest.send(key, source, relative, progress)
+
+    async def find(self, key: str) -> str | None:
+        """The job of this key, once it was claimed: whether the scheduler has it or not, it isn't submitted again."""
+        return key if await self.reach.run(to.to_find(await self.root(), self._guest.check_key(key))) else None
+
+    def check_connects(self, job: Job) -> None:
+        """Refuse a job that nobody could be connected to."""
+        if job.program.connects and not self.connects:
+            raise PlatformRefused(platform=self.name, why=UNREACHED)
+
+    def check_room(self, key: str) -> None:
+        """Refuse a job that is one more than the site wants of us at once."""
+        most = self._manners.sessions
+        if most is not None and not self._watch.knows(key) and self._watch.under_way() >= most:
+            raise QueueFull(platform=self.name, limit=most)
+
+    async def submit_once(self, job: Job, key: str, submission: Submission) -> str:
+        """Send what was brought, then submit, in one exec."""
+        loaded = [self.tool_modules[tool] for tool in job.program.tools if tool in self.tool_modules]
+        around = Surroundings(self.grace, self.path, (*self.modules, *loaded), self.scratch)
+        await self._submitter.submit(job, key, submission, around)
+        return key
+
+    def find_own_id(self, key: str) -> str:
+        """The scheduler's own number of the job."""
+        return self._watch.find_number(key)
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many jobs at once."""
+        keys = [id for id in ids if KEY.fullmatch(id)]
+        states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
+        found = {key: await placed(self.reach, key, state) for key, state in states.items()}
+        return {id: found.get(id) or JobState(State.UNKNOWN) for id in ids}
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Have the scheduler stop them; those that wait end at once."""
+        keys = [self._guest.check_key(id) for id in ids]
+        commands = to.to_cancel(self.scheduler, self.failures, await self.root(), keys, by or "someone")
+        await self.reach.run_all(list(commands))
+
+    async def must_move_end(self, id: str, until: datetime) -> bool:
+        """Whether a session would end before this by its own clock."""
+        state, look = (await self.ask([id]))[id], self._watch.look(self._guest.check_key(id))
+        if state.state is State.ENDED or not look.claimed:
+            return False
+        return look.ends is None or until > look.ends + timedelta(seconds=1)
+
+    # What they leave
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed."""
+        return await self._leavings.output(key, stream, offset, limit)
+
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much it has printed."""
+        size = await self._leavings.output_size(key, stream)
+        return await super().output_size(key, stream) if size is None else size
+
+    async def results(self, key: str) -> Results:
+        """What is in its working directory."""
+        return await self._leavings.results(key)
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
+        async for piece in self._leavings.read(key, path, offset):
+            yield piece
+
+    async def clean(self, key: str) -> None:
+        """Remove the session's directories, there and here; what still runs must be cancelled first."""
+        await self._leavings.clean(key)
+
+    async def come_home(self, key: str) -> None:
+        """Keep what it printed here, and remove the rest there."""
+        await self._leavings.come_home(key)
+
+    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+        """The sessions that this service left there so long ago."""
+        return await self._guest.left(age)

@@ -1,0 +1,46 @@
+"""The scripts for the far side: those in `shell/` that all share, behind the pieces of a scheduler's own package.
+
+Three of them are nothing without such a piece, which has the scheduler's own commands as functions of the shell:
+
+    submit.sh   submit_job WORD…   hands job.sh in, in the session's directory; its answer is read by
+                read_id            which sets `id` out of `$said`;
+                is_unsure          whether the scheduler may have the job all the same: its words are in submit.log
+    cancel.sh   cancel_job         stops the job that is called `$key` and has the number `$id`, and no other
+    job.sh      what a job knows of itself there (told in job.sh)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+SHARED = "sublet.platforms.batch"
+BORROWED = {  # scripts → those whose functions they have
+    **dict.fromkeys(("clean", "let_go"), ("aside",)),
+    **dict.fromkeys(("root", "submit", "incoming", "keep"), ("own",)),
+}
+JOB = "job"
+SHEBANG = "#!/bin/sh\n"
+
+
+@cache
+def read_script(name: str, package: str = SHARED) -> str:
+    """A script for the far side, as it is written."""
+    return files(package).joinpath("shell", f"{name}.sh").read_text()
+
+
+def script(name: str, *words: str, package: str = "") -> tuple[str, ...]:
+    """A script that is shared, behind the functions that it has from others and from a scheduler's package."""
+    pieces = [read_script(borrowed) for borrowed in BORROWED.get(name, ())]
+    pieces += [read_script(name, package)] if package else []
+    return ("sh", "-c", "".join([*pieces, read_script(name)]), "sublet", *words)
+
+
+def own_script(package: str, name: str, *words: str) -> tuple[str, ...]:
+    """A script that only one scheduler has."""
+    return ("sh", "-c", read_script(name, package), "sublet", *words)
+
+
+def job_script(package: str) -> str:
+    """The script of every job of a scheduler: first what it says of a job, then what is the same everywhere."""
+    return SHEBANG + read_script(JOB, package) + read_script(JOB)

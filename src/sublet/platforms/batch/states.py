@@ -1,0 +1,221 @@
+"""How a job is doing, out of all that is known: its own record, the queue, and what its scheduler keeps of the past.
+
+A job's own record says most: the script that ran it wrote it. What the script can't know (who killed it, that the node
+went away) is the scheduler's to say. Where neither says anything, the answer is *unknown*, and nothing is made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from signal import Signals
+
+from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import NONE, PAUSED
+from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind, Usage, paused
+from sublet.booking.model.together import Joined
+
+ELSEWHERE = "someone on the system itself, not through Sublet"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """One job as the queue shows it, or as its scheduler's accounting keeps it."""
+
+    id: str
+    name: str
+    state: str  # as the scheduler calls it
+    reason: str = ""
+    start: datetime | None = None  # planned, while it waits
+    end: datetime | None = None
+    queue: str = ""
+    nodes: str = ""
+    code: int | None = None  # the script's exit code, which is the program's
+    signal: int = 0
+    by: str = ""  # the uid that cancelled it
+    array: str = ""  # of a part: the number of the whole array
+
+    @property
+    def number(self) -> str:
+        """The scheduler's number of the whole job."""
+        return self.array or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable:
+    """What a scheduler's states mean: each of its words → in ours."""
+
+    title: str  # what people call the scheduler
+    waits: Mapping[str, str]
+    runs: Mapping[str, str]  # in words, if it isn't just running
+    ends: Mapping[str, tuple[EndKind, str]]  # those that say more than that it is over
+    held: str = ""  # the reason of a job that its own user holds
+
+    def is_active(self, row: QueueRow) -> bool:
+        """Whether it waits or runs."""
+        return row.state in self.waits or row.state in self.runs
+
+
+@dataclass(frozen=True, slots=True)
+class EndRecord:
+    """What the job wrote of its own end."""
+
+    kind: str
+    code: int
+    by: str
+    detail: str
+    started: datetime
+    ended: datetime
+    job: str
+    node: str
+    oom: bool
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLook:
+    """What a session's directory says."""
+
+    claimed: bool = False  # it was submitted, or that was tried
+    ran: bool = False
+    timed: bool = False  # its own clock stopped it
+    termed: bool = False  # someone else did
+    paused: bool = False
+    id: str = ""
+    began: datetime | None = None
+    ends: datetime | None = None  # by its own clock
+    cancel: str | None = None  # who wanted it stopped
+    warning: str = ""
+    connector: str = ""  # its kind, and on which node and port it listens
+    record: EndRecord | None = None
+    lasts: timedelta | None = None  # from its beginning
+    parts: int = 1  # of a session: how many it has, each with a look of its own
+    joined: Joined | None = None  # of a session in parts: their results are together
+    words: str = field(default="", compare=False)  # the scheduler's last words about it
+
+    @property
+    def certain(self) -> bool:
+        """Whether its record alone tells the whole truth."""
+        if self.record is None or self.record.kind == "terminated":
+            return False
+        return self.record.oom or self.record.kind != "exited" or self.record.code <= 128
+
+
+def part_of(key: str, number: int) -> str:
+    """What one part of a session is called: no session's key has a slash in it."""
+    return f"{key}/{number}"
+
+
+def jobs_of(key: str, parts: int) -> list[str]:
+    """What is watched for a session: itself, or each of its parts."""
+    return [key] if parts == 1 else [part_of(key, number) for number in range(parts)]
+
+
+def session_of(job: str) -> str:
+    """The session that a job is a part of."""
+    return job.partition("/")[0]
+
+
+def judge(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState | None:
+    """What is true of a job; None: its record is still to come, or the scheduler's memory must be asked."""
+    active = row is not None and table.is_active(row)
+    if not look.claimed:
+        return _of_queue(table, look, row) if row and active else JobState(State.UNKNOWN)
+    if look.certain or (look.record and row and not active):
+        return _ended(table, look, row)
+    if row and active:
+        return _of_queue(table, look, row)
+    return _ended(table, look, row) if row and (row.state in table.ends or row.code is not None) else None
+
+
+def await_files(look: SiteLook, row: QueueRow | None) -> JobState:
+    """A job that has just left the queue: files may take a moment to be seen from another machine."""
+    started = look.began or (row.start if row else None)
+    return JobState(State.RUNNING, started=started, condition="it has ended; its record is awaited")
+
+
+def settle(table: StateTable, look: SiteLook) -> JobState:
+    """The last word on a job of which the scheduler knows nothing any more."""
+    if look.record or (look.cancel is not None and not look.ran) or look.timed or look.termed:
+        return _ended(table, look, None)
+    words = "unknown: it is not in the queue, and there is no record of it yet"
+    return JobState(State.UNKNOWN, started=look.began, condition=words)
+
+
+def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
+    """Where it is, as the queue shows it."""
+    if row.state in table.runs or look.ran:  # a view of the queue may be older than the start
+        told = table.runs.get(row.state, "")
+        words = told and f"{table.title} job {row.id} {told}"
+        if look.paused:
+            words = paused(STOPPED)
+        elif look.warning:
+            words = f"ends soon, at {look.warning}"
+        way = read_connector(look.connector)
+        marks = PAUSED if look.paused else NONE
+        return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way, marks=marks)
+    if table.held and row.reason == table.held:
+        words = paused(f"{HELD}, as {table.title} job {row.id} in {row.queue}")
+        return JobState(State.QUEUED, condition=words, marks=PAUSED)
+    reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
+    plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""
+    waits = f"{table.title} job {row.id} {table.waits[row.state]} in {row.queue}{reason}{plan}"
+    return JobState(State.QUEUED, condition=waits)
+
+
+def read_connector(text: str) -> Connector | None:
+    """Where a job listens, as its own record has it: `uri:shell c1:23456`."""
+    kind, _, place = text.partition(" ")
+    return Connector(kind, "AVAILABLE", "HTTP", place) if place else None
+
+
+def _ended(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState:
+    record = look.record
+    started = record.started if record else look.began or (row.start if row else None)
+    ended = record.ended if record else row.end if row else None
+    end = _end(table, look, row)
+    return JobState(State.ENDED, end, started, ended)
+
+
+def _end(table: StateTable, look: SiteLook, row: QueueRow | None) -> End:
+    """How it ended: what stopped it from outside before what it said itself, unless that is certain."""
+    record = look.record
+    usage = record.usage if record else None
+    detail = record.detail if record else ""
+    if record and record.oom:
+        return End(EndKind.OUT_OF_MEMORY, _plain(record.code), detail="the kernel stopped it", usage=usage)
+    if record and look.certain and record.kind != "exited":
+        return End(EndKind(record.kind), by=record.by, detail=detail, usage=usage)
+    if row and row.state in table.ends and not look.certain:
+        kind, words = table.ends[row.state]
+        if kind is not EndKind.CANCELLED:
+            return End(kind, detail=look.words or words, usage=usage)
+        return _cancelled(look, row, usage)
+    if record and record.kind == "exited":
+        return _read_exit(record.code, 0, usage, detail)
+    if look.cancel is not None:
+        return _cancelled(look, row, usage)
+    if look.timed:
+        return End(EndKind.TIMEOUT, usage=usage)
+    if row and row.code is not None and record is None:
+        return _read_exit(row.code, row.signal, usage, f"by {table.title}'s record: the job left none of its own")
+    return _cancelled(look, row, usage)
+
+
+def _cancelled(look: SiteLook, row: QueueRow | None, usage: Usage | None) -> End:
+    elsewhere = f"uid {row.by} on the system itself" if row and row.by else ELSEWHERE
+    detail = "" if look.ran else "it had not started"
+    return End(EndKind.CANCELLED, by=look.cancel if look.cancel is not None else elsewhere, detail=detail, usage=usage)
+
+
+def _plain(code: int) -> int | None:
+    return code if code <= 128 else None
+
+
+def _read_exit(code: int, signal: int, usage: Usage | None, detail: str = "") -> End:
+    """An exit code, or the signal that a shell tells as 128 and its number."""
+    number = signal or code - 128
+    if number in set(Signals):
+        return End(EndKind.SIGNALLED, signal=number, detail=detail, usage=usage)
+    return End(EndKind.EXITED, code=code, detail=detail, usage=usage)

@@ -1,0 +1,72 @@
+"""Submitting a session once: its files and its job go in one exec, and whoever finds its directory there goes away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sublet.booking.model.job import Job
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.platforms.batch import commands as to
+from sublet.platforms.batch.guest import GuestDirectory
+from sublet.platforms.batch.job import Submission, Surroundings, packed, program
+from sublet.platforms.batch.quoting import inside
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.scripts import job_script, read_script
+from sublet.platforms.batch.watch import SiteWatch
+from sublet.reach.port import Outcome, Reach
+
+UNSURE = 76  # the exit code of `submit.sh`: the scheduler may or may not have the job
+
+
+@dataclass(frozen=True, slots=True)
+class Submitter:
+    """How the sessions of one platform get to its scheduler."""
+
+    scheduler: Scheduler
+    platform: str
+    reach: Reach
+    guest: GuestDirectory
+    watch: SiteWatch
+
+    async def submit(self, job: Job, key: str, submission: Submission, around: Surroundings) -> None:
+        """Send what was brought, then submit; a session that is there already is left as it is."""
+        contents = self._files(job, self.guest.check_key(key), submission, around)
+        await self.guest.carry_once(key)
+        root = await self.guest.root()
+        outcome = await self.reach.run(to.to_submit(self.scheduler, root, key, submission.words, packed(contents)))
+        self._check(outcome)
+        submitted = to.read_submitted(outcome.text)
+        if not submitted.known or not self.watch.knows(key):
+            self.watch.submitted(key, submitted.id, job.parts)  # what was seen before is what it was before
+        await self.guest.leave_to_job(key)
+
+    def _check(self, outcome: Outcome) -> None:
+        if outcome.code == UNSURE:
+            why = f"it may or may not have taken the job: {outcome.complaint}"
+            raise PlatformUnreachable(platform=self.platform, why=why)
+        if outcome.code:
+            raise self.scheduler.failures(self.platform).explain(outcome)
+
+    def _files(self, job: Job, key: str, submission: Submission, around: Surroundings) -> dict[str, bytes]:
+        """What is written into the session's directory."""
+        try:
+            text = program(job, key, submission, around)
+        except ValueError as error:
+            raise PlatformRefused(platform=self.platform, why=str(error)) from error
+        for path in (*(mount.source for mount in job.mounts), *job.kept):
+            inside(path, self.platform, "the session's directory")
+        files = {f"work/{inside(name, self.platform)}": data for name, data in job.program.files.items()}
+        own = {
+            "job.sh": job_script(self.scheduler.package),
+            "life.sh": read_script("life"),
+            "program": text,
+            "owner": f"{self.guest.owner}\n",
+            "duration": f"{submission.seconds}\n",
+        }
+        if job.parts > 1:
+            own["parts"] = f"{job.parts}\n"
+        return {
+            **files,
+            **submission.files,
+            **{name: said.encode("utf-8", "surrogateescape") for name, said in own.items()},
+        }

@@ -1,0 +1,27 @@
+"""Slurm, as what batch systems share knows it."""
+
+from __future__ import annotations
+
+from sublet.platforms.batch.pace import Limiter
+from sublet.platforms.batch.scheduler import Answers, Scheduler
+from sublet.platforms.slurm import commands as to
+from sublet.platforms.slurm import readers as read
+from sublet.platforms.slurm.states import STATES
+
+
+def find_limiter(said: Answers) -> Limiter | None:
+    """Slurm's own limit on calls, where the site has it on."""
+    return read.read_limiter(read.read_config(said.get("config", "")))
+
+
+SLURM = Scheduler(
+    title="Slurm",
+    package=to.PACKAGE,
+    states=STATES,
+    away=to.AWAY,
+    to_queue=to.to_queue,
+    to_remember=to.to_remember,
+    survey=to.SURVEY,
+    needed=("nodes", "queues"),
+    read_limiter=find_limiter,
+)

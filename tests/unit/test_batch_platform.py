@@ -1,0 +1,108 @@
+"""A batch system behind SSH is one value, three pieces of shell and a platform; all else is shared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.offer import Shape
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.session import EndKind
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.platforms.batch.job import header_script
+from tests.toybatch.platform import Toy
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def toy(tmp_path: Path) -> AsyncIterator[Toy]:
+    (home := tmp_path / "home" / "platforms" / "toy").mkdir(parents=True)
+    now = timedelta(0)
+    platform = Toy(name="toy", directory=str(tmp_path / "far"), poll=now, look=now, patience=now, calls=1000)
+    await platform.open(home)
+    yield platform
+    await platform.close()
+
+
+def job(*argv: str, queue: str = "") -> Job:
+    until = datetime.now(UTC) + timedelta(minutes=5)
+    scheduler = SchedulerOptions(queue=queue)
+    return Job(Program(argv), Shape(1, 1 << 27), (), until, timedelta(0), scheduler=scheduler)
+
+
+async def wait(toy: Toy, key: str, until: Callable[[JobState], bool]) -> JobState:
+    async with asyncio.timeout(30):
+        while True:
+            state = (await toy.ask([key]))[key]
+            if until(state):
+                return state
+            await asyncio.sleep(0.05)
+
+
+async def test_another_batch_system_submits_watches_and_ends_a_session_by_what_is_shared(toy: Toy) -> None:
+    key = str(uuid4())
+    place = await toy.place(key)
+    assert place
+    (place / "work/in").write_text("brought\n")
+    assert await toy.submit(job("sh", "-c", "cat in; echo made >out; exit 3"), key) == key
+    assert await toy.find(key) == key
+    assert toy.find_own_id(key).endswith(".toy")
+    end = (await wait(toy, key, lambda state: state.state is State.ENDED)).end
+    assert end
+    assert (end.kind, end.code) == (EndKind.EXITED, 3)
+    assert await toy.output(key, "stdout", 0, 100) == b"brought\n"
+    assert [file.path for file in (await toy.results(key)).files] == ["out"]
+    assert list(await toy.left()) == [key]
+    await toy.clean(key)
+    assert not list(await toy.left())
+
+
+async def test_what_was_submitted_once_is_not_submitted_again(toy: Toy) -> None:
+    key = str(uuid4())
+    for _ in range(2):
+        await toy.submit(job("sh", "-c", "echo ran >>runs"), key)
+    await wait(toy, key, lambda state: state.state is State.ENDED)
+    assert b"".join([piece async for piece in toy.read(key, "runs")]) == b"ran\n"
+
+
+async def test_a_cancel_is_told_as_one_and_a_number_that_is_anothers_by_now_is_left_alone(toy: Toy) -> None:
+    one, other = str(uuid4()), str(uuid4())
+    for key in (one, other):
+        await toy.submit(job("sleep", "60"), key)
+        await wait(toy, key, lambda state: state.started is not None)
+    directory = Path(await toy.session_directory(one))
+    own = (directory / "id").read_text()
+    (directory / "id").write_text(f"{toy.find_own_id(other)}\n")
+    await toy.cancel([one], by="ann")
+    assert (await toy.ask([other]))[other].state is State.RUNNING
+    (directory / "id").write_text(own)
+    await toy.cancel([one, other], by="bob")
+    ends = [(await wait(toy, key, lambda state: state.state is State.ENDED)).end for key in (one, other)]
+    assert [(end.kind, end.by) for end in ends if end] == [(EndKind.CANCELLED, "ann"), (EndKind.CANCELLED, "bob")]
+
+
+async def test_a_refusal_leaves_nothing_and_a_doubtful_answer_is_never_tried_again(toy: Toy) -> None:
+    key = str(uuid4())
+    with pytest.raises(PlatformRefused, match="no queue nowhere"):
+        await toy.submit(job("true", queue="nowhere"), key)
+    assert await toy.find(key) is None
+    with pytest.raises(PlatformUnreachable, match="may or may not have taken the job"):
+        await toy.submit(job("true", queue="busy"), key)
+    assert await toy.find(key) == key
+
+
+def test_a_value_in_a_header_line_stays_on_its_line() -> None:
+    assert header_script("#TOY", ["-q a b"], "/a b").decode().splitlines() == [
+        "#!/bin/sh",
+        "#TOY -q a b",
+        "exec sh '/a b/job.sh' '/a b'",
+    ]
+    with pytest.raises(ValueError, match="more than one line"):
+        header_script("#TOY", ["-q a\n#TOY -A theirs"], "/d")
