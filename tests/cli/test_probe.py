@@ -31,7 +31,12 @@ PROBED = ProbeView(
     differences=(
         DifferenceView(subject="queue compute", what="most nodes", known="32", live="16", state="different"),
         DifferenceView(
-            subject="queue compute", what="memory of a node", known="256GiB", live="503GiB", state="different"
+            subject="queue compute",
+            what="memory of a node",
+            known="256GiB",
+            live="503GiB",
+            state="different",
+            nodes_of="compute",
         ),
         DifferenceView(subject="queue compute", what="sharing", known="whole", live="whole", state="same"),
         DifferenceView(subject="tool apptainer", what="tool", known="", live="not there", state="unknown"),

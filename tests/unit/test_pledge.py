@@ -19,6 +19,7 @@ from sublet.booking.model.offers import WayFacts, find_offers
 from sublet.booking.model.pledge import (
     OPEN,
     bounds,
+    describe_why,
     find_drawn,
     offers_within,
     pledge_text,
@@ -277,7 +278,7 @@ def test_an_offer_across_several_is_made_where_none_could_hold_it_or_where_it_st
     book(calendar, "two", ["srcnet"], 300)
     found = ask(calendar, LOCAL, 400).offers
     assert [(tuple(offer.pledge), offer.start > NOW) for offer in found] == [(("srcnet", OPEN), False), ((OPEN,), True)]
-    assert [offer.why for offer in found] == ["earliest, across srcnet + open", "earliest of open alone"]
+    assert [describe_why(offer) for offer in found] == ["earliest, across srcnet + open", "earliest, of open alone"]
     calendar.take("held", hold_of(found))
     assert calendar.fits(hold_of(ask(calendar, ["srcnet"], 50).offers))
 

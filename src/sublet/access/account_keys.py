@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.kernel.errors import BadKey
+from sublet.kernel.errors import BadKey, PassphraseNeeded
 
 LEAST = 2048  # bits of an RSA key
 OPENSSH = "BEGIN OPENSSH PRIVATE KEY"
@@ -20,7 +20,7 @@ def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
         key = load(data, passphrase.encode() or None)
     except TypeError as error:
         if not passphrase:
-            raise BadKey(why="it has a passphrase, which was not given") from error
+            raise PassphraseNeeded from error
         return read_key(text)  # it has none
     except (ValueError, UnsupportedAlgorithm) as error:
         why = "its passphrase is another" if passphrase else "it is no private key that can be read"

@@ -26,13 +26,13 @@ from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import (
     AccountInUse,
     BadAccount,
-    BadSettings,
     NotFound,
     OperatorsOnly,
     SubletError,
     UnknownHostKey,
 )
 from sublet.kernel.settings import Settings
+from sublet.kernel.settings_lines import at_setting
 from sublet.kernel.vault import Vault
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person
@@ -227,11 +227,11 @@ class Accounts:
         """Whether it can be a platform, and its host is known."""
         if not account.host_keys or not all(map(host_key, account.host_keys)):
             raise UnknownHostKey(host=account.host)
-        try:
-            _, broken = load_platforms({account.name: self.account_platforms.platform_settings(account)})
-        except BadSettings as error:
-            why = error.message.partition(f"platforms.{account.name}.")[2] or error.message
-            raise BadAccount(name=account.name, why=why.rstrip(".")) from error
+
+        def refuse(path: Sequence[str | int], why: str) -> BadAccount:
+            return BadAccount(name=account.name, why=at_setting(path[2:], why))
+
+        _, broken = load_platforms({account.name: self.account_platforms.platform_settings(account)}, refuse)
         if broken:
             raise BadAccount(name=account.name, why=next(iter(broken.values())))
 

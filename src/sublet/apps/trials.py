@@ -15,7 +15,7 @@ from sublet.apps.model.manifest import AppImage, Manifest, to_json
 from sublet.apps.model.tree import TreeFile, files_of, tree_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
-from sublet.kernel.errors import BadManifest, OwnAppsOnly
+from sublet.kernel.errors import BadManifest, ImageUnknown, OwnAppsOnly
 from sublet.kernel.settings import Settings
 from sublet.kinds.app import name_of
 from sublet.movers.app import FOLDER, keep
@@ -52,13 +52,14 @@ class Trials:
             raise OwnAppsOnly
 
     async def try_app(self, archive: bytes, *, name: str = "app", image: str = "", kind: str = "") -> Trial:
-        """Pin what is in an archive as it is; BadTree, BadManifest, or OwnAppsOnly in a gateway."""
+        """Pin what is in an archive as it is; BadTree, BadManifest, ImageUnknown, or OwnAppsOnly in a gateway."""
         self.require_allowed()
         files = await asyncio.to_thread(files_of, archive)
         reading = read(files, self.settings.images, name=name, image=image, kind=kind)
         manifest = reading.manifest
         if manifest is None:
-            raise BadManifest(problem=str(reading.errors[0]))
+            first = reading.errors[0]
+            raise (ImageUnknown if first.is_about_image else BadManifest)(problem=str(first))
         tree = await asyncio.to_thread(self._keep_trial, archive, manifest)
         return Trial(f"{PREFIX}{tree}", manifest, reading)
 

@@ -88,7 +88,7 @@ def _comes_to_answer(address: Address, home: Home, waiting: Waiting) -> bool:
 
 def _spawn(home: Home, log: IO[bytes]) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "sublet.cli", "serve", "--personal"],
+        [sys.executable, "-m", "sublet.cli", "serve", "--personal", "--json"],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
@@ -134,13 +134,22 @@ def _find_disk_trouble(home: Home) -> str:
 
 
 def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
-    """What the service said before it ended: its own error and hint if it gave them, else its last lines."""
+    """Why the service ended: its own error and hint if it gave them, else its last lines."""
     lines = [line.rstrip() for line in written.splitlines() if line.strip()]
-    told = {
-        word: line.removeprefix(f"{word}: ") for word in ("error", "hint") for line in lines if line.startswith(word)
-    }
-    if "error" not in told and (trouble := _find_disk_trouble(home)):
-        told["error"] = f"nothing can be written to {home.root}: {trouble}"
-        told["hint"] = "Make room there, then try again."
-    why = told.get("error") or "it ended at once:\n  " + "\n  ".join(lines[-LAST_LINES:])
-    return ServiceUnreachable(address=address.text, why=why, hint=told.get("hint") or f"Its log is {home.log}.")
+    problem = _read_problem(lines)
+    why, hint = str(problem.get("detail", "")), str(problem.get("hint", ""))
+    if not why and (trouble := _find_disk_trouble(home)):
+        why, hint = f"nothing can be written to {home.root}: {trouble}", "Make room there, then try again."
+    why = why or "it ended at once:\n  " + "\n  ".join(lines[-LAST_LINES:])
+    return ServiceUnreachable(address=address.text, why=why, hint=hint or f"Its log is {home.log}.")
+
+
+def _read_problem(lines: list[str]) -> dict[str, object]:
+    """The problem that a command with --json writes as its last line; empty if it wrote none."""
+    import json  # only here: it takes long to import
+
+    try:
+        problem = json.loads(lines[-1]) if lines else None
+    except ValueError:
+        return {}
+    return problem if isinstance(problem, dict) else {}

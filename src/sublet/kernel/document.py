@@ -62,7 +62,7 @@ def _from_json(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"at line {error.lineno}, column {error.colno}"
-        raise BadRequest(detail=f"not JSON: {_told(error)} {where}") from None
+        raise BadRequest(detail=f"not JSON: {_told(error)} {where}", line=error.lineno) from None
     except RecursionError:
         _too_deep()
     _check(value, 0)
@@ -127,7 +127,8 @@ def _from_yaml(text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise BadRequest(detail=f"not YAML: {error.problem or error.context}{where}") from None
+        line = mark.line + 1 if mark else 0
+        raise BadRequest(detail=f"not YAML: {error.problem or error.context}{where}", line=line) from None
     except yaml.YAMLError as error:
         raise BadRequest(detail=f"not YAML: {shown(' '.join(str(error).split()))}") from None
     finally:
@@ -182,11 +183,12 @@ class _Builder:
         value: dict[str, Any] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                raise BadRequest(detail=f"line {event.start_mark.line + 1}: the name of a field must be text")
+                line = event.start_mark.line + 1
+                raise BadRequest(detail=f"line {line}: the name of a field must be text", line=line)
             name = _checked(event.value)
             if name in value:
                 mark = event.start_mark
-                _twice(name, f" at line {mark.line + 1}" if mark else "")
+                _twice(name, mark.line + 1 if mark else 0)
             value[name] = self._build(self._next(), depth)
         return value
 
@@ -232,10 +234,10 @@ def _not_json(name: str) -> NoReturn:
     raise BadRequest(detail=f"{name} is not a number")
 
 
-def _twice(name: str, where: str = "") -> NoReturn:
-    raise BadRequest(
-        detail=f"the field {shown(name)} is there twice{f',{where}' if where else ''}", hint="Keep one of them."
-    )
+def _twice(name: str, line: int = 0) -> NoReturn:
+    where = f", at line {line}" if line else ""
+    detail = f"the field {shown(name)} is there twice{where}"
+    raise BadRequest(detail=detail, hint="Keep one of them.", line=line, repeated=name)
 
 
 def _too_deep() -> NoReturn:

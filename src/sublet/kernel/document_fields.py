@@ -36,8 +36,7 @@ def read_possible(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kw
     try:
         return read(*args, **kwargs)
     except BadRequest as error:
-        message = error.message[:-1] if error.message.endswith(".") else error.message
-        decline(path, message, error.advice)
+        decline(path, error.clause, error.advice)
 
 
 def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -47,8 +46,7 @@ def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     except BadRequest as error:
         if "field" in error.values:
             raise
-        message = error.message[:-1] if error.message.endswith(".") else error.message
-        raise BadRequest(detail=f"{path}: {message}", hint=error.advice, field=path) from None
+        raise BadRequest(detail=f"{path}: {error.clause}", hint=error.advice, field=path) from None
 
 
 def a_map(value: Any, path: str) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from sublet.booking.model.prices import Prices
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.rules import Rule
 from sublet.kernel.errors import BadSettings
-from sublet.kernel.settings_lines import at_line, describe_error, find_line
+from sublet.kernel.settings_lines import at_line, at_setting, describe_error, find_line
 from sublet.kernel.settings_operation import ConnectionSettings, LogSettings, RetentionSettings, ThrottleSettings
 from sublet.kernel.settings_tables import (
     AnnexSettings,
@@ -244,15 +244,14 @@ class Settings(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             line = 0 if str(first["loc"][0]) in others else find_line(text, first["loc"])
-            raise BadSettings(
-                file=file, detail=at_line(line, describe_error(first, _list_known(first["loc"])))
-            ) from error
+            why = at_setting(first["loc"], describe_error(first, _list_known(first["loc"])))
+            raise BadSettings(file=file, detail=at_line(line, why)) from error
         settings._text, settings._file = text, file
         return settings
 
     def refuse(self, path: Sequence[str | int], why: str) -> BadSettings:
         """The error of a value that a plug-in does not take, with its line."""
-        return BadSettings(file=self._file, detail=at_line(find_line(self._text, path), why))
+        return BadSettings(file=self._file, detail=at_line(find_line(self._text, path), at_setting(path, why)))
 
 
 def _read(file: Path) -> str:

@@ -32,13 +32,16 @@ def at_line(line: int, why: str) -> str:
     return f"line {line}: {why}" if line else why
 
 
-def describe_error(error: ErrorDetails, known: Sequence[str], *, below: Sequence[str] = ()) -> str:
-    """What is wrong with a setting, as one sentence; `known` are the names that it could have."""
-    path = [*below, *(str(part) for part in error["loc"])]
-    where = ".".join(path)
+def at_setting(path: Sequence[str | int], why: str) -> str:
+    """What is wrong, with the setting that it is about."""
+    return f"{'.'.join(map(str, path))}: {why}"
+
+
+def describe_error(error: ErrorDetails, known: Sequence[str]) -> str:
+    """What is wrong with a setting; `known` are the names that it could have."""
     if error["type"] == "extra_forbidden":
-        return f"{where}: there is no such setting{suggest(path[-1], known)}"
-    return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+        return f"there is no such setting{suggest(str(error['loc'][-1]), known)}"
+    return error["msg"].removeprefix("Value error, ")  # as pydantic begins what a check of ours says
 
 
 def suggest(name: str, known: Sequence[str]) -> str:

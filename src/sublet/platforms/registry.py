@@ -7,19 +7,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sublet.kernel.errors import BadSettings
+from sublet.kernel.errors import BadSettings, SubletError
 from sublet.kernel.plugins import plugins
-from sublet.kernel.settings_lines import describe_error
+from sublet.kernel.settings_lines import at_setting, describe_error
 from sublet.platforms.port import Platform
 
 GROUP = "sublet.platforms"
 PLATFORMS = "platforms"
-Refuse = Callable[[Sequence[str | int], str], BadSettings]
+Refuse = Callable[[Sequence[str | int], str], SubletError]
 
 
 def refuse_settings(path: Sequence[str | int], why: str) -> BadSettings:
     """The error of settings that are in no file."""
-    return BadSettings(f"The settings can't be used: {why}")
+    return BadSettings(f"The settings can't be used: {at_setting(path, why)}")
 
 
 def list_kinds() -> frozenset[str]:
@@ -45,7 +45,7 @@ def load_platforms(
         kind = rest.pop("kind", name)
         if kind not in found:
             known = ", ".join(sorted(found))
-            raise refuse((PLATFORMS, name, "kind"), f"platforms.{name}.kind: there is no {kind}, but {known}")
+            raise refuse((PLATFORMS, name, "kind"), f"there is no {kind}, but {known}")
         try:
             cls: type[Platform] = found[kind].load()
         except Exception as error:  # the other door: a plug-in may fail in any way
@@ -55,6 +55,6 @@ def load_platforms(
             platforms[name] = cls(name=name, **rest)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
-            why = describe_error(first, list(getattr(cls, "model_fields", ())), below=(PLATFORMS, name))
+            why = describe_error(first, list(getattr(cls, "model_fields", ())))
             raise refuse((PLATFORMS, name, *first["loc"]), why) from error
     return platforms, broken

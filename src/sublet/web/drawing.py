@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse
 
 from sublet.api.people import on_socket, service_of
 from sublet.booking.model.amounts import duration_text
-from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.web import words
 from sublet.web.entry import Visitor, form_token
 from sublet.web.local_times import localize
@@ -43,6 +43,7 @@ def environment() -> Environment:
         "memory": words.memory_about,
         "kind": words.kind_text,
         "pledge": pledge_text,
+        "why": describe_why,
         "resources": words.resources,
         "price": words.price,
         "local": localize,

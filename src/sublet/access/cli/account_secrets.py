@@ -12,7 +12,7 @@ from sublet.access.model.account import fingerprint
 from sublet.access.model.known_hosts import known_keys
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_yes_or_no, typed
-from sublet.kernel.errors import BadKey, BadRequest, UnknownHostKey
+from sublet.kernel.errors import BadRequest, PassphraseNeeded, UnknownHostKey
 
 LONGEST = 1 << 16  # bytes of a key
 
@@ -33,8 +33,8 @@ def with_passphrase(out: Output, wish: dict[str, Any], send: Any) -> Any:
     """Send it; if its key has a passphrase, ask for that and send it again. It is typed, never an argument."""
     try:
         return send(wish)
-    except BadKey as error:
-        asked = "" if wish.get("passphrase") or "passphrase" not in error.message else _passphrase(out)
+    except PassphraseNeeded:
+        asked = _passphrase(out)
         if not asked:
             raise
     return send({**wish, "passphrase": asked})

@@ -32,7 +32,14 @@ FIELDS = {
     "time": "duration",
     "hours": "duration",
 }
-COUNTED = {"cores": "core", "gpus": "GPU", "nodes": "node", "hours": "core-hour", "hours_month": "core-hour"}
+COUNTED = {
+    "sessions": "session",
+    "cores": "core",
+    "gpus": "GPU",
+    "nodes": "node",
+    "hours": "core-hour",
+    "hours_month": "core-hour",
+}
 # Of each limit: what is typed for it, and its help; its label on a page, and the words beside that.
 LIMIT_TEXTS = {
     "cores": ("N", "The most cores of one session, over all its nodes.", "Cores", "of one session, over all its nodes"),
@@ -87,7 +94,7 @@ def describe_rest(limits: Limits, use: Use) -> str:
     """What is left of someone's sessions and of their core-hours this month; empty where neither has a limit."""
     jobs = None if limits.jobs is None else max(limits.jobs - use.jobs, 0)
     hours = None if limits.hours_month is None else max(limits.hours_month - use.hours, 0.0)
-    words = [] if jobs is None else [amount_text("jobs", jobs).removesuffix(" at once")]
+    words = [] if jobs is None else [amount_text("sessions", jobs)]
     return ", ".join(words if hours is None else [*words, amount_text("hours", hours)])
 
 

@@ -12,7 +12,7 @@ from sublet.apps.cli.needs import Needs, find_out
 from sublet.booking.cli.fetching import check_folder
 from sublet.cli.command import command
 from sublet.cli.output import Output
-from sublet.kernel.errors import BadManifest, BadRequest, NotChangeable, SubletError
+from sublet.kernel.errors import BadRequest, NotChangeable, SubletError
 
 if TYPE_CHECKING:
     from sublet.apps.manifests.page import ManifestReading
@@ -183,12 +183,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
     link = out.link()
     if not link.address.local:
         raise SubletError("An app is tried on one's own machine.", hint="Type it without SUBLET_URL.")
-    try:
-        trial = link.do(trials.try_app(archive, **taken))
-    except BadManifest as error:
-        if "there is no image" not in error.message:
-            raise
-        raise BadManifest(error.message, hint="Name one with --image, or in [images] of sublet.toml.") from error
+    trial = link.do(trials.try_app(archive, **taken))
     view = link.do(offers.ask({"app": trial.name, **document}, firm=True))
     if not view.offers:
         return answered(out, view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +12,6 @@ from sublet.booking.model.amounts import shown
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
 
-_LINE = re.compile(r"line (\d+)")
-
 
 @dataclass(frozen=True, slots=True)
 class ManifestFinding:
@@ -24,6 +21,7 @@ class ManifestFinding:
     line: int  # 0: of no line
     message: str
     error: bool  # else a warning: it can be used as it is
+    is_about_image: bool = False  # it names one that isn't known here
 
     def __str__(self) -> str:
         """`sublet.yaml:12: error: …`, as compilers say it."""
@@ -63,11 +61,7 @@ class ManifestPage:
             text = content.decode("utf-8-sig")
             page.lines = json_lines(text) if file.endswith(".json") else yaml_lines(text)
         except SubletError as error:
-            found = _LINE.search(error.message)
-            twice = json_twice(content.decode("utf-8", "replace")) if "twice" in error.message and not found else 0
-            page.findings.append(
-                ManifestFinding(file, int(found[1]) if found else twice or 1, _sentence(error), error=True)
-            )
+            page.findings.append(ManifestFinding(file, _find_line(error, content), _sentence(error), error=True))
         return page
 
     @property
@@ -81,16 +75,16 @@ class ManifestPage:
             path = path[:-1]
         return self.lines.get(path, 1)
 
-    def error(self, path: Path, message: str) -> None:
+    def error(self, path: Path, message: str, *, is_about_image: bool = False) -> None:
         """Note what is wrong."""
-        self._note(path, message, error=True)
+        self._note(path, message, error=True, is_about_image=is_about_image)
 
     def warn(self, path: Path, message: str) -> None:
         """Note what should be known."""
         self._note(path, message, error=False)
 
-    def _note(self, path: Path, message: str, *, error: bool) -> None:
-        self.findings.append(ManifestFinding(self.file, self.line(path), message, error))
+    def _note(self, path: Path, message: str, *, error: bool, is_about_image: bool = False) -> None:
+        self.findings.append(ManifestFinding(self.file, self.line(path), message, error, is_about_image))
 
     def known(
         self, path: Path, value: Mapping[str, Any], names: Iterable[str], note: Callable[[Path, str], None]
@@ -147,6 +141,16 @@ def _named(path: Path) -> str:
     return ".".join(map(str, path)) or "the manifest"
 
 
+def _find_line(error: SubletError, content: bytes) -> int:
+    """The line that a document can't be parsed at; the first, if nobody knows."""
+    line = error.values.get("line")
+    if not line and error.values.get("repeated"):
+        line = json_twice(content.decode("utf-8", "replace"))
+    return line if isinstance(line, int) and line else 1
+
+
 def _sentence(error: SubletError) -> str:
-    message = error.message.removeprefix("The request can't be understood: ")
-    return f"{message.rstrip('.')}. {error.advice}".strip() if error.advice and "docs/" not in error.advice else message
+    """What is wrong, and what to do where that is about this mistake, not about requests in general."""
+    message = str(error.values.get("detail") or error.message)
+    is_own = error.advice and error.advice != type(error).hint
+    return f"{message.rstrip('.')}. {error.advice}" if is_own else message

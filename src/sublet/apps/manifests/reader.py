@@ -100,7 +100,7 @@ def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, App
         return manifest
     if image.name not in images:
         there = ", ".join(images) or "none"
-        page.error(path, f"there is no image {shown(image.name)} here; there are: {there}.")
+        page.error(path, f"there is no image {shown(image.name)} here; there are: {there}.", is_about_image=True)
         return manifest
     return manifest.pinned_to(images[image.name].location, images[image.name].digest)
 

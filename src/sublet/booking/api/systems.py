@@ -51,8 +51,15 @@ def _describe_probe(probe: Probe) -> ProbeView:
         tools=dict(live.tools),
         queues=tuple(map(_queue, probe.queues)),
         differences=tuple(
-            DifferenceView(subject=one.subject, what=one.what, known=one.known, live=one.live, state=one.state)
-            for one in probe.differences
+            DifferenceView(
+                subject=each.subject,
+                what=each.what,
+                known=each.known,
+                live=each.live,
+                state=each.state,
+                nodes_of=each.nodes_of,
+            )
+            for each in probe.differences
         ),
     )
 

@@ -88,6 +88,9 @@ class Quote:
     description: str = ""
 
 
+Draws = Literal["", "across", "alone"]
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """Run it there, then, like this."""
@@ -119,6 +122,7 @@ class Offer:
     is_here: bool = False  # on the machine of the service itself
     needs_login: bool = False  # a person had to sign in there first, when it was offered
     pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
+    draws: Draws = ""  # on several pledges, or on one alone, where there is an offer of the other sort too
 
     @property
     def end(self) -> datetime:

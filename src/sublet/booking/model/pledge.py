@@ -118,8 +118,13 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
 
 
 def _with_earlier(offers: Sequence[Offer], earlier: Offer, at_most: int) -> list[Offer]:
-    """One more that starts earlier because it draws on several; each says which it is."""
-    across = replace(earlier, why=earlier.why.replace("earliest", f"earliest, across {pledge_text(earlier.pledge)}"))
-    alone = f"earliest of {pledge_text(offers[0].pledge)} alone"
-    first = replace(offers[0], why=offers[0].why.replace("earliest", alone))
-    return [across, first, *offers[1:]][: max(at_most, 1)]
+    """One more that starts earlier because it draws on several; each knows which it is."""
+    first = replace(offers[0], draws="alone")
+    return [replace(earlier, draws="across"), first, *offers[1:]][: max(at_most, 1)]
+
+
+def describe_why(offer: Offer) -> str:
+    """Why an offer is in its set: `earliest`, `earliest, across srcnet + open`, `earliest, of open alone`."""
+    pledges = pledge_text(offer.pledge)
+    draws = {"": "", "across": f"across {pledges}", "alone": f"of {pledges} alone"}[offer.draws]
+    return ", ".join(words for words in (offer.why, draws) if words)

@@ -11,7 +11,7 @@ from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import Event
 from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
 from sublet.booking.model.phases import CLIENT_MOVES, Phase
-from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.session import End, OfferSet, Session
 from sublet.booking.views.events import EventView
@@ -72,7 +72,7 @@ def offer_view(session: Session) -> OfferView:
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
-        why=offer.why,
+        why=describe_why(offer),
         is_here=offer.is_here,
         needs_login=offer.needs_login,
         expires=session.expires,
@@ -104,7 +104,7 @@ def session_view(session: Session, base: str) -> SessionView:
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
-        why=offer.why,
+        why=describe_why(offer),
         after=offer.after,
         options=tuple(move.value for move in CLIENT_MOVES.get(Phase(session.phase), ())),
         page=f"{base}/web/sessions/{session.id}" if base else "",

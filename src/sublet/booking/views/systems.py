@@ -15,6 +15,7 @@ class DifferenceView:
     known: str
     live: str
     state: str  # same, different, unknown
+    nodes_of: str = ""  # the queue whose nodes it is about, if it is about nodes
 
 
 @dataclass(frozen=True, kw_only=True)

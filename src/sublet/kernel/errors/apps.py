@@ -20,6 +20,12 @@ class BadManifest(SubletError):
     exit_code = 2
 
 
+class ImageUnknown(BadManifest):
+    """The manifest names an image that isn't known here: {problem}"""
+
+    hint = "Name one with --image, or in [images] of sublet.toml."
+
+
 class OwnAppsOnly(SubletError):
     """A gateway runs no code that nobody has reviewed."""
 

@@ -24,6 +24,11 @@ class SubletError(Exception):
             self.add_note(f"hint: {self.advice}")  # below a traceback, for whoever doesn't catch it
 
     @property
+    def clause(self) -> str:
+        """The message without its full stop, to stand within another sentence."""
+        return self.message.removesuffix(".")
+
+    @property
     def code(self) -> str:
         """The error's name on the wire: `OfferExpired` is `offer-expired`."""
         name = type(self).__name__

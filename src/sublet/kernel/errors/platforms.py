@@ -120,6 +120,12 @@ class BadKey(SubletError):
     exit_code = 2
 
 
+class PassphraseNeeded(BadKey):
+    """This can't be the private key of an account: it has a passphrase, which was not given."""
+
+    hint = "Send its passphrase too; `sublet account add` asks for it."
+
+
 class UnknownHostKey(SubletError):
     """Nobody has confirmed the host key of {host}."""
 

@@ -69,11 +69,7 @@ def _drawn(view: ProbeView, everything: bool) -> list[str]:
 
 def facts_of(view: ProbeView) -> dict[str, Any]:
     """The live queues as a system's file says them; nodes that are as they were known keep their names."""
-    changed = {
-        one.subject.removeprefix("queue ")
-        for one in view.differences
-        if one.what.endswith(" of a node") and one.state != "same"
-    }
+    changed = {each.nodes_of for each in view.differences if each.nodes_of and each.state != "same"}
     kinds = {
         node.name: {"cores": node.cores, "usable": memory_text(node.memory)}
         | ({"gpus": node.gpus} if node.gpus else {})

@@ -42,6 +42,7 @@ class Difference:
     known: str
     live: str
     state: State
+    nodes_of: str = ""  # the queue whose nodes it is about, if it is about nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +95,13 @@ def _of(choose: Callable[..., Any], one: Queue, other: Queue, name: str) -> Any:
     return choose(values, default=None)
 
 
-def _difference(subject: str, what: str, known: str, live: str, *, same: bool | None = None) -> Iterator[Difference]:
+def _difference(
+    subject: str, what: str, known: str, live: str, *, same: bool | None = None, nodes_of: str = ""
+) -> Iterator[Difference]:
     if known or live:
         alike = known == live if same is None else same
         state: State = "unknown" if not (known and live) else "same" if alike else "different"
-        yield Difference(subject, what, known, live, state)
+        yield Difference(subject, what, known, live, state, nodes_of)
 
 
 def _scheduler(system: System, live: Live) -> Iterator[Difference]:
@@ -111,14 +114,17 @@ def _scheduler(system: System, live: Live) -> Iterator[Difference]:
 def _queues(system: System, live: Live) -> Iterator[Difference]:
     for queue in system.queues:
         found = live_queue(queue, live)
-        subject = f"queue {queue.name}"
         if found is None:
-            yield Difference(subject, "queue", THERE, ABSENT, "different")
+            yield Difference(_subject(queue), "queue", THERE, ABSENT, "different")
         else:
-            yield from _limits(subject, queue, found)
+            yield from _limits(queue, found)
     for other in _others(system, live):
-        yield Difference(f"queue {other.name}", "queue", "", THERE, "unknown")
-        yield from _limits(f"queue {other.name}", Queue(other.name), other)
+        yield Difference(_subject(other), "queue", "", THERE, "unknown")
+        yield from _limits(Queue(other.name), other)
+
+
+def _subject(queue: Queue) -> str:
+    return f"queue {queue.name}"
 
 
 def _others(system: System, live: Live) -> list[Queue]:
@@ -127,7 +133,8 @@ def _others(system: System, live: Live) -> list[Queue]:
     return [queue for queue in live.queues if queue.name not in meant]
 
 
-def _limits(subject: str, known: Queue, live: Queue) -> Iterator[Difference]:
+def _limits(known: Queue, live: Queue) -> Iterator[Difference]:
+    subject = _subject(known)
     texts: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         ("min_nodes", "fewest nodes", str),
         ("max_nodes", "most nodes", str),
@@ -143,18 +150,19 @@ def _limits(subject: str, known: Queue, live: Queue) -> Iterator[Difference]:
     for name, what, text in texts:
         before, now = getattr(known, name), getattr(live, name)
         yield from _difference(subject, what, text(before) if before else "", text(now) if now else "")
-    yield from _nodes(subject, known.nodes, live.nodes)
+    yield from _nodes(known, live)
     yield from _quotas(subject, known.quotas, live.quotas)
 
 
-def _nodes(subject: str, known: tuple[NodeKind, ...], live: tuple[NodeKind, ...]) -> Iterator[Difference]:
-    cores = [_ordered(kind.cores for kind in kinds) for kinds in (known, live)]
-    gpus = [_ordered(kind.gpus for kind in kinds) for kinds in (known, live)]
-    yield from _difference(subject, "cores of a node", *(_listed(values, str) for values in cores))
-    before, now = (_listed(_ordered(kind.most_memory for kind in kinds), _size) for kinds in (known, live))
-    yield from _difference(subject, "memory of a node", before, now, same=_same_memory(known, live))
+def _nodes(known: Queue, live: Queue) -> Iterator[Difference]:
+    subject, name, both = _subject(known), known.name, (known.nodes, live.nodes)
+    cores = [_ordered(kind.cores for kind in kinds) for kinds in both]
+    gpus = [_ordered(kind.gpus for kind in kinds) for kinds in both]
+    yield from _difference(subject, "cores of a node", *(_listed(values, str) for values in cores), nodes_of=name)
+    before, now = (_listed(_ordered(kind.most_memory for kind in kinds), _size) for kinds in both)
+    yield from _difference(subject, "memory of a node", before, now, same=_same_memory(*both), nodes_of=name)
     if any(gpus[0]) or any(gpus[1]):
-        yield from _difference(subject, "GPUs of a node", *(_listed(values, str) for values in gpus))
+        yield from _difference(subject, "GPUs of a node", *(_listed(values, str) for values in gpus), nodes_of=name)
 
 
 def _size(memory: int) -> str:
