@@ -52,7 +52,7 @@ async def test_a_session_is_run_again_with_changes_and_its_files_are_listed_and_
         assert (answer.status_code, answer.content) == (200, b"abcdef")
     asked = await ann.post(f"/v1/sessions/{id}/again", json={"cores": 1, "time": "7m", "name": "second"})
     assert asked.status_code == 201
-    assert asked.json()["notes"] == ["time: 5m → 7m", "name: first → second"]
+    assert asked.json()["notes"] == ["time: 5 min → 7 min", "name: first → second"]
     assert (asked.json()["name"], asked.json()["offers"][0]["duration"]) == ("second", "PT7M")
     nowhere = await ann.post(f"/v1/sessions/{id}/again", json={"scheduler": {"nice": 5}})
     assert (nowhere.json()["result"], nowhere.json()["reasons"][0]["field"]) == ("NO", "nice")

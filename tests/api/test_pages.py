@@ -218,5 +218,5 @@ async def test_a_sessions_page_says_what_it_runs(eve: httpx2.AsyncClient) -> Non
     text = unescape((await eve.get(session)).text)
     assert "set -e\nmake <all>\n</pre>" in text
     assert "API_TOKEN (values are not shown)" in text
-    assert "2 cores, 1 GiB, for 10m" in text
+    assert "2 cores, 1 GiB, for 10 min" in text
     assert "hunter2" not in text

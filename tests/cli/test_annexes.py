@@ -39,7 +39,7 @@ COST = CostView(node_hours=8, core_hours=1024, gpu_hours=0, charged=1024, coin="
 ROWS = (
     RowView(field="system", value="expanse", source="you", flag="--system", state="ok"),
     RowView(field="nodes", value="2", source="last time: example#1", flag="--nodes", state="ok", limit="up to 32"),
-    RowView(field="lifetime", value="4h", source="default", flag="--lifetime", state="ok", limit="up to 2d"),
+    RowView(field="lifetime", value="4 h", source="default", flag="--lifetime", state="ok", limit="up to 2 d"),
 )
 PLAN = PlanView(annex="example", lease="example#2", refused=False, details=SOME, rows=ROWS, cost=COST)
 NO = replace(
@@ -71,7 +71,7 @@ NODE = NodeStateView(
     number=0, node="exp-1-01", state="up", cores=128, busy=96, running=3, memory=256 << 30, heard=NOW - 2 * MINUTE / 60
 )
 DEAD = NodeStateView(
-    number=1, node="exp-1-02", state="dead", heard=NOW - MINUTE, why="nothing was heard of it for 60 s"
+    number=1, node="exp-1-02", state="dead", heard=NOW - MINUTE, why="nothing was heard of it for 1 min"
 )
 UP = replace(
     QUEUED,
@@ -105,10 +105,10 @@ def lines(text: list[str]) -> str:
 
 def test_a_whole_request_is_shown_with_sources_flags_limits_and_cost() -> None:
     assert lines(planned(PLAN)) == snapshot("""\
-    WHAT      example#2  FROM                  LIMIT     CHANGED BY
-ok  system    expanse    you                   -         --system
-ok  nodes     2          last time: example#1  up to 32  --nodes
-ok  lifetime  4h         default               up to 2d  --lifetime
+    WHAT      example#2  FROM                  LIMIT      CHANGED BY
+ok  system    expanse    you                   -          --system
+ok  nodes     2          last time: example#1  up to 32   --nodes
+ok  lifetime  4 h        default               up to 2 d  --lifetime
 
 For its whole lifetime it costs 8 node-hours, 1024 core-hours: 1024 SU of abc123.\
 """)
@@ -116,10 +116,10 @@ For its whole lifetime it costs 8 node-hours, 1024 core-hours: 1024 SU of abc123
 
 def test_what_would_be_refused_is_said_with_what_is_possible() -> None:
     assert lines(planned(REFUSED)) == snapshot("""\
-    WHAT      example#2  FROM                  LIMIT     CHANGED BY
-ok  system    expanse    you                   -         --system
-NO  nodes     99         last time: example#1  up to 32  --nodes
-ok  lifetime  4h         default               up to 2d  --lifetime
+    WHAT      example#2  FROM                  LIMIT      CHANGED BY
+ok  system    expanse    you                   -          --system
+NO  nodes     99         last time: example#1  up to 32   --nodes
+ok  lifetime  4 h        default               up to 2 d  --lifetime
 
 NO: nodes: compute takes jobs of 32 nodes at most.
     possible: --nodes 32
@@ -163,7 +163,7 @@ example#1 on expanse/compute: up for 1 h, 3 h left
   has cost 2 node-hours, 256 core-hours: 256 SU of abc123
   NODE  NAME      STATE  CORES BUSY  JOBS  MEMORY   HEARD      WHY
   0     exp-1-01  up     96 of 128   3     256 GiB  now
-  1     exp-1-02  dead   -           -     -        1 min ago  nothing was heard of it for 60 s
+  1     exp-1-02  dead   -           -     -        1 min ago  nothing was heard of it for 1 min
 
 example#2 on expanse/compute: queued, asked for 1 min ago
   waits for priority
@@ -399,11 +399,11 @@ def test_templates_are_saved_listed_shown_and_removed(type_in: Type, canned: Ser
         }
     )
     typed = type_in("annex", "template", "save", "big", "--from", "example#1", "--nodes", "8")
-    assert typed.out == "The template big is kept.\nnodes     8\nlifetime  4h\n"
+    assert typed.out == "The template big is kept.\nnodes     8\nlifetime  4 h\n"
     sent = json.loads(service.heard[-1].body)
     assert (sent["nodes"], sent["cores"], sent["system"]) == (8, 128, "expanse")
     assert "big       --nodes 8 --lifetime 4h" in type_in("annex", "template", "list").out
-    assert type_in("annex", "template", "show", "big").out == "nodes     8\nlifetime  4h\n"
+    assert type_in("annex", "template", "show", "big").out == "nodes     8\nlifetime  4 h\n"
     asked = DetailsView(nodes=1, scheduler={"nice": 5, "exclusive": True, "options": {"switches": "1"}})
     assert type_details(asked) == "--nodes 1 --nice 5 --exclusive --option switches=1"
     assert type_in("annex", "template", "remove", "big").out == "big is removed.\n"

@@ -124,7 +124,7 @@ def test_ask_sorts_by_what_is_preferred(type_in: Type, canned: Serve) -> None:
 
 
 def late(**changes: Any) -> ReasonView:
-    said = "web1 did not answer within 3s."
+    said = "web1 did not answer within 3 s."
     return ReasonView(
         **{"kind": "urn:platform-timed-out", "field": "platform", "message": said, "platform": "web1", **changes}
     )
@@ -132,10 +132,10 @@ def late(**changes: Any) -> ReasonView:
 
 def test_who_did_not_answer_is_told_below_the_offers_and_in_a_no(type_in: Type, canned: Serve) -> None:
     service = canned({"POST /v1/offersets": Said(a_yes(here(), reasons=(late(),), unanswered=("web1",)))})
-    assert "note: web1 did not answer within 3s.\n" in type_in("ask", "--", "true").err
+    assert "note: web1 did not answer within 3 s.\n" in type_in("ask", "--", "true").err
     assert '"unanswered": [\n    "web1"\n  ]' in type_in("ask", "--json", "--", "true").out
     service.answers["POST /v1/offersets"] = Said(a_no(late(nearest="Try again."), unanswered=("web1",)))
-    assert "  web1 did not answer within 3s.\n" in type_in("ask", "--", "true").out
+    assert "  web1 did not answer within 3 s.\n" in type_in("ask", "--", "true").out
 
 
 def test_a_no_tells_how_old_what_it_knows_is(type_in: Type, canned: Serve) -> None:

@@ -47,7 +47,7 @@ def platform(**changes: Any) -> PlatformView:
         ),
         ({"needs_login": True, "working": False, "problem": "x"}, "warn", "nobody is signed in", "login web1"),
         (
-            {"working": False, "problem": "web1 did not answer within 3s."},
+            {"working": False, "problem": "web1 did not answer within 3 s."},
             "bad",
             "did not answer",
             "platform check web1",
@@ -73,7 +73,7 @@ def test_a_platform_is_judged_as_it_is_now(changes: dict[str, Any], state: str, 
 
 
 def test_platforms_are_looked_at_anew(type_in: Type, canned: Serve) -> None:
-    lost = platform(working=False, problem="web1 did not answer within 3s.")
+    lost = platform(working=False, problem="web1 did not answer within 3 s.")
     service = canned(
         {
             "GET /health": Said(HealthView(status="ok", version=VERSION, mode="personal")),
@@ -83,7 +83,7 @@ def test_platforms_are_looked_at_anew(type_in: Type, canned: Serve) -> None:
     )
     typed = type_in("doctor", "-q")
     assert typed.code == 1
-    assert "bad platform web1: web1 did not answer within 3s." in typed.out
+    assert "bad platform web1: web1 did not answer within 3 s." in typed.out
     assert any(heard.target == "/v1/platforms?anew=true" for heard in service.heard)
 
 

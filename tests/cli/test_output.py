@@ -313,10 +313,10 @@ def in_kolkata(in_utc: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("told", "shown"),
     [
-        ("Running since 2026-11-16 16:32:21 UTC (6s ago).", "Running since today 22:02 (6s ago)."),
+        ("Running since 2026-11-16 16:32:21 UTC (6 s ago).", "Running since today 22:02 (6 s ago)."),
         ("it was booked until 2026-11-16T20:28:09Z.", "it was booked until tomorrow 01:58."),
         ("it could start at 2026-11-16T16:40:00Z without it", "it could start today at 22:10 without it"),
-        ("It failed at 2026-11-16 20:00:00 UTC (4h ago).", "It failed tomorrow at 01:30 (4h ago)."),
+        ("It failed at 2026-11-16 20:00:00 UTC (4 h ago).", "It failed tomorrow at 01:30 (4 h ago)."),
         ("planned to end at 2026-12-24T08:00:00Z: too late", "planned to end on Thu 24 Dec at 13:30: too late"),
         ("what 2026-11-16 16:40 UTC is", "what today 22:10 is"),
         ("closed at 2026-13-45 99:00 UTC", "closed at 2026-13-45 99:00 UTC"),

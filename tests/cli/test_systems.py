@@ -125,7 +125,7 @@ NO    nodes    40        you      up to 32                                  --no
 note  cores    4         you      128 on each node                          --cores
 ok    memory   64GiB     you      256GiB on each node, nominally            --memory
 ok    gpus     0         default  none                                      --gpus
-NO    time     3d        you      up to 2d                                  --time
+NO    time     3 d       you      up to 2 d                                 --time
 note  jobs     50        you      32 running, 64 submitted                  --jobs
 ok    option   none      default  -                                         --option
 
@@ -138,7 +138,7 @@ NO: nodes: compute takes jobs of 32 nodes at most.
 note: cores: compute gives whole nodes: the job takes all 128 cores of each, not 4.
     possible: --cores 128
 
-NO: time: compute lets jobs of 40 nodes run for 2d at most.
+NO: time: compute lets jobs of 40 nodes run for 2 d at most.
     possible: --time 2d
 
 note: jobs: compute runs 32 jobs of one group at a time; the others wait.
@@ -162,7 +162,7 @@ ok  nodes    1       default  up to 1                                   --nodes
 ok  cores    16      you      128 on each node                          --cores
 ok  memory   32GiB   you      256GiB on each node, nominally            --memory
 ok  gpus     0       default  none                                      --gpus
-ok  time     2h      you      up to 2d                                  --time
+ok  time     2 h     you      up to 2 d                                 --time
 ok  jobs     1       default  4096 running, 4096 submitted              --jobs
 ok  option   none    default  -                                         --option
 

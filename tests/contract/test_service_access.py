@@ -71,7 +71,7 @@ async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
         [reason] = (await wish(service, cores=8, time="1h")).reasons
         assert (reason.kind, reason.limit, reason.field) == ("urn:resource-limit", "4 cores", "compute.cores.min")
         [reason] = (await wish(service, time="3h")).reasons
-        assert (reason.field, reason.limit) == ("duration", "2h")
+        assert (reason.field, reason.limit) == ("duration", "2 h")
         [reason] = (await wish(service, cores=4, time="2h")).reasons
         assert "6 core-hours a month" in reason.message
         nodes = await wish(service, nodes=2, cores=4, time="30m")

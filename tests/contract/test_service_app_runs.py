@@ -94,7 +94,7 @@ async def test_words_are_typed_by_the_schema_and_resources_go_by_the_manifest(se
     offer = found.offers[0].offer
     assert (offer.shape.cores, offer.shape.memory, offer.duration.total_seconds()) == (4, 8 * 1024**3, 1200)
     again, said = await service.rerun.again(found.offers[0].id, BOB, {"time": "40m", "cores": 1}, {"years": 5})
-    assert said == ("cores: (not said) → 1", "time: 20m → 40m", "years: 0 → 5")
+    assert said == ("cores: (not said) → 1", "time: 20 min → 40 min", "years: 0 → 5")
     assert executable(again)["parameters"] == {"years": 5, "label": "007", "fast": False}
     changed = again.offers[0].offer
     assert (changed.shape.cores, changed.duration.total_seconds()) == (2, 2400), "each of its two tasks has one core"

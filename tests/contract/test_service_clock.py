@@ -139,5 +139,5 @@ async def test_a_session_that_is_accepted_before_a_step_is_followed_starts_all_t
 
 
 def test_a_step_is_told_in_whole_seconds() -> None:
-    assert describe_step(timedelta(hours=1, microseconds=7)) == "set forward by 1h"
-    assert describe_step(-timedelta(seconds=90.4)) == "set back by 1m30s"
+    assert describe_step(timedelta(hours=1, microseconds=7)) == "set forward by 1 h"
+    assert describe_step(-timedelta(seconds=90.4)) == "set back by 1 min 30 s"

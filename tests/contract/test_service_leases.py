@@ -104,9 +104,9 @@ async def test_what_is_not_said_comes_from_the_template_else_from_the_last_time(
         sources = {row.field: (row.value, row.source) for row in plan.rows}
         assert number == 2
         assert sources["nodes"] == ("3", "you")
-        assert sources["lifetime"] == ("9h", "template long")
+        assert sources["lifetime"] == ("9 h", "template long")
         assert sources["cores"] == ("4", "last time: example#1")
-        assert sources["idle"] == ("5m", "last time: example#1")
+        assert sources["idle"] == ("5 min", "last time: example#1")
         other, number = await service.annexes.plans.plan_lease("fresh", WantedLease(Details()), ME)
         assert (number, other.details.cores) == (1, 4)
 
@@ -301,7 +301,7 @@ async def test_how_long_jobs_stay_with_a_lost_node_is_shown(tmp_path: Path) -> N
         plan, _ = await service.annexes.plans.plan_lease("example", WantedLease(TWO), ME)
         assert [(row.field, row.value, row.source) for row in plan.rows[-2:]] == [
             ("access point", "your own", "what is here"),
-            ("job lease", "7m", "settings"),
+            ("job lease", "7 min", "settings"),
         ]
 
 

@@ -159,7 +159,7 @@ async def test_while_the_cable_is_out_the_others_answer_and_who_did_not_is_named
                 state.name: state.trouble for state in await person.service.usable_platforms.states(OWNER, anew=True)
             }
             assert states["here"] == ""
-            assert "did not answer within 3s" in states["far"]
+            assert "did not answer within 3 s" in states["far"]
         finally:
             far.put_cable("login")
 

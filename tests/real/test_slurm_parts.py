@@ -68,7 +68,7 @@ def test_a_thousand_points_are_one_array_and_each_is_run_once_though_the_service
     bag = {"template": ["sh", "-c", ONCE, "sh", "{x}"], "grid": {"x": list(range(1000))}}
     eventually(lambda: client.ask(run=["true"], **wishes).result == "YES", "an offer", 90)
     offers = client.ask(bag=bag, **wishes)
-    assert [offer.why for offer in offers] == ["earliest in shared, in 20 parts with 1 core and 4m each"]
+    assert [offer.why for offer in offers] == ["earliest in shared, in 20 parts with 1 core and 4 min each"]
     session = offers[0].accept()
     seen = Path(site.facts["home"]) / "researcher/.sublet/sessions" / session.id / "work/seen"
     eventually(lambda: seen.exists() and len(list(seen.iterdir())) > 50, "some of it", 90)

@@ -359,7 +359,7 @@ async def test_a_site_can_ask_its_guests_to_be_modest(cluster: Cluster) -> None:
     try:
         slurm = await cluster.open("modest", fresh=0)
         notes = (await slurm.survey()).notes
-        assert "the site's settings: the queue is asked for at most every 1s" in notes
+        assert "the site's settings: the queue is asked for at most every 1 s" in notes
         assert "the site's settings: at most 1 of your sessions wait or run at once" in notes
         lab = Request(Executable("interactive"), duration=timedelta(minutes=2))
         assert "own settings" in (await slurm.offers(lab, ["shell"], datetime.now(UTC))).reasons[0].message

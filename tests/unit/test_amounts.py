@@ -22,6 +22,7 @@ from sublet.booking.model.amounts import (
 )
 from sublet.booking.model.request import GIB, Range
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 
 lengths = st.timedeltas(timedelta(0), MOST_TIME)
 
@@ -160,3 +161,26 @@ def test_a_range_has_the_smaller_first() -> None:
     for parse, text in ((parse_counts, "8-2"), (parse_memories, "8GiB-4GiB")):
         with pytest.raises(BadAmount):
             parse(text)
+
+
+@given(lengths)
+def test_a_duration_in_words_can_be_typed_again_and_is_exact(length: timedelta) -> None:
+    whole = timedelta(seconds=round(length.total_seconds()))
+    assert parse_duration(describe_duration(whole)) == whole
+
+
+@pytest.mark.parametrize(
+    ("seconds", "exactly", "roughly"),
+    [
+        (0, "0 s", "0 s"),
+        (0.5, "0.5 s", "0 s"),
+        (2786, "46 min 26 s", "46 min 26 s"),
+        (3600, "1 h", "1 h"),
+        (86_400 + 300, "1 d 5 min", "1 d"),
+        (93_784, "1 d 2 h 3 min 4 s", "1 d 2 h"),
+    ],
+)
+def test_people_read_durations_in_one_form(seconds: float, exactly: str, roughly: str) -> None:
+    length = timedelta(seconds=seconds)
+    assert describe_duration(length) == exactly
+    assert describe_duration(length, units=2) == roughly

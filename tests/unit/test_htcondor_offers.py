@@ -71,7 +71,7 @@ def test_a_job_that_is_longer_than_the_time_left_is_refused_with_the_time_left()
     found = ask(slot(), slot("c2", hours=1.51), duration=5 * HOUR)
     (reason,) = found.reasons
     assert (reason.field, reason.nearest, reason.platform) == ("schedule.requested.duration", "PT4H", "annex-example")
-    assert "The annex example is there for 4h more, and 5h was asked for" in reason.message
+    assert "The annex example is there for 4 h more, and 5 h was asked for" in reason.message
     assert only(ask(slot(), slot("c2", hours=1), duration=3 * HOUR)).start == NOW
 
 

@@ -33,7 +33,7 @@ def test_every_line_is_there_with_its_source_and_its_flag() -> None:
     rows = {row.field: (row.value, row.source) for row in found.rows}
     assert rows["nodes"] == ("2", "you")
     assert rows["project"] == ("xyz789", "last time: example#1")
-    assert rows["idle"] == ("5m", "default")
+    assert rows["idle"] == ("5 min", "default")
     assert rows["cores"] == ("128", "all: compute gives whole nodes")
     assert not found.refused
 
@@ -72,7 +72,7 @@ def test_what_belongs_to_another_system_is_not_taken_from_the_last_time() -> Non
     last = Details("anvil", "wholenode", "old", nodes=3, cores=64, memory=1 << 30, gpus=1, idle=timedelta(minutes=9))
     rows = by_field([("you", Details("expanse", "compute")), ("last time: a#1", last)])
     assert rows["nodes"][:2] == ("3", "last time: a#1")
-    assert rows["idle"][:2] == ("9m", "last time: a#1")
+    assert rows["idle"][:2] == ("9 min", "last time: a#1")
     assert [rows[name][1] for name in ("project", "cores", "memory", "gpus")] == [
         "how expanse was added",
         "all: compute gives whole nodes",
@@ -113,7 +113,7 @@ def test_a_limit_is_told_with_the_flag_of_this_command() -> None:
 
 def test_a_lease_that_can_never_be_idle_for_so_long_is_pointed_out() -> None:
     details = Details("expanse", "compute", lifetime=timedelta(minutes=10), idle=HOUR)
-    assert by_field([("you", details)])["idle"] == ("1h", "you", "warning")
+    assert by_field([("you", details)])["idle"] == ("1 h", "you", "warning")
     short = replace(details, lifetime=timedelta(seconds=20), idle=None)
     assert by_field([("you", short)])["lifetime"][2] == "error"
 

@@ -86,7 +86,7 @@ def test_a_whole_one_is_taken_as_it_is() -> None:
         ({**STAGE, "slurm_input_rules": {"time": 30}}, "30 is no rule"),
         ({**STAGE, "param_rules": {"a": "b"}}, "b is no rule"),
         ({**STAGE, "param_rules": {"a": {"type": "string_option", "require": True}}}, "without options"),
-        ({**STAGE, "slurm_input_rules": {"time": integer(10, 15, 60, 10, "Minutes")}}, "15m is taken"),
+        ({**STAGE, "slurm_input_rules": {"time": integer(10, 15, 60, 10, "Minutes")}}, "15 min is taken"),
         ({**STAGE, "param_rules": {"a": {"type": "integer", "default_value": 9, "max": 5}}}, "5 is taken"),
         ({**STAGE, "param_rules": {"a": {"type": "integer", "default_value": 2.5, "max": 5}}}, "2 is taken"),
         ({**STAGE, "param_rules": {"a": {"type": "string_option", "default": "2020"}}}, "default counts"),

@@ -243,7 +243,7 @@ def test_a_machine_busy_for_ten_minutes_says_no_to_five_and_when_it_is_free() ->
     assert (reason.kind, reason.field) == ("urn:resource-limit", "schedule.requested.start")
     assert reason.nearest == "2026-11-15T20:10:00Z"
     assert reason.nearest in reason.message
-    assert "in 10m" in reason.message
+    assert "in 10 min" in reason.message
 
 
 def test_a_window_in_the_past_is_a_no_that_names_the_next_free_time() -> None:
@@ -261,14 +261,14 @@ def test_a_window_that_is_half_over_is_met_by_what_is_left_of_it() -> None:
 
 def test_a_window_beyond_the_horizon_is_a_no_that_names_the_horizon() -> None:
     reason = the_reason(find(asking(windows=(Window(NOW + 800 * DAY, NOW + 801 * DAY),))))
-    assert reason.limit == "366d"
+    assert reason.limit == "366 d"
 
 
 def test_preparing_comes_before_the_start() -> None:
     (offer,) = find(asking(), prepare=10 * MINUTE).offers
     assert (offer.start, offer.prepare) == (NOW + 10 * MINUTE, 10 * MINUTE)
     reason = the_reason(find(asking(windows=(Window(NOW, NOW + 5 * MINUTE),)), prepare=10 * MINUTE))
-    assert "10m of preparing" in reason.message
+    assert "10 min of preparing" in reason.message
 
 
 def test_another_way_is_taken_when_the_best_gets_ready_too_late() -> None:

@@ -86,7 +86,7 @@ def test_a_typed_value_is_what_its_parameter_wants(name: str, text: str, value: 
 def test_resources_beyond_the_manifest_are_refused_with_the_nearest() -> None:
     reasons = wrong(MANIFEST, {"tasks": 65, "time": 60, "gpus": 1, "nodes": 4, "cups": 1})
     told = {reason.field: reason.nearest for reason in reasons}
-    assert told == {"resources.tasks": "64", "resources.time": "10m", "resources.gpus": "0", "resources.cups": ""}
+    assert told == {"resources.tasks": "64", "resources.time": "10 min", "resources.gpus": "0", "resources.cups": ""}
 
 
 def test_what_lies_between_two_steps_is_refused_with_the_nearest() -> None:
@@ -117,7 +117,7 @@ def test_tasks_and_shares_become_what_each_node_must_have() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "amount"), [("memory", "2GiB", 2 * GIB), ("time", "1h", 3600), ("tasks", 3, 3)]
+    ("name", "said", "amount"), [("memory", "2GiB", 2 * GIB), ("time", "1 h", 3600), ("tasks", 3, 3)]
 )
 def test_amounts_are_read_with_their_units_and_shown_again(name: str, said: object, amount: int) -> None:
     assert app_resources.parse(name, said) == amount

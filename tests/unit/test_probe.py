@@ -38,7 +38,7 @@ def test_a_queue_that_is_as_it_was_known_has_only_the_same() -> None:
 
 def test_a_limit_that_changed_differs() -> None:
     found = of_queue(KNOWN, replace(SEEN, max_time=timedelta(days=1), sharing="shared"))
-    assert found["longest time"] == ("2d", "1d", "different")
+    assert found["longest time"] == ("2 d", "1 d", "different")
     assert found["sharing"] == ("whole", "shared", "different")
     assert found["most nodes"] == ("32", "32", "same")
 
@@ -58,7 +58,7 @@ def test_a_queue_that_is_gone_differs_and_one_that_is_new_was_not_known() -> Non
     found = states(System("mine", queues=(KNOWN,)), Live(NOW, queues=(replace(SEEN, name="other"),)))
     assert found["queue compute", "queue"] == ("there", "not there", "different")
     assert found["queue other", "queue"] == ("", "there", "unknown")
-    assert found["queue other", "longest time"] == ("", "2d", "unknown")
+    assert found["queue other", "longest time"] == ("", "2 d", "unknown")
 
 
 def test_a_queue_that_is_a_qos_of_a_partition_has_the_tighter_limits_of_both() -> None:

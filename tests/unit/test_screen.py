@@ -58,10 +58,22 @@ def test_the_least_important_column_goes_before_others_become_unreadable() -> No
 
 
 def test_cells_that_are_folded_lose_nothing() -> None:
-    table = Columns(["", "WHAT"], [["bad", "one two three four five six seven"]], Manner(fold=True))
+    table = Columns(["", "WHAT"], [["bad", "one two three four five six seven"]])
     lines = table.fit(20)
     assert all(len(line) <= 20 for line in lines)
     assert " ".join(line[5:] for line in lines[1:]).split() == ["one", "two", "three", "four", "five", "six", "seven"]
+
+
+def test_a_word_is_never_broken_and_what_has_no_room_goes_below_its_row() -> None:
+    head, why = ["ID", "NAME", "WHY"], "its inputs are on their way from far away"
+    lines = Columns(head, [["3f2a91c0", "a-name-of-one-long-word", why], ["4e1b91c0", "short", ""]]).fit(40)
+    assert lines == [
+        "ID        NAME",
+        "3f2a91c0  a-name-of-one-long-word",
+        "    why: its inputs are on their way",
+        "    from far away",
+        "4e1b91c0  short",
+    ]
 
 
 def test_lines_break_between_words_and_never_inside_what_is_typed_or_clicked() -> None:

@@ -149,7 +149,7 @@ def test_an_offer_says_of_how_many_parts_it_is_and_what_each_has() -> None:
     wish = SlurmWish("small", 1, 2, GIB, 0, HOUR).cut(8)
     offer = offering.offer_for(request(), wish, NOW, "bag", "far", NOW)
     assert isinstance(offer, Offer)
-    assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1h each")
+    assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1 h each")
     assert "--array=0-7" in flags(wish, SlurmAccount())
     assert not [word for word in flags(wish.cut(1), SlurmAccount()) if word.startswith("--array")]
 
@@ -220,7 +220,7 @@ def test_a_refusal_before_maintenance_says_what_would_do() -> None:
     words = "allocation failure: Requested node configuration is not available\n"
     reason = offering.refusal(wish, words, Site(NOW, reservations=(maintenance,)), "far", NOW)
     assert "Requested node configuration is not available" in reason.message
-    assert "a time under 2h" in reason.nearest
+    assert "a time under 2 h" in reason.nearest
     assert "maint" in reason.nearest
 
 

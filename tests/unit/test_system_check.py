@@ -170,8 +170,8 @@ def test_time_can_depend_on_the_number_of_nodes() -> None:
     system = only(WHOLE, max_nodes=999, max_time=12 * HOUR, time_by_nodes=steps)
     assert found(wish(nodes=92, time=6 * HOUR), "time", system).state == "ok"
     said = found(wish(nodes=91, time=6 * HOUR), "time", system)
-    assert (said.state, said.limit, said.nearest) == ("error", "up to 2h", "--time 2h, or --nodes 92")
-    assert said.message == "whole lets jobs of 91 nodes run for 2h at most, and for 6h those of 92-183 nodes."
+    assert (said.state, said.limit, said.nearest) == ("error", "up to 2 h", "--time 2h, or --nodes 92")
+    assert said.message == "whole lets jobs of 91 nodes run for 2 h at most, and for 6 h those of 92-183 nodes."
 
 
 def test_time_can_fall_with_the_number_of_nodes() -> None:

@@ -59,7 +59,7 @@ def test_amounts_are_told_and_a_very_long_program_is_cut() -> None:
     )
     script, amounts = describe_work(request)
     assert (script.is_cut, len(script.text)) == (True, LONGEST)
-    assert amounts.text == "2–4 nodes, 8 cores, 1 GiB–2 GiB, for 3h, on hpc, queue short"
+    assert amounts.text == "2–4 nodes, 8 cores, 1 GiB–2 GiB, for 3 h, on hpc, queue short"
 
 
 @pytest.mark.parametrize("address", ["docker.io/library/alpine", "file:/data/a.csv", "https://h/p?page=2", "[::bad"])

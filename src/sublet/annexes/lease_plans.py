@@ -11,7 +11,6 @@ from sublet.annexes.model.annex import Details, check_name
 from sublet.annexes.model.leasing import YOU, LeasePlan, RequestRow, Sources, plan, system_of
 from sublet.annexes.pilots.access_point import usual_lease
 from sublet.annexes.templates import Templates
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.systems import directory_of, known_system
@@ -19,6 +18,7 @@ from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.settings import Settings
+from sublet.kernel.texts import describe_duration
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -101,7 +101,7 @@ class LeasePlans:
             return [RequestRow("access point", "none", "", "sublet annex setup", "error", "", message, nearest)]
         use, lease = self.settings.annex.use, self.settings.annex.job_lease
         whose, why = (state.kind or use, "what is here") if use == "any" else (use, "settings")
-        length = duration_text(lease or state.lease or usual_lease())
+        length = describe_duration(lease or state.lease or usual_lease())
         return [
             RequestRow("access point", WHOSE.get(whose, ""), why, "[annex] use"),
             RequestRow("job lease", length, "settings" if lease else "this sort of machine", "[annex] job_lease"),

@@ -11,7 +11,6 @@ from typing import Any
 from sublet.access.model.access_words import capped
 from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.answers import date_reasons, find_fault
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.limits import check_metrics, drop_unaffordable
@@ -32,6 +31,7 @@ from sublet.kernel.deadline import gather_within
 from sublet.kernel.errors import PlatformBroken, PlatformTimedOut, SubletError
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
+from sublet.kernel.texts import describe_duration
 from sublet.people.model.person import Person
 from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
@@ -202,7 +202,7 @@ class Candidates:
         """Why a platform has no answer."""
         error: SubletError
         if isinstance(raised, TimeoutError):
-            error = PlatformTimedOut(platform=name, limit=duration_text(limit))
+            error = PlatformTimedOut(platform=name, limit=describe_duration(limit))
         elif isinstance(raised, SubletError):
             error = raised
         else:

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 from sublet.booking.holds import GIVE_BACK
 from sublet.booking.loop.moving_up import find_causes
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
 from sublet.kernel.clock import Clock
+from sublet.kernel.texts import describe_duration
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
@@ -31,7 +31,7 @@ def _moment(time: datetime | None, now: datetime) -> str:
 
 
 def _long(seconds: int) -> str:
-    return duration_text(timedelta(seconds=seconds))
+    return describe_duration(timedelta(seconds=seconds), units=2)
 
 
 def _ways_in(session: Session) -> str:

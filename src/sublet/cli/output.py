@@ -100,14 +100,13 @@ def table(
     *,
     keep: Collection[str] = (),
     least: Sequence[str] = (),
-    fold: bool = False,
     margin: str = "",
 ) -> list[str]:
     """Rows under their headings, in aligned columns; a column that is empty throughout is left out.
 
-    On a terminal it fits the width: long cells are cut, or folded with `fold`, but not in the first column nor in those
-    to `keep`; the `least` important columns are left out first. Elsewhere it is as wide as it is. Sentences in cells
-    name times by the clock of this machine.
+    On a terminal it fits the width: long cells are folded, but not in the first column nor in those to `keep`; the
+    `least` important columns are left out first, and what still has no room goes below its row. Elsewhere it is as wide
+    as it is. Sentences in cells name times by the clock of this machine.
     """
     from sublet.cli.columns import Columns, Manner  # help has no tables
 
@@ -116,7 +115,7 @@ def table(
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
     last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]
-    drawn = Columns([head[column] for column in kept], cells, Manner(keep, least, fold))
+    drawn = Columns([head[column] for column in kept], cells, Manner(keep, least))
     return [f"{margin}{line}" for line in drawn.fit(_room(margin))]
 
 

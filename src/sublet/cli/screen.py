@@ -118,6 +118,11 @@ def wrap(text: str, width: int | None, indent: str = "") -> list[str]:
     return [*lines, line]
 
 
+def longest_piece(text: str) -> int:
+    """The columns that the widest piece of it takes, which is never broken."""
+    return max(map(width_of, _PIECES.findall(text)), default=0)
+
+
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
     """Characters with the marks that belong to them, and the columns that they take."""
     cluster, width = "", 0

@@ -6,12 +6,13 @@ import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
+from sublet.kernel.texts import describe_duration
+
 if TYPE_CHECKING:
     from sublet.annexes.views.annexes import CostView
     from sublet.booking.views.quotes import QuoteView
     from sublet.systems.model.allocation import Cost
 
-STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 DAY, TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d)?"
@@ -24,15 +25,7 @@ NAMED_DAY = re.compile(r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\
 
 def length(duration: timedelta, units: int = 2) -> str:
     """`10 min`, `1 h 30 min`, `8 d`: two units at most, or fewer."""
-    seconds = round(abs(duration.total_seconds()))
-    words: list[str] = []
-    for size, unit in STEPS:
-        count, seconds = divmod(seconds, size)
-        if count:
-            words.append(f"{count} {unit}")
-        if words and (len(words) == 2 or not count):
-            break
-    return " ".join(words[:units]) or "0 s"
+    return describe_duration(duration, units)
 
 
 def size(count: int) -> str:

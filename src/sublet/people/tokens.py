@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import uuid4
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.phases import OVER
 from sublet.booking.model.session import Session
 from sublet.booking.ports import Names
@@ -17,6 +16,7 @@ from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotFound, NotYours, OutOfScope
 from sublet.kernel.settings import Settings
+from sublet.kernel.texts import describe_duration
 from sublet.people.blocking import explain_block
 from sublet.people.model.person import Person
 from sublet.people.model.scopes import read_scope, within
@@ -107,7 +107,7 @@ class Tokens:
         if self.knows_people:
             longest = self.settings.tokens.longest
             if lasts and lasts > longest:
-                detail = f"a token lasts {duration_text(longest)} at most"
+                detail = f"a token lasts {describe_duration(longest)} at most"
                 raise BadRequest(detail=detail, hint="Ask for less; another can be made when it has expired.")
             lasts = lasts or min(self.settings.tokens.lasts, longest)
         expires = now + lasts if lasts else None

@@ -14,6 +14,7 @@ from starlette.responses import HTMLResponse
 from sublet.api.people import on_socket, service_of
 from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.pledge import describe_why, pledge_text
+from sublet.kernel.texts import describe_duration
 from sublet.web import words
 from sublet.web.entry import Visitor, form_token
 from sublet.web.local_times import localize
@@ -36,7 +37,8 @@ def environment() -> Environment:
     made.filters |= {
         "utc": words.utc,
         "machine": words.machine,
-        "duration": duration_text,
+        "duration": describe_duration,
+        "typed": duration_text,
         "about": words.duration_about,
         "signed": words.duration_signed,
         "has": words.has,

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 
 from markupsafe import Markup, escape
 
-from sublet.booking.model.amounts import duration_text, parse_duration
+from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.starts import MONTHS
 from sublet.booking.model.windows import zone_of
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 from sublet.web.words import Clock, machine, utc
 
 DAY, TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:\.[0-9]+)?"
@@ -48,7 +49,7 @@ def _element(found: re.Match[str], clock: Clock) -> Markup:
             return _moment(_near(part["hour"], clock.now), say)
         if part["length"]:
             start = _moment(_read(part["start"]), say)
-            return start + escape(f" for {duration_text(parse_duration(part['length']))}")
+            return start + escape(f" for {describe_duration(parse_duration(part['length']))}")
         return _span(_read(part["start"] or f"{part['first']} UTC"), _read(part["end"] or part["last"]), clock)
     except (ValueError, OverflowError, BadAmount):
         return escape(found[0])  # it only looks like a time

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.windows import zone_of
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 
 UNITS = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 LONGEST_ZONE = 64
@@ -92,7 +92,7 @@ class Clock:
         return f"{self.moment(start)}–{last}"
 
     def away(self, time: datetime) -> str:
-        """`in 2h`, `5m ago`: to the two largest units."""
+        """`in 2 h`, `5 min ago`: to the two largest units."""
         seconds = round((time - self.now).total_seconds())
         if seconds == 0:
             return "now"
@@ -111,16 +111,12 @@ def machine(time: datetime) -> str:
 
 
 def duration_about(length: timedelta) -> str:
-    """A duration to the two largest units: `2d 4h`, `5m 3s`."""
-    seconds = length.days * 86_400 + length.seconds
-    for large, small in ((86_400, 3600), (3600, 60), (60, 1)):
-        if seconds >= large:
-            return duration_text(timedelta(seconds=seconds // small * small))
-    return duration_text(timedelta(seconds=seconds))
+    """A duration to the two largest units: `2 d 4 h`, `5 min 3 s`."""
+    return describe_duration(length, units=2)
 
 
 def duration_signed(length: timedelta) -> str:
-    """A duration that may be on either side of nothing: `5m`, `−2h`."""
+    """A duration that may be on either side of nothing: `5 min`, `−2 h`."""
     return f"−{duration_about(-length)}" if length < timedelta(0) else duration_about(length)
 
 

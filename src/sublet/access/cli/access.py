@@ -36,11 +36,7 @@ def standings(items: Sequence[AccessView]) -> list[str]:
     rows = [
         (one.noun, one.name, "yes" if one.allowed else "no", shown(one.limits), _left(one), _why(one)) for one in items
     ]
-    return (
-        table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows, fold=True)
-        if rows
-        else ["There is nothing to use here."]
-    )
+    return table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows) if rows else ["There is nothing to use here."]
 
 
 def _left(view: AccessView) -> str:
@@ -75,7 +71,7 @@ def list_(out: Output, every: bool) -> None:
     ]
     out.show(
         view,
-        lambda: table(("ID", "PERSON", "WHAT", "ASKED", "STATE", "WHY"), rows, fold=True) if rows else [],
+        lambda: table(("ID", "PERSON", "WHAT", "ASKED", "STATE", "WHY"), rows) if rows else [],
         lambda: (one.id for one in view.items),
     )
     if not rows and out.for_people:

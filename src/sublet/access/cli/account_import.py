@@ -73,7 +73,7 @@ class Importing:
     def _show(self, plans: list[AccountPlan]) -> None:
         rows = [(plan.name, note.state, note.field, note.words) for plan in plans for note in plan.notes]
         rows += [(plan.name, "refused", "", plan.problem) for plan in plans if plan.problem]
-        lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows, fold=True)
+        lines = table(("ACCOUNT", "", "FIELD", "WHAT BECOMES OF IT"), rows)
         self.out.show({"items": plans}, lambda: lines, lambda: [plan.name for plan in plans])
 
     def _add(self, plan: AccountPlan) -> None:

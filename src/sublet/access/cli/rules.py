@@ -71,7 +71,7 @@ def list_(out: Output) -> None:
             table(
                 ("ID", "EFFECT", "WHO", "WHAT", "LIMITS", "EXPIRES", "NOTE"),
                 rows,
-                keep=("EFFECT", "WHO"),
+                keep=("EFFECT",),
                 least=("NOTE",),
             )
             if rows

@@ -10,7 +10,6 @@ from typing import Any
 from sublet.access.model.access import NO_LIMITS, AccessRule, Amounts, Decision, Limits, Use, amounts_of
 from sublet.booking.model.amounts import (
     MOST_COUNT,
-    duration_text,
     memory_text,
     parse_count,
     parse_duration,
@@ -20,7 +19,7 @@ from sublet.booking.model.amounts import (
 from sublet.booking.model.offer import Answer, Reason
 from sublet.booking.model.request import Range, Request
 from sublet.kernel.errors import BadAmount, NotAllowed
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import counted, describe_duration
 
 NOT_ALLOWED = "urn:not-allowed"
 TOO_MUCH = "urn:resource-limit"
@@ -68,11 +67,11 @@ ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
 
 
 def amount_text(name: str, value: Any) -> str:
-    """`64 cores`, `128GiB`, `12h`, `1000 core-hours`, `5 sessions at once`."""
+    """`64 cores`, `128GiB`, `12 h`, `1000 core-hours`, `5 sessions at once`."""
     if name == "memory":
         return memory_text(value)
     if name == "time":
-        return duration_text(value)
+        return describe_duration(value)
     noun = COUNTED.get(name, "session")
     number = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
     words = f"{number} {noun}{'' if number == '1' else 's'}"
@@ -203,7 +202,7 @@ def within(limits: Limits, thing: tuple[str, str], platform: str, answer: Answer
 
 
 def parse_amount(name: str, text: str) -> Any:
-    """An amount of this name as a person writes it: `64`, `128GiB`, `12h`, `1000`."""
+    """An amount of this name as a person writes it: `64`, `128GiB`, `12 h`, `1000`."""
     if name == "memory":
         return parse_memory(text)
     if name == "time":

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sublet.annexes.calls import invitations
-from sublet.booking.model.amounts import duration_text, parse_duration
+from sublet.booking.model.amounts import parse_duration
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.texts import describe_duration
 
 if TYPE_CHECKING:
     from sublet.client.pulling import PulledRequest
@@ -101,7 +102,7 @@ def _taken(out: Output, one: PulledRequest) -> None:
     nodes, cores = (
         f"{count} {what}{'' if count == 1 else 's'}" for count, what in ((one.nodes, "node"), (one.cores, "core"))
     )
-    size = f"{nodes} with {cores} for {duration_text(timedelta(seconds=one.seconds))}"
+    size = f"{nodes} with {cores} for {describe_duration(timedelta(seconds=one.seconds))}"
     out.show({"taken": one.key}, lambda: [f"{one.key[:8]} is taken: {size}."], lambda: [one.key])
 
 

@@ -59,11 +59,7 @@ def history(out: Output, name: str, events: bool) -> None:
 
     def lines() -> list[str]:
         rows = [(moment(one.time, now), one.kind, one.phase, one.detail) for one in view.events]
-        told = (
-            ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",), fold=True)]
-            if events and rows
-            else []
-        )
+        told = ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",))] if events and rows else []
         return [*remembered(view.annex.leases, now), *told]
 
     out.show(view, lines, lambda: (lease.name for lease in view.annex.leases))

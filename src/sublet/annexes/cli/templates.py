@@ -10,7 +10,7 @@ import click
 
 from sublet.annexes.calls import annexes
 from sublet.annexes.cli.details import details, said
-from sublet.annexes.model.leasing import LINES, describe_option, text_of
+from sublet.annexes.model.leasing import LINES, describe_option, text_of, type_value
 from sublet.annexes.views.annexes import DetailsView, TemplateView
 from sublet.booking.model.scheduler import scheduler_specs
 from sublet.cli.command import CommandGroup, Example, command
@@ -84,7 +84,7 @@ def _lines(view: TemplateView) -> list[str]:
 
 def type_details(found: DetailsView) -> str:
     """Details as they would be typed."""
-    words = [f"--{name} {text_of(name, value)}" for name, value in _said(found)]
+    words = [f"--{name} {type_value(name, value)}" for name, value in _said(found)]
     for name, value in _asked(found):
         flag = scheduler_specs()[name].flag_name
         several = value if isinstance(value, tuple) else (value,)

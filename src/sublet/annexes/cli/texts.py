@@ -17,7 +17,7 @@ STATES = ("up", "starting", "queued", "asked", "dead", "ending", "ended")
 def planned(plan: PlanView) -> list[str]:
     """A whole resource request: every line with its source and its flag, what speaks against it, and its cost."""
     rows = [(SIGNS[row.state], row.field, row.value, row.source, _short(row.limit), row.flag) for row in plan.rows]
-    lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows, fold=True)
+    lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows)
     for row in plan.rows:
         lines += _objection(row)
     verdict = ["It would be refused."] if plan.refused else []
@@ -188,12 +188,7 @@ def remembered(leases: Iterable[LeaseView], now: datetime) -> list[str]:
         for lease in leases
     ]
     return (
-        table(
-            ("LEASE", "ASKED FOR", "STATE", "WHERE", "NODES", "LASTED", "COST", "WHY"),
-            rows,
-            least=("ASKED FOR",),
-            fold=True,
-        )
+        table(("LEASE", "ASKED FOR", "STATE", "WHERE", "NODES", "LASTED", "COST", "WHY"), rows, least=("ASKED FOR",))
         if rows
         else []
     )

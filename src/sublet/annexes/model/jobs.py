@@ -9,7 +9,8 @@ from typing import Literal
 
 from sublet.annexes.model.lease_state import AnnexState, LeaseState
 from sublet.annexes.model.universes import INSTEAD, ON_NODES, say_no
-from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.amounts import memory_text
+from sublet.kernel.texts import describe_duration
 
 JobWord = Literal["idle", "running", "removed", "completed", "held", "ending", "suspended"]
 SOON = timedelta(minutes=2)  # a job that fits and waits for longer is kept from starting by something else
@@ -193,7 +194,7 @@ def _long_wait(job: QueuedJob, state: AnnexState, now: datetime) -> str:
     """For how long a job has waited beside nodes that were up, if that is unusual."""
     starts = [lease.session.started for lease in state.leases if lease.session and lease.session.started]
     since = max([job.since or now, *starts[:1]])
-    return duration_text(_whole(now - since)) if now - since > SOON else ""
+    return describe_duration(_whole(now - since)) if now - since > SOON else ""
 
 
 def _not_up(name: str, lease: LeaseState) -> str:
@@ -215,7 +216,8 @@ def _late(job: QueuedJob, name: str, nodes: Sequence[NodeRoom], now: datetime) -
     if not ends or len(ends) < len(nodes) or max(ends) >= now + needed:
         return ""
     left = max(max(ends) - now, timedelta(0))
-    return f"It may run for {duration_text(needed)}; the last node of {name} ends in {duration_text(_whole(left))}."
+    ends_in = describe_duration(_whole(left))
+    return f"It may run for {describe_duration(needed)}; the last node of {name} ends in {ends_in}."
 
 
 def _busy(job: QueuedJob, name: str, nodes: Sequence[NodeRoom]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from sublet.annexes.model.annex import Annex, Lease, Pilot
 from sublet.booking.model.offer import Predicted
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.session import Session
+from sublet.kernel.texts import describe_duration
 from sublet.systems.model.allocation import Cost
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
@@ -114,7 +115,7 @@ def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:
 
 
 def _silent(silence: timedelta) -> str:
-    return f"nothing was heard of it for {round(silence.total_seconds())} s"
+    return f"nothing was heard of it for {describe_duration(silence, units=2)}"
 
 
 def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:

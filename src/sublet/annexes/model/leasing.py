@@ -10,6 +10,7 @@ from typing import Any
 from sublet.annexes.model.annex import Details, Line, filled
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.scheduler import NOTHING_ASKED, scheduler_specs
+from sublet.kernel.texts import describe_duration
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.refusals import check, queue_for
 from sublet.systems.model.system import Queue, System
@@ -191,8 +192,9 @@ def _own_checks(rows: Sequence[RequestRow], details: Details, queue: Queue | Non
         elif row.field == "slots" and details.slots:
             yield _check_slots(row, details)
         elif row.field == "lifetime" and lifetime < SHORTEST:
-            least = duration_text(SHORTEST)
-            yield replace(row, state="error", message=f"A lease lasts {least} at least.", nearest=f"--lifetime {least}")
+            message = f"A lease lasts {describe_duration(SHORTEST)} at least."
+            nearest = f"--lifetime {duration_text(SHORTEST)}"
+            yield replace(row, state="error", message=message, nearest=nearest)
         elif row.field == "idle" and idle > lifetime:
             message = "It would never be idle for so long: its lifetime ends before."
             yield replace(row, state="warning", message=message, nearest=f"--idle {duration_text(lifetime)}, or less")
@@ -215,9 +217,14 @@ def _check_slots(row: RequestRow, details: Details) -> RequestRow:
 
 
 def text_of(field: str, value: object) -> str:
-    """The value of a line, as it is written."""
+    """The value of a line, as a person reads it."""
     if value in ("", None):
         return LINES[field]
     if isinstance(value, timedelta):
-        return duration_text(value)
+        return describe_duration(value)
     return memory_text(value) if field == "memory" and isinstance(value, int) else str(value)
+
+
+def type_value(field: str, value: object) -> str:
+    """The value of a line, as it is typed."""
+    return duration_text(value) if isinstance(value, timedelta) else text_of(field, value)

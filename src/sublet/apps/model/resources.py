@@ -11,7 +11,6 @@ from sublet.apps.model.manifest import Manifest, ResourceBounds
 from sublet.booking.model.amounts import (
     MIB,
     MOST_COUNT,
-    duration_text,
     memory_text,
     parse_count,
     parse_duration,
@@ -21,6 +20,7 @@ from sublet.booking.model.amounts import shown as describe_price
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import GIB
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 
 COUNT, MEMORY, TIME = "count", "memory", "time"
 # name → what it is counted in, and the least that makes sense
@@ -69,7 +69,7 @@ def text(name: str, amount: int) -> str:
     """An amount as a person reads it."""
     unit = NAMES[name][0]
     if unit == TIME:
-        return duration_text(timedelta(seconds=amount))
+        return describe_duration(timedelta(seconds=amount))
     return memory_text(amount) if unit == MEMORY else str(amount)
 
 

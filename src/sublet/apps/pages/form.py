@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from sublet.apps.model.app import Version
@@ -150,7 +151,8 @@ def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
     }
     usual = {"time": round(DEFAULT_TIME.total_seconds()), "memory": GIB}
     for name, bounds in bounds_of(manifest).items():
-        values[f"{RESOURCE}{name}"] = text(name, bounds.default if bounds else usual[name])
+        amount = bounds.default if bounds else usual[name]
+        values[f"{RESOURCE}{name}"] = duration_text(timedelta(seconds=amount)) if name == "time" else text(name, amount)
     return values | {WHERE: manifest.default_system if manifest.default_system in places else ""}
 
 

@@ -149,7 +149,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
         )
         for view in views
     ]
-    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES"), fold=True)
+    return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES"))
 
 
 def placed(view: OfferView | SessionView) -> str:

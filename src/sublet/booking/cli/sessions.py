@@ -88,7 +88,7 @@ def listed(views: Iterable[SessionView], now: datetime, *, owners: bool = False)
         )
         for view in views
     ]
-    return table(HEAD, rows, keep=("PHASE", "TIME"), least=("MEMORY", "KIND", "CORES", "WHERE", "NOTE")) if rows else []
+    return table(HEAD, rows, keep=("PHASE",), least=("MEMORY", "KIND", "CORES")) if rows else []
 
 
 def _each(number: int, view: SessionView) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 from sublet.booking.documents.kinds import NODE_COMPUTE, short_name
 from sublet.booking.documents.shapes import AFTER, WHERE, Document
 from sublet.booking.documents.short import SIZES, full_document, plain_amounts
-from sublet.booking.model.amounts import duration_text, parse_duration
+from sublet.booking.model.amounts import parse_duration
 from sublet.kernel.document_fields import refuse
+from sublet.kernel.texts import describe_duration
 
 SOON = "as soon as possible"
 WITH_PARAMETERS = frozenset({"app", "jupyter-notebook"})
@@ -70,7 +71,8 @@ def _when(
     before, after = old["schedule"]["requested"], new["schedule"]["requested"]
     if "time" in given:
         after["duration"] = said["schedule"]["requested"]["duration"]
-        told += _told("time", named.get("time", _length(before["duration"])), _length(after["duration"]))
+        was_asked = named.get("time", before["duration"])
+        told += _told("time", was_asked and _length(was_asked), _length(after["duration"]))
     was = before.get("start") or old["compute"].get("starts")
     after.pop("start", None)
     new["compute"].pop("starts", None)
@@ -127,4 +129,4 @@ def _amount(bounds: Any, unit: str) -> Any:
 
 
 def _length(text: Any) -> str:
-    return duration_text(parse_duration(str(text)))
+    return describe_duration(parse_duration(str(text)))

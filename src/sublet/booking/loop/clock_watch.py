@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.session import Session
 from sublet.kernel.log import log
+from sublet.kernel.texts import describe_duration
 from sublet.platforms.local.shim import clocks
 from sublet.platforms.local.shim.processes import boot_id
 from sublet.store.tx import Tx
@@ -92,7 +92,7 @@ def recorded_now(tx: Tx, now: datetime) -> datetime:
 
 def describe_step(step: timedelta) -> str:
     """`set forward by 1h`, in whole seconds."""
-    length = duration_text(timedelta(seconds=round(abs(step).total_seconds())))
+    length = describe_duration(timedelta(seconds=round(abs(step).total_seconds())))
     return f"set {'forward' if step > timedelta(0) else 'back'} by {length}"
 
 

@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from sublet.booking.model.request import GIB, Range
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 
 KIB, MIB, TIB, PIB, EIB = 1 << 10, 1 << 20, 1 << 40, 1 << 50, 1 << 60
 MOST_COUNT = 10_000_000
@@ -94,8 +95,8 @@ def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
     if seconds is None:
         raise BadAmount(text=shown(text), what=_what(words), example=_example(words))
     if seconds > at_most.total_seconds():
-        limit = duration_text(at_most)
-        raise BadAmount(text=shown(text), what=f"{_A_TIME} up to {limit}", example=f"{limit} or less")
+        what = f"{_A_TIME} up to {describe_duration(at_most)}"
+        raise BadAmount(text=shown(text), what=what, example=f"{duration_text(at_most)} or less")
     return timedelta(seconds=seconds)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from sublet.booking.model.amounts import duration_iso, duration_text, memory_text
+from sublet.booking.model.amounts import duration_iso, memory_text
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason, Shape
 from sublet.booking.model.prices import MONETARY, Bill
 from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request
+from sublet.kernel.texts import describe_duration
 
 LIMIT = "urn:resource-limit"
 UNKNOWN = "urn:unknown-kind"
@@ -32,7 +33,7 @@ def check_limits(
     """Every reason why a platform could never do it, each with the nearest thing that it could."""
     reasons = _kinds(request, platform)
     if longest is not None and request.duration > longest:
-        asked, most = duration_text(request.duration), duration_text(longest)
+        asked, most = describe_duration(request.duration), describe_duration(longest)
         message = f"{platform} allows sessions of up to {most}; {asked} was asked for."
         reasons.append(
             Reason(LIMIT, "schedule.requested.duration", message, asked, most, duration_iso(longest), platform)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.calendar import NOTHING, Calendar, Slot
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.largest import most_on, most_within
@@ -34,6 +33,7 @@ from sublet.booking.model.starts import (
 )
 from sublet.booking.model.terms import Terms
 from sublet.booking.model.windows import SECOND, last_start, list_named_windows, windows_of, zone_of
+from sublet.kernel.texts import describe_duration
 
 START = "schedule.requested.start"
 YEAR = timedelta(days=366)
@@ -381,7 +381,7 @@ class _Search:
     def _why_not(self) -> tuple[str, str, str]:
         """The kind of reason, the sentence without its end, and the limit if there is one."""
         terms, request = self.terms, self.terms.request
-        length, ahead = duration_text(request.duration), duration_text(terms.horizon)
+        length, ahead = describe_duration(request.duration), describe_duration(terms.horizon)
         if not (request.windows or request.recurring):
             return LIMIT, f"{terms.where} has nothing free for {length} within {ahead}", ahead
         if not windows_of(request, terms.now, terms.horizon):
@@ -392,7 +392,7 @@ class _Search:
             first = request.not_before
             if first and self.soonest == _whole_second(first):
                 return LIMIT, f"What it waits for is planned to end at {instant(first)}: too late", instant(first)
-            ready = duration_text(self.prepare)
+            ready = describe_duration(self.prepare)
             why = f"{terms.platform} can be ready at {instant(self.soonest)}, after {ready} of preparing: too late"
             return LIMIT, why, instant(self.soonest)
         return LIMIT, f"{terms.where} has nothing free for {length} that starts in the time asked for", ""

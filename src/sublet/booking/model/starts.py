@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.request import Request
+from sublet.kernel.texts import describe_duration
 
 MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 SPREAD = 7 * DAY  # start times are spread over so much of a long window
@@ -71,4 +71,4 @@ def instant(time: datetime) -> str:
 def roughly(length: timedelta) -> str:
     """So long in words, without seconds that nobody asked for."""
     unit = MINUTE if length < DAY else HOUR
-    return duration_text(max(round(length / unit), 1) * unit)
+    return describe_duration(max(round(length / unit), 1) * unit)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.request import Data, Executable, Range, Request
+from sublet.kernel.texts import describe_duration
 from sublet.web.words import counted, memory_about
 
 LONGEST = 20_000  # characters of a program that a page shows
@@ -119,7 +119,7 @@ def _amounts(request: Request) -> str:
     words += [_range(compute.cores, "core"), _memory(compute.memory)]
     if compute.gpus.max:
         words.append(_range(compute.gpus, "GPU"))
-    words.append(f"for {duration_text(request.duration)}")
+    words.append(f"for {describe_duration(request.duration)}")
     words += [f"on {request.platform}"] if request.platform else []
     words += [name if value is True else f"{name} {value}" for name, value in _scheduler_words(request)]
     return ", ".join(words)

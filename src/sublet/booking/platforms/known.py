@@ -10,11 +10,11 @@ from functools import partial
 
 import structlog
 
-from sublet.booking.model.amounts import duration_text
 from sublet.booking.model.pledge import pools_of
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.survey_tasks import LONGEST, SurveyTasks
 from sublet.kernel.errors import NotFound, PlatformBroken, PlatformTimedOut, PlatformUnreachable, SubletError
+from sublet.kernel.texts import describe_duration
 from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
@@ -78,7 +78,7 @@ class KnownPlatforms:
             async with asyncio.timeout(self.answer_within.total_seconds()):
                 return await self.survey(name)
         except TimeoutError as error:
-            raise PlatformTimedOut(platform=name, limit=duration_text(self.answer_within)) from error
+            raise PlatformTimedOut(platform=name, limit=describe_duration(self.answer_within)) from error
 
     def refresh_survey(self, name: str) -> None:
         """Survey a platform again in the background: what is known of it may have changed."""

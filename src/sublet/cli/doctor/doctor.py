@@ -35,9 +35,7 @@ def doctor(out: Output) -> int:
     found = list(_look_at_all())
     out.show(
         found,
-        lambda: table(
-            ("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found], fold=True
-        ),
+        lambda: table(("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found]),
         lambda: (f"{f.state} {f.what}: {f.detail}" for f in found if f.state != "ok"),
     )
     return 1 if any(finding.state == "bad" for finding in found) else 0

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from sublet.booking.model.amounts import duration_text, parse_count, parse_duration
+from sublet.booking.model.amounts import parse_count, parse_duration
 from sublet.kernel.errors import BadAmount
+from sublet.kernel.texts import describe_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,6 @@ def read_manners(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         except (KeyError, ValueError, BadAmount):
             notes.append(f"the site's settings have a line that can't be understood: {line.strip()[:80]}")
         else:
-            shown = duration_text(found[key]) if isinstance(found[key], timedelta) else value
+            shown = describe_duration(found[key]) if isinstance(found[key], timedelta) else value
             notes.append(f"the site's settings: {WORDS[key].format(shown)}")
     return found, tuple(notes)

@@ -17,13 +17,14 @@ from sublet.annexes.model.annex import (
     SLOT_SESSIONS,
     SLOT_TOOLS,
 )
-from sublet.booking.model.amounts import duration_iso, duration_text
+from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.calendar import Slot as Found
 from sublet.booking.model.limits import LIMIT, check_limits
 from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Shape, Take
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
+from sublet.kernel.texts import describe_duration
 from sublet.platforms.htcondor.commands import IDLE, RUNNING, SUSPENDED, to_queue
 from sublet.platforms.htcondor.configuration import quote_string
 from sublet.platforms.htcondor.slots import to_slots
@@ -211,7 +212,7 @@ def unfit(request: Request, seen: Seen) -> Iterator[Reason]:
 def _too_long(request: Request, there: Sequence[SlotPlace], now: datetime, seen: Seen) -> Iterator[Reason]:
     left = max(place.end for place in there) - now
     if request.duration > left:
-        long, most = duration_text(request.duration), duration_text(_minutes(left))
+        long, most = describe_duration(request.duration), describe_duration(_minutes(left))
         why = f"{seen.called} is there for {most} more, and {long} was asked for."
         yield Reason(LIMIT, "schedule.requested.duration", why, long, most, duration_iso(_minutes(left)))
 
@@ -223,7 +224,7 @@ def _minutes(length: timedelta) -> timedelta:
 
 def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen: Seen) -> Reason:
     """There is room for it, but not before its nodes end, or not in the windows."""
-    long, end = duration_text(request.duration), max(place.end for place in there)
+    long, end = describe_duration(request.duration), max(place.end for place in there)
     asked = " in the windows that were asked for" if request.windows or request.recurring else ""
     why = f"{seen.called} is busy, and ends at {end:%Y-%m-%d %H:%M} UTC: {long} is not free before that{asked}."
     return Reason("urn:window-passed", "schedule", why, nearest="a shorter time")

@@ -13,6 +13,7 @@ from sublet.booking.model.offer import Answer, Offer, Predicted, Reason, Shape
 from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.windows import last_start, list_named_windows, windows_of
 from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.texts import describe_duration
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation, by_queue, read_limiter
 
@@ -140,9 +141,9 @@ def _too_much(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], pla
         said = f"{where} has no node with all that was asked for of one node together."
         return Reason(LIMIT, "compute", said, platform=platform)
     if queue.max_time and request.duration > queue.max_time:
-        long, most = duration_text(request.duration), duration_text(queue.max_time)
+        long, most = describe_duration(request.duration), describe_duration(queue.max_time)
         said = f"{where} lets jobs run for {most} at most, and {long} was asked for."
-        return Reason(LIMIT, "schedule.duration", said, long, most, most, platform)
+        return Reason(LIMIT, "schedule.duration", said, long, most, duration_text(queue.max_time), platform)
     return None
 
 
@@ -219,7 +220,7 @@ def in_parts(wish: SlurmWish) -> str:
     if wish.parts == 1:
         return ""
     cores = "1 core" if wish.cores == 1 else f"{wish.cores} cores"
-    return f", in {wish.parts} parts with {cores} and {duration_text(wish.time)} each"
+    return f", in {wish.parts} parts with {cores} and {describe_duration(wish.time)} each"
 
 
 def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetime) -> Reason:
@@ -231,7 +232,7 @@ def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetim
     if ahead:
         first = min(ahead, key=lambda one: one.start)
         free = timedelta(minutes=(first.start - now) // timedelta(minutes=1))
-        shorter = f"a time under {duration_text(free)}, or " if free > timedelta(minutes=5) else ""
+        shorter = f"a time under {describe_duration(free)}, or " if free > timedelta(minutes=5) else ""
         nearest = f"{shorter}a start after {first.end:%Y-%m-%dT%H:%M:%SZ}, when the reservation {first.name} ends"
     message = f"Slurm plans nothing for it{wish.where}: {said}"
     return Reason("urn:refused-by-platform", "compute", message, nearest=nearest, platform=platform)

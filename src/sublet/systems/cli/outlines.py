@@ -57,7 +57,7 @@ def checked(out: Output, system: System, found: Outline) -> int:
 def _lines(system: System, found: Outline) -> list[str]:
     """A table of all parts, then a paragraph for each that is not simply fine, then the cost."""
     rows = [(SIGNS[row.state], row.field, row.wanted, row.source, short(row.limit), row.flag) for row in found.rows]
-    lines = table(HEAD, rows, fold=True)
+    lines = table(HEAD, rows)
     for row in found.rows:
         if row.message:
             lines += ["", f"{SIGNS[row.state]}: {row.field}: {row.message}"]

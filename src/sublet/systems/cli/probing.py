@@ -63,7 +63,7 @@ def _drawn(view: ProbeView, everything: bool) -> list[str]:
         f"{counts['same']} the same",
     ]
     hidden = " (--all shows them)" if counts["same"] and not everything else ""
-    drawn = [*table(("OF", "WHAT", "KNOWN", "LIVE", ""), rows, fold=True), ""] if rows else []
+    drawn = [*table(("OF", "WHAT", "KNOWN", "LIVE", ""), rows), ""] if rows else []
     return [*drawn, f"{', '.join(words)}{hidden}."]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.amounts import memory_text
+from sublet.kernel.texts import describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 
 State = Literal["same", "different", "unknown"]  # unknown: one of the two doesn't say
@@ -138,7 +139,7 @@ def _limits(known: Queue, live: Queue) -> Iterator[Difference]:
     texts: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
         ("min_nodes", "fewest nodes", str),
         ("max_nodes", "most nodes", str),
-        ("max_time", "longest time", duration_text),
+        ("max_time", "longest time", describe_duration),
         ("min_cores", "fewest cores", str),
         ("max_cores", "most cores", str),
         ("max_gpus", "most GPUs", str),

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.request import GIB
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import counted, describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 from sublet.systems.model.wish import State, SystemFinding, Wish
 
@@ -218,8 +218,8 @@ def _how_chosen(case: Case) -> str:
 def _time(case: Case) -> SystemFinding:
     queue, wish = case.queue, case.wish
     most = _longest(queue, wish.node_count)
-    span = _span(queue.min_time and duration_text(queue.min_time), most and duration_text(most))
-    part = _Part("time", _said(wish.time and duration_text(wish.time), "not said"), span)
+    span = _span(queue.min_time and describe_duration(queue.min_time), most and describe_duration(most))
+    part = _Part("time", _said(wish.time and describe_duration(wish.time), "not said"), span)
     if wish.time is None:
         state: State = "error" if "time" in case.system.needs else "warning"
         message = f"{case.system.name} wants it to be said." if state == "error" else "A site's default can be minutes."
@@ -227,17 +227,17 @@ def _time(case: Case) -> SystemFinding:
             state, message, f"{wish.time_flag} {duration_text(most)}, or less" if most else f"{wish.time_flag} 1h"
         )
     if queue.min_time and wish.time < queue.min_time:
-        least = duration_text(queue.min_time)
-        return part.found("error", f"{queue.name} takes jobs of {least} and more.", f"{wish.time_flag} {least}")
+        message = f"{queue.name} takes jobs of {describe_duration(queue.min_time)} and more."
+        return part.found("error", message, f"{wish.time_flag} {duration_text(queue.min_time)}")
     if most is None:
         return part.found("unknown")
     if wish.time <= most:
         return part.found("ok")
-    message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {duration_text(most)} at most"
+    message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {describe_duration(most)} at most"
     nearest = f"{wish.time_flag} {duration_text(most)}"
     longer = next((step for step in queue.time_by_nodes if step.time >= wish.time), None)
     if longer:
-        message += f", and for {duration_text(longer.time)} those of {longer.min_nodes}-{longer.max_nodes} nodes"
+        message += f", and for {describe_duration(longer.time)} those of {longer.min_nodes}-{longer.max_nodes} nodes"
         count = longer.min_nodes if longer.min_nodes > wish.node_count else longer.max_nodes
         nearest += f", or --nodes {count}"
     return part.found("error", f"{message}.", nearest)

@@ -19,7 +19,7 @@ function countDown(shown) {
     if (!shown.isConnected) return; // the page has been drawn anew
     const left = Math.max(0, Math.round((until - Date.now()) / 1000));
     const minutes = Math.floor(left / 60);
-    shown.textContent = left ? `(${minutes ? `${minutes}m ` : ""}${left % 60}s left)` : "(expired)";
+    shown.textContent = left ? `(${minutes ? `${minutes} min ` : ""}${left % 60} s left)` : "(expired)";
     if (left) setTimeout(tick, 1000);
     else location.reload();
   };
