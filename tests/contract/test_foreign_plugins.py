@@ -21,7 +21,7 @@ from sublet.kernel.errors import NoOffers, SubletError
 from tests.databases import put_database
 
 PACKAGE = Path(__file__).parents[1] / "foreign" / "lodger"
-SETTINGS = 'mode = "{}"\nlargest_data = 1000\n[platforms.inn]\nkind = "lodging"\nbeds = 3\n'
+SETTINGS = 'mode = "{}"\nlargest_data = 1000\npoll = "1s"\n[platforms.inn]\nkind = "lodging"\nbeds = 3\n'
 PATIENCE = 60.0
 PUBLIC, PRIVATE = "poem://8.8.8.8/rose", "poem://127.0.0.1/rose"  # nobody is asked anything there
 
