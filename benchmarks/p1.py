@@ -16,8 +16,9 @@ from time import process_time
 from benchmarks.row import Row
 from benchmarks.size import WHOLE, Size
 from sublet.booking.model.calendar import Calendar, Slot
-from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import GIB, Window
+from sublet.booking.model.shape import Shape
 
 NAME = "find the earliest start on 1024 nodes (cores, memory, GPUs; exact nodes)"
 

@@ -75,9 +75,10 @@ async def measure(count: int) -> dict[str, float]:
 async def fill(service: object, pattern: object, count: int) -> None:
     """Sessions of every age: nine of ten are over, the tenth runs."""
     from sublet.booking.model.job import Job, Program
-    from sublet.booking.model.offer import Shape, Take
+    from sublet.booking.model.offer import Take
     from sublet.booking.model.phases import Phase
     from sublet.booking.model.session import End, EndKind, Session
+    from sublet.booking.model.shape import Amounts, Shape
     from sublet.service import Service
 
     assert isinstance(service, Service)
@@ -94,7 +95,11 @@ async def fill(service: object, pattern: object, count: int) -> None:
                 new = replace(new, phase=Phase.COMPLETED, ended=now, end=End(EndKind.EXITED, 0))
             else:
                 job = Job(
-                    Program(("true",)), Shape(1, 2**30), (names[number % len(names)],), until, timedelta(minutes=5)
+                    Program(("true",)),
+                    Amounts(Shape(1, 2**30)),
+                    (names[number % len(names)],),
+                    until,
+                    timedelta(minutes=5),
                 )
                 new = replace(new, phase=Phase.RUNNING, job=await platform.submit(job, new.id), started=now)
             some.append(new)

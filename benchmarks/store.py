@@ -15,10 +15,11 @@ from benchmarks.__main__ import table
 from benchmarks.row import Row
 from benchmarks.size import WHOLE, Size
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
+from sublet.booking.model.offer import Node, Offer, Quote, Take
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import GIB, Executable, Request
 from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.model.shape import Shape
 from sublet.store import Store, Tx
 
 NAME = "an offer set with four offers, its hold and its event, durably, without HTTP"

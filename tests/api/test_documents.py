@@ -13,10 +13,11 @@ import yaml
 from pydantic_core import to_json
 
 from sublet.api.bodies import to_yaml
-from sublet.booking.model.offer import Offer, Predicted, Quote, Reason, Shape
+from sublet.booking.model.offer import Offer, Predicted, Quote, Reason
 from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.request import GIB, Compute, Data, Executable, Range, Request, Storage, Volume
 from sublet.booking.model.session import Connector, End, EndKind, OfferSet, Session
+from sublet.booking.model.shape import Shape
 from sublet.doors.ivoa.offersets import offerset_document
 from sublet.doors.ivoa.sessions import LIFECYCLE, reason_message, session_document
 

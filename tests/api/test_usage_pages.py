@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from sublet.access.model.access import Amounts
 from sublet.access.model.account import Account
 from sublet.app import open_service
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import TotalAmounts
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Known, Role
 from sublet.service import Service
@@ -40,7 +40,7 @@ async def _used(service: Service, name: str) -> None:
     offers, now = a_set(name), service.now()
     session: Session = a_session(offers, an_offer(platform="keeling"))
     await service.store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add([session])))
-    await service.store.write(lambda tx: tx.uses.add(session, Amounts(8, 0, 0, 2, HOUR), "", now))
+    await service.store.write(lambda tx: tx.uses.add(session, TotalAmounts(8, 0, 0, 2, HOUR), "", now))
     for phase in (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING, Phase.COMPLETED):
         times = {"started": now, "ended": now + HOUR} if phase is Phase.COMPLETED else {}
         await service.store.write(lambda tx, to=phase, t=times: tx.sessions.move(session.id, to, now=now, **t))

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from sublet.booking.model.offer import Shape, Take
+from sublet.booking.model.offer import Take
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.request import GIB, Window
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import NotBookable
 from sublet.store import Store, Tx
 from tests.contract.stored import HOUR, MINUTE, NODES, NOON, accept, offer_some

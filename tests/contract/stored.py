@@ -9,11 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import create_engine, text
 
-from sublet.booking.model.offer import Node, Offer, Quote, Reason, Shape, Take
+from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pools_of
 from sublet.booking.model.request import GIB, Compute, Executable, Range, Request, Window
 from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.model.shape import Shape
 from sublet.store import Tx
 
 NOON = datetime(2030, 1, 7, 12, 0, tzinfo=UTC)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.client.pulling import PulledRequest, read_invitation, write_invitation
 from sublet.kernel.errors import BadInvitation, PilotRefused, PlatformRefused
 from sublet.platforms.invited.platform import Invited
@@ -26,7 +26,7 @@ KEY = "6f1b2c1e-0000-4000-8000-000000000000"
 def lease(count: int = 2) -> Job:
     program = Program(("sh", "start.sh"), files={"start.sh": b"true\n"})
     until = datetime.now(UTC) + timedelta(hours=1)
-    return Job(program, Shape(4, 1 << 30), (), until, timedelta(0), count=count)
+    return Job(program, Amounts(Shape(4, 1 << 30), count), (), until, timedelta(0))
 
 
 async def state(site: Invited) -> JobState:

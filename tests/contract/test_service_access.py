@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from sublet.access.audit import Sought
-from sublet.access.model.access import Amounts
 from sublet.app import open_service
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Compute, Executable, Range, Request
 from sublet.booking.model.session import OfferSet
+from sublet.booking.model.shape import TotalAmounts
 from sublet.kernel.errors import (
     AlreadyAllowed,
     AlreadyDecided,
@@ -80,10 +80,12 @@ async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
         assert (await wish(service, data=["no address"])).result == "NO"
         assert len(await service.access.audit.audit(OPERATOR, Sought(action="ask."))) == 4, "a mistake is no decision"
         assert (
-            await service.access.quotas.refused(ANNA, "system", "trial", Amounts(cores=4, time=timedelta(hours=1)))
+            await service.access.quotas.refused(ANNA, "system", "trial", TotalAmounts(cores=4, time=timedelta(hours=1)))
             is None
         )
-        assert await service.access.quotas.refused(ANNA, "system", "trial", Amounts(cores=5, time=timedelta(hours=1)))
+        assert await service.access.quotas.refused(
+            ANNA, "system", "trial", TotalAmounts(cores=5, time=timedelta(hours=1))
+        )
 
 
 async def test_access_that_is_withdrawn_counts_at_once_and_in_all_processes(tmp_path: Path) -> None:

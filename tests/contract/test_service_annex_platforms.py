@@ -10,7 +10,8 @@ import pytest
 
 from sublet.annexes import platforms as annex_platforms
 from sublet.annexes.platforms import read_kept, to_make_one
-from sublet.booking.model.offer import Offer, Predicted, Shape
+from sublet.booking.model.offer import Offer, Predicted
+from sublet.booking.model.shape import Shape
 from sublet.service import Service
 from tests.contract.leases import KnownPoint, leasing, made
 from tests.contract.services import ME, OTHER, ask

@@ -20,10 +20,11 @@ from sublet.annexes.shrinking import GIVEN_BACK
 from sublet.annexes.status import Heard, timed
 from sublet.annexes.views.annexes import DetailsView
 from sublet.annexes.views.convert import details_of, details_view
-from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import (
     AnnexInUse,
     BadRequest,

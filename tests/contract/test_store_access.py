@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import insert
 
-from sublet.access.model.access import AccessRequest, AccessRule, Amounts, Limits, Use
+from sublet.access.model.access import AccessRequest, AccessRule, Limits, Use
 from sublet.apps.store.tables import apps, versions
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.shape import TotalAmounts
 from sublet.store import Store, Tx
 from tests.contract.stored import NOON, offer_some
 
@@ -57,7 +58,7 @@ async def test_a_request_is_decided_once(store: Store) -> None:
 def taken(tx: Tx, person: str, cores: int, hours: int, app: str = "") -> str:
     """Accept a session that may take so much."""
     [session] = offer_some(tx, person, count=1)
-    tx.uses.add(session, Amounts(cores=cores, time=hours * HOUR), app, NOON)
+    tx.uses.add(session, TotalAmounts(cores=cores, time=hours * HOUR), app, NOON)
     return session.id
 
 

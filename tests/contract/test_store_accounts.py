@@ -9,10 +9,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.access.model.access import Amounts
 from sublet.access.model.account import Account
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import TotalAmounts
 from sublet.store.store import Store
 from tests.contract.stored import NOON, a_session, a_set, an_offer
 
@@ -75,7 +75,7 @@ async def test_what_was_used_stays_when_the_session_is_deleted(store: Store) -> 
     runs = replace(runs, phase=Phase.RUNNING, started=NOON)
     await store.write(lambda tx: (tx.offersets.add(offers), tx.sessions.add([ran, runs, waits])))
     for one in (ran, runs):
-        await store.write(lambda tx, one=one: tx.uses.add(one, Amounts(8, 0, 1, 2, MINUTE), "", NOON))
+        await store.write(lambda tx, one=one: tx.uses.add(one, TotalAmounts(8, 0, 1, 2, MINUTE), "", NOON))
     period = (NOON - MINUTE, NOON + MINUTE)
     assert [one.ended for one in await store.read(lambda tx: tx.uses.ran(*period))] == [None, None]
     later = NOON + MINUTE / 2

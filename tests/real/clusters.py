@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sublet.booking.model.job import Job, JobState, Program, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Executable
 from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kinds.bag import BAG
 from sublet.kinds.port import Setting
 from sublet.platforms.slurm.platform import Slurm
@@ -74,7 +74,9 @@ def small(*argv: str, seconds: float = 60, **changes: Any) -> Job:
         changes["scheduler"] = SchedulerOptions(queue=changes.pop("queue"))
     values: dict[str, Any] = {
         "program": Program(argv, changes.pop("environment", {}), changes.pop("files", {})),
-        "shape": Shape(1, MEMORY),
+        "amounts": Amounts(
+            changes.pop("shape", Shape(1, MEMORY)), changes.pop("count", 1), parts=changes.pop("parts", 1)
+        ),
         "nodes": (),
         "until": datetime.now(UTC) + timedelta(seconds=seconds),
         "warn": timedelta(0),
@@ -86,8 +88,8 @@ async def a_bag(platform: Slurm, key: str, parts: int, seconds: float = 60, **fi
     """A bag of small tasks in parts, as the service would make it."""
     executable = Executable("bag", fields=fields)
     tools, directory = (await platform.survey()).tools, await platform.session_directory(key)
-    duration = timedelta(seconds=seconds)
-    setting = Setting(f"{directory}/work", directory, Shape(1, MEMORY), (), duration, (), tools, parts=parts)
+    amounts = Amounts(Shape(1, MEMORY), 1, timedelta(seconds=seconds), parts)
+    setting = Setting(f"{directory}/work", directory, amounts, (), tools)
     return small(program=BAG.ways(executable, tools)[0].program(setting), seconds=seconds, parts=parts)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sublet.booking.model.job import Mount, Program
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import GIB, Executable
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kinds.port import Kind, Setting
 
 TOOLS = {"python3": sys.executable, "sh": "/bin/sh"}
@@ -30,8 +30,9 @@ class Place:
         """What the platform would say of it."""
         mounts: tuple[Mount, ...] = changes.pop("mounts", ())
         shape = Shape(changes.pop("cores", 2), GIB)
+        amounts = Amounts(shape, 1, timedelta(minutes=5), changes.pop("parts", 1))
         where = (str(self.work), str(self.directory))
-        return Setting(*where, shape, ("here",), timedelta(minutes=5), mounts, tools, **changes)
+        return Setting(*where, amounts, mounts, tools, **changes)
 
     def program(self, kind: Kind, executable: Executable, tools: dict[str, str], **changes: Any) -> Program:
         """What the best way makes of an executable, with its files written."""

@@ -166,7 +166,7 @@ import asyncio, json, sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from sublet.booking.model.job import Job, Program
-from sublet.booking.model.offer import Shape
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.errors import SubletError
 from sublet.platforms.htcondor.platform import HTCondor
 
@@ -176,7 +176,7 @@ async def main():
     platform = HTCondor(name="cut", **values)
     await platform.open(Path("cut").absolute())
     until = datetime.now(UTC) + timedelta(minutes=1)
-    job = Job(Program(("sh", "-c", "echo once; sleep 2")), Shape(1, 64 << 20), (), until, timedelta(0))
+    job = Job(Program(("sh", "-c", "echo once; sleep 2")), Amounts(Shape(1, 64 << 20)), (), until, timedelta(0))
     try:
         print(await platform.find(sys.argv[2]), await platform.submit(job, sys.argv[2]))
     except SubletError as error:

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.job import Job, Program, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import DiskFull, PlatformRefused
 from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.local import launch
@@ -101,7 +101,7 @@ async def test_a_pause_stops_every_process_and_a_cancel_stops_what_is_paused(her
 
 async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:
     program = Program(("./plain.txt",), files={"plain.txt": b"no program"})
-    job = Job(program, Shape(1, 64 * MIB), (), datetime.now(UTC) + timedelta(minutes=1), timedelta(0))
+    job = Job(program, Amounts(Shape(1, 64 * MIB)), (), datetime.now(UTC) + timedelta(minutes=1), timedelta(0))
     state = await here.ended(await here.platform.submit(job, here.key()))
     assert state.end
     assert state.end.kind is EndKind.NOT_STARTED
@@ -128,7 +128,7 @@ async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
     job = here.job(
         "sh", "-c", 'while ! [ -s "$SUBLET_WARNING" ]; do sleep 0.05; done; cat "$SUBLET_WARNING"', seconds=4
     )
-    soon = Job(job.program, job.shape, job.nodes, job.until, warn=timedelta(hours=1))
+    soon = Job(job.program, job.amounts, job.nodes, job.until, warn=timedelta(hours=1))
     state = await here.ended(await here.platform.submit(soon, here.key()))
     assert state.end
     assert state.end.code == 0
@@ -297,13 +297,14 @@ async def test_the_end_is_enforced_and_recorded_when_no_service_is_there(here: H
         from datetime import UTC, datetime, timedelta
         from pathlib import Path
         from sublet.booking.model.job import Job, Program
-        from sublet.booking.model.offer import Shape
+        from sublet.booking.model.shape import Amounts, Shape
         from sublet.platforms.local.platform import Local
         async def main():
             local = Local(name="here", grace=timedelta(seconds=1))
             await local.open(Path({str(here.home)!r}))
             until = datetime.now(UTC) + timedelta(seconds=1)
-            await local.submit(Job(Program(("sleep", "300")), Shape(1, 1 << 27), (), until, timedelta(0)), {key!r})
+            amounts = Amounts(Shape(1, 1 << 27))
+            await local.submit(Job(Program(("sleep", "300")), amounts, (), until, timedelta(0)), {key!r})
             os.kill(os.getpid(), 9)
         asyncio.run(main())
     """
@@ -357,6 +358,8 @@ async def test_a_name_that_is_a_path_is_refused(here: Here) -> None:
     for key in ("../x", "a/b", "", ".", "x" * 300):
         with pytest.raises(PlatformRefused):
             await here.platform.place(key)
-    bad = Job(Program(("true",), files={"../../x": b""}), Shape(1, 64 * MIB), (), datetime.now(UTC), timedelta(0))
+    bad = Job(
+        Program(("true",), files={"../../x": b""}), Amounts(Shape(1, 64 * MIB)), (), datetime.now(UTC), timedelta(0)
+    )
     with pytest.raises(PlatformRefused, match="not below"):
         await here.platform.submit(bad, here.key())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from sublet.booking.model.job import Job, JobState, Mount, Program, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms import machine
 from sublet.platforms.conformance import ConformanceTrial
@@ -33,7 +33,7 @@ class Here(ConformanceTrial):
     ) -> str:
         job = Job(
             Program(argv, **program),
-            Shape(cores, memory),
+            Amounts(Shape(cores, memory)),
             (),
             datetime.now(UTC) + timedelta(minutes=1),
             timedelta(0),
@@ -151,7 +151,7 @@ async def test_cores_and_gpus_are_told_and_given_to_one_at_a_time(tmp_path: Path
     for _ in range(2):
         job = Job(
             Program(("sh", "-c", "echo $CUDA_VISIBLE_DEVICES $SUBLET_GPUS $OMP_NUM_THREADS; sleep 30")),
-            Shape(1, 64 * MIB, 1),
+            Amounts(Shape(1, 64 * MIB, 1)),
             (),
             datetime.now(UTC) + timedelta(minutes=1),
             timedelta(0),
@@ -203,7 +203,7 @@ async def test_read_only_data_is_there_and_can_not_be_changed(here: Here, tmp_pa
     script = "cat in/cube/x; echo no >in/cube/x; echo new >out/file; ls"
     job = Job(
         Program(("sh", "-c", script)),
-        Shape(1, 64 * MIB),
+        Amounts(Shape(1, 64 * MIB)),
         (),
         datetime.now(UTC) + timedelta(minutes=1),
         timedelta(0),

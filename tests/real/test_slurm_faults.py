@@ -13,10 +13,10 @@ import pytest
 
 from sublet.app import open_service
 from sublet.booking.model.job import Job, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import Compute, Executable, Range, Request
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import DiskFull, LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.kernel.settings import Settings
 from sublet.platforms.slurm.platform import Slurm

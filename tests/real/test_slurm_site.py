@@ -11,10 +11,11 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Mount, State
-from sublet.booking.model.offer import Predicted, Shape
+from sublet.booking.model.offer import Predicted
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import LoginNeeded, NotFound, PlatformRefused, QueueFull
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, RuleFinding, try_rule
 from sublet.platforms.port import Results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Literal
 
@@ -67,9 +68,9 @@ class Toy(BatchPlatform):
         queue = job.scheduler.queue
         head = header_script("#TOY", [f"-q {queue}"] if queue else [], await self.session_directory(key))
         words = (f"--{queue}",) if queue else ()
-        return await self.submit_once(
-            job, key, Submission(words, time, time + timedelta(minutes=1), files={"batch.sh": head})
-        )
+        amounts = replace(job.amounts, time=time)
+        told = Submission(words, amounts, time + timedelta(minutes=1), files={"batch.sh": head})
+        return await self.submit_once(job, key, told)
 
     async def extend(self, id: str, until: datetime) -> None:
         """Nothing but the job's own clock ends it."""

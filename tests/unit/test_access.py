@@ -14,19 +14,18 @@ from sublet.access.model.access import (
     AMOUNTS,
     NO_LIMITS,
     AccessRule,
-    Amounts,
     Decision,
     Limits,
     Use,
     Who,
-    amounts_of,
     decide,
     matches_person,
     month_of,
 )
 from sublet.access.model.access_words import capped, excesses, limits_text, refusal, why
-from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.request import GIB, Compute, Range, Request
+from sublet.booking.model.shape import Shape, TotalAmounts
 from sublet.kernel.errors import BadAmount, BadRequest
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -192,9 +191,9 @@ def test_who_is_let_in_is_let_in_by_a_live_allow_and_no_live_deny(rules: list[Ac
 def test_what_is_too_much_names_the_limit_and_what_would_do() -> None:
     limits = Limits(cores=64, time=timedelta(hours=2), jobs=2, hours_month=100.0)
     decision = asked(rule(limits=limits))
-    fits = Amounts(cores=64, time=timedelta(hours=1))
+    fits = TotalAmounts(cores=64, time=timedelta(hours=1))
     assert not list(excesses(decision, fits, Use(1, 36.0)))
-    [cores] = excesses(decision, Amounts(cores=65, time=timedelta(hours=1)), Use())
+    [cores] = excesses(decision, TotalAmounts(cores=65, time=timedelta(hours=1)), Use())
     assert (cores.field, cores.limit, cores.wanted) == ("compute.cores.min", "64 cores", "65 cores")
     [jobs] = excesses(decision, fits, Use(2))
     assert "2 sessions under way" in jobs.message
@@ -207,8 +206,8 @@ def test_what_is_too_much_names_the_limit_and_what_would_do() -> None:
 
 def test_an_offer_counts_with_all_its_nodes_and_parts() -> None:
     offer = Offer("k", "sh", NOW, NOW, timedelta(hours=2), (), Shape(4, GIB, 1), count=3, parts=2)
-    assert amounts_of(offer) == Amounts(24, 6 * GIB, 6, 6, timedelta(hours=2))
-    assert amounts_of(offer).hours == 48
+    assert offer.amounts.total == TotalAmounts(24, 6 * GIB, 6, 6, timedelta(hours=2))
+    assert offer.amounts.total.hours == 48
 
 
 def test_the_more_that_would_be_welcome_stays_within_the_limits() -> None:

@@ -11,9 +11,9 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.job import header_script
 from tests.toybatch.platform import Toy
@@ -34,7 +34,7 @@ async def toy(tmp_path: Path) -> AsyncIterator[Toy]:
 def job(*argv: str, queue: str = "") -> Job:
     until = datetime.now(UTC) + timedelta(minutes=5)
     scheduler = SchedulerOptions(queue=queue)
-    return Job(Program(argv), Shape(1, 1 << 27), (), until, timedelta(0), scheduler=scheduler)
+    return Job(Program(argv), Amounts(Shape(1, 1 << 27)), (), until, timedelta(0), scheduler=scheduler)
 
 
 async def wait(toy: Toy, key: str, until: Callable[[JobState], bool]) -> JobState:

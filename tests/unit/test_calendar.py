@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sublet.booking.model.calendar import Calendar, Slot
-from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import GIB, Window
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 
 T0 = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.booking.model.calendar import Calendar
-from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.request import Window
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import NoRoom, NotBookable
 from tests.examples import examples
 

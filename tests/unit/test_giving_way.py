@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.giving_way import NEW, find_displaced, find_fitting, improves
 from sublet.booking.model.holds import hold_of
-from sublet.booking.model.offer import Answer, Node, Offer, Shape, Take
+from sublet.booking.model.offer import Answer, Node, Offer, Take
+from sublet.booking.model.shape import Shape
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

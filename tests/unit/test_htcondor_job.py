@@ -8,22 +8,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from sublet.booking.model.job import Job, Mount, Program
-from sublet.booking.model.offer import Shape
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.htcondor.job import JobPlace, description, files_of, placeholder, program, script
 
 KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the same on this machine
 ODD = ["a b", 'it\'s "quoted"', "two\nlines", ";$(rm -rf $HOME) `id` && x", "-n", "--", "grüße ✓", "\\ * ? [a]", ""]
 
 
-def job(*argv: str, seconds: float = 60, **changes: object) -> Job:
+def job(*argv: str, seconds: float = 60, **changes: Any) -> Job:
     values: dict[str, object] = {
         "program": Program(argv),
-        "shape": Shape(1, 1 << 28),
+        "amounts": Amounts(changes.pop("shape", Shape(1, 1 << 28)), parts=changes.pop("parts", 1)),
         "nodes": (),
         "until": datetime.now(UTC) + timedelta(seconds=seconds),
         "warn": timedelta(0),

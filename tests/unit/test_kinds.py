@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sublet.booking.model.job import Mount
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.request import GIB, Compute, Executable, Request, Volume
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kinds.command import COMMAND
 from sublet.kinds.port import Setting
 from sublet.kinds.registry import GROUP, survey_kinds
@@ -26,9 +26,7 @@ def setting(**changes: Any) -> Setting:
     values: dict[str, Any] = {
         "work": "/s/k1/work",
         "directory": "/s/k1",
-        "shape": Shape(2, 4 * GIB),
-        "nodes": ("here",),
-        "duration": timedelta(hours=1),
+        "amounts": Amounts(changes.pop("shape", Shape(2, 4 * GIB)), 1, timedelta(hours=1), changes.pop("parts", 1)),
         "mounts": (),
         "tools": {},
     }

@@ -10,9 +10,10 @@ import pytest
 from sublet.annexes.model.annex import Details, Lease, Pilot
 from sublet.annexes.model.lease_state import JobCounts, LeaseState, NodeState, Slots, nodes_of, state_of
 from sublet.annexes.pilots.occupancy import read_jobs, read_occupancy
-from sublet.booking.model.offer import Offer, Predicted, Shape
+from sublet.booking.model.offer import Offer, Predicted
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import Shape
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)

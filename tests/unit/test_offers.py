@@ -9,7 +9,7 @@ import pytest
 
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.holds import expiry_of, hold_of, takes_of
-from sublet.booking.model.offer import Answer, Node, Offer, Quote, Remote, Shape, Take
+from sublet.booking.model.offer import Answer, Node, Offer, Quote, Remote, Take
 from sublet.booking.model.offers import WayFacts, find_offers
 from sublet.booking.model.prices import MONETARY, Prices
 from sublet.booking.model.request import (
@@ -24,6 +24,7 @@ from sublet.booking.model.request import (
     Storage,
     Window,
 )
+from sublet.booking.model.shape import Shape
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)  # a Sunday
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)

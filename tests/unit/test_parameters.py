@@ -1,6 +1,7 @@
 """Parameters are checked on the server: what is wrong, the limit, and the nearest value that would be right."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sublet.apps.model.manifest import Manifest, Parameter, ResourceBounds
 from sublet.apps.model.request import fit_request
 from sublet.apps.model.resources import Sized, size_run, wrong
 from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.shape import Amounts, Shape
 
 GIB = 1 << 30
 MANIFEST = Manifest(
@@ -110,10 +112,9 @@ def test_what_lies_between_two_steps_is_refused_with_the_nearest() -> None:
 
 
 def test_tasks_and_shares_become_what_each_node_must_have() -> None:
-    assert size_run(MANIFEST) == Sized(1, 8, 8, 8 * GIB, 0, app_resources.timedelta(minutes=10))
-    assert size_run(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(
-        4, 6, 2, 2 * GIB, 0, app_resources.timedelta(minutes=10)
-    )
+    time = timedelta(minutes=10)
+    assert size_run(MANIFEST) == Sized(Amounts(Shape(8, 8 * GIB), 1, time), 8)
+    assert size_run(MANIFEST, {"nodes": 4, "tasks": 6}) == Sized(Amounts(Shape(2, 2 * GIB), 4, time), 6)
 
 
 @pytest.mark.parametrize(

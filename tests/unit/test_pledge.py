@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.holds import hold_of, takes_of
-from sublet.booking.model.offer import Answer, Node, Offer, Shape, Take
+from sublet.booking.model.offer import Answer, Node, Offer, Take
 from sublet.booking.model.offers import WayFacts, find_offers
 from sublet.booking.model.pledge import (
     OPEN,
@@ -30,6 +30,7 @@ from sublet.booking.model.pledge import (
 )
 from sublet.booking.model.prices import Prices
 from sublet.booking.model.request import GIB, Compute, Executable, Range, Request, Window
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import NoRoom, NotBookable
 from tests.examples import examples
 

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from sublet.booking.model.offer import Quote, Shape
+from sublet.booking.model.offer import Quote
 from sublet.booking.model.prices import CARBON, ENERGY, MONETARY, Prices
 from sublet.booking.model.request import GIB
+from sublet.booking.model.shape import Shape
 
 
 def test_a_quote_adds_cores_memory_gpus_and_storage_for_the_whole_time() -> None:

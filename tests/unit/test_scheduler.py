@@ -14,10 +14,11 @@ from click.testing import CliRunner
 from sublet.booking.documents.request import read_request
 from sublet.booking.documents.rerun import with_changes
 from sublet.booking.documents.shapes import WHERE
-from sublet.booking.model.offer import Offer, Shape
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions, scheduler_specs
 from sublet.booking.model.scheduler_rules import find_refused, list_choosable
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.booking.pages.scheduler import fill_scheduler_fields, make_scheduler_fields, read_scheduler_fields
 from sublet.booking.store.offersets import REQUEST
 from sublet.booking.store.older_rows import gather_offer_options, gather_request_options
@@ -29,7 +30,7 @@ from sublet.kernel.errors import BadRequest
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, flags, refusals
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
-WISH = SlurmWish("q", 1, 1, 1 << 30, 0, timedelta(hours=1), comment="sublet person=ada")
+WISH = SlurmWish("q", Amounts(Shape(1, 1 << 30), 1, timedelta(hours=1)), comment="sublet person=ada")
 TYPED = {
     "queue": "short",
     "qos": "high",

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sublet.booking.model.job import Job, Mount, Program
-from sublet.booking.model.offer import Shape
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.job import Submission, Surroundings, packed, program
 from sublet.platforms.batch.quoting import inside
@@ -26,17 +28,18 @@ KEY = f"key-{uuid4().hex}"  # processes are known by it, and others may try the 
 words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=4)
 
 
-def job(*argv: str, seconds: float = 60, **changes: object) -> tuple[Job, Submission]:
+def job(*argv: str, seconds: float = 60, **changes: Any) -> tuple[Job, Submission]:
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     values: dict[str, object] = {
         "program": Program(argv),
-        "shape": Shape(1, 1 << 27),
+        "amounts": Amounts(Shape(1, 1 << 27), parts=changes.pop("parts", 1)),
         "nodes": (),
         "warn": timedelta(0),
     }
     made = Job(**(values | {"until": until} | changes))  # type: ignore[arg-type]
     time = timedelta(seconds=seconds)
-    return made, Submission((), time, timedelta(minutes=-(-(time + timedelta(minutes=1)) // timedelta(minutes=1))))
+    limit = timedelta(minutes=-(-(time + timedelta(minutes=1)) // timedelta(minutes=1)))
+    return made, Submission((), replace(made.amounts, time=time), limit)
 
 
 def laid_out(place: Path, made: Job, wish: Submission, key: str = KEY) -> Path:

@@ -7,6 +7,7 @@ import pytest
 from sublet.booking.model.offer import Node, Offer, Reason
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.slurm import offers as offering
 from sublet.platforms.slurm.offers import Site
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, comment, flags, wckey, wrong
@@ -72,7 +73,7 @@ def test_a_queue_can_be_a_partition_with_a_qos_and_has_the_partitions_limits() -
 def test_each_queue_that_fits_is_asked_and_no_other() -> None:
     queues = open_to(SITE, "", "", "")
     wishes, reasons = offering.fitting(request(nodes=4), SITE, queues, "far")
-    assert [(wish.queue, wish.nodes) for wish in wishes] == [("large", 4)]
+    assert [(wish.queue, wish.amounts.nodes) for wish in wishes] == [("large", 4)]
     assert reasons == []
 
 
@@ -110,7 +111,7 @@ def test_nodes_that_are_away_for_a_while_are_waited_for() -> None:
 
 
 def made(planned: datetime, wanted: Request) -> Offer | Reason:
-    wish = SlurmWish("small", 1, 1, GIB, 0, wanted.duration)
+    wish = SlurmWish("small", Amounts(Shape(1, GIB, 0), 1, wanted.duration))
     return offering.offer_for(wanted, wish, planned, "sh", "far", NOW)
 
 
@@ -129,7 +130,7 @@ def test_what_waits_for_others_is_planned_after_their_end_and_has_no_begin_of_it
 
 
 def test_jobs_that_must_end_well_first_are_one_option() -> None:
-    said = flags(SlurmWish("q", 1, 1, GIB, 0, HOUR, after=("7", "12")), SlurmAccount())
+    said = flags(SlurmWish("q", Amounts(Shape(1, GIB, 0), 1, HOUR), after=("7", "12")), SlurmAccount())
     assert said[-2:] == ("--dependency=afterok:7:12", "--kill-on-invalid-dep=yes")
 
 
@@ -146,7 +147,7 @@ def test_a_site_takes_as_many_parts_as_its_limits_leave_beside_what_is_there() -
 
 
 def test_an_offer_says_of_how_many_parts_it_is_and_what_each_has() -> None:
-    wish = SlurmWish("small", 1, 2, GIB, 0, HOUR).cut(8)
+    wish = SlurmWish("small", Amounts(Shape(2, GIB, 0), 1, HOUR)).cut(8)
     offer = offering.offer_for(request(), wish, NOW, "bag", "far", NOW)
     assert isinstance(offer, Offer)
     assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1 h each")
@@ -171,7 +172,10 @@ def test_a_plan_between_two_windows_waits_for_the_second() -> None:
 def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_in_all() -> None:
     windows = tuple(Window(NOW + hours * HOUR, NOW + (hours + 1) * HOUR) for hours in (8, 2, 5))
     wanted = request(windows=windows)
-    wishes = [SlurmWish(name, 1, 1, GIB, 0, HOUR, begin=offering.beginning(wanted, NOW)) for name in ("small", "large")]
+    wishes = [
+        SlurmWish(name, Amounts(Shape(1, GIB, 0), 1, HOUR), begin=offering.beginning(wanted, NOW))
+        for name in ("small", "large")
+    ]
     asks = offering.asks_for(wanted, wishes, NOW)
     begins = [(ask.wish.queue, ask.wish.begin) for ask in asks]
     assert begins == [
@@ -193,7 +197,7 @@ def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_
 
 
 def test_without_windows_or_with_one_slurm_is_asked_once_in_each_queue() -> None:
-    wishes = [SlurmWish("small", 1, 1, GIB, 0, HOUR)]
+    wishes = [SlurmWish("small", Amounts(Shape(1, GIB, 0), 1, HOUR))]
     for windows in ((), (Window(NOW, NOW + HOUR),), (Window(NOW - 2 * HOUR, NOW - HOUR), Window(NOW, NOW + HOUR))):
         assert len(offering.asks_for(request(windows=windows), wishes, NOW)) == 1
     assert offering.asks_for(request(windows=(Window(NOW, NOW), Window(NOW + HOUR, NOW + HOUR))), [], NOW) == []
@@ -216,7 +220,7 @@ def test_a_plan_after_all_windows_is_a_no_with_the_nearest_time() -> None:
 
 def test_a_refusal_before_maintenance_says_what_would_do() -> None:
     maintenance = SiteReservation("maint", NOW + 2 * HOUR, NOW + 6 * HOUR, ("n1",))
-    wish = SlurmWish("small", 1, 1, GIB, 0, 3 * HOUR)
+    wish = SlurmWish("small", Amounts(Shape(1, GIB, 0), 1, 3 * HOUR))
     words = "allocation failure: Requested node configuration is not available\n"
     reason = offering.refusal(wish, words, Site(NOW, reservations=(maintenance,)), "far", NOW)
     assert "Requested node configuration is not available" in reason.message
@@ -232,7 +236,12 @@ def test_a_hidden_queue_makes_the_view_partial() -> None:
 
 def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
     wish = SlurmWish(
-        "small", 2, 4, GIB + 1, 1, timedelta(seconds=61), threads=2, begin=NOW, names=("n1", "n2"), comment="x"
+        "small",
+        Amounts(Shape(4, GIB + 1, 1), 2, timedelta(seconds=61)),
+        threads=2,
+        begin=NOW,
+        names=("n1", "n2"),
+        comment="x",
     )
     asked = SchedulerOptions(project="proj", qos="short", constraint="a&b", reservation="res")
     assert flags(wish, SlurmAccount(asked, ("--licenses=m:1",))) == (
@@ -255,13 +264,13 @@ def test_a_wish_becomes_options_of_which_each_is_one_word() -> None:
 
 
 def test_what_a_site_refuses_is_not_said() -> None:
-    said = flags(SlurmWish("q", 1, 1, GIB, 1, HOUR), SlurmAccount(refuses=("mem", "gres")))
+    said = flags(SlurmWish("q", Amounts(Shape(1, GIB, 1), 1, HOUR)), SlurmAccount(refuses=("mem", "gres")))
     assert not [word for word in said if word.startswith(("--mem", "--gres"))]
 
 
 def test_a_time_at_the_queues_limit_stays_within_it() -> None:
-    assert SlurmWish("q", 1, 1, 0, 0, HOUR, longest=HOUR).limit == HOUR
-    assert SlurmWish("q", 1, 1, 0, 0, HOUR, longest=2 * HOUR).limit == HOUR + timedelta(minutes=1)
+    assert SlurmWish("q", Amounts(Shape(1, 0, 0), 1, HOUR), longest=HOUR).limit == HOUR
+    assert SlurmWish("q", Amounts(Shape(1, 0, 0), 1, HOUR), longest=2 * HOUR).limit == HOUR + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

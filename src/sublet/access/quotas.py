@@ -11,15 +11,12 @@ from typing import ClassVar
 
 from sublet.access.model.access import (
     NO_LIMITS,
-    Amounts,
     Decision,
     Limits,
     Thing,
     Use,
     Who,
-    amounts_of,
     decide,
-    least_of,
     lowest,
     month_of,
 )
@@ -30,6 +27,7 @@ from sublet.booking.model.offer import Offer, Reason
 from sublet.booking.model.pledge import OPEN, shares
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.model.shape import TotalAmounts
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
@@ -79,7 +77,7 @@ class OpenAccess:
 
     is_open: ClassVar[bool] = True
 
-    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+    async def refused(self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None) -> Reason | None:
         """Nothing is refused."""
         return None
 
@@ -127,7 +125,7 @@ class RuledAccess:
 
     is_open: ClassVar[bool] = False
 
-    async def refused(self, person: Person, noun: str, name: str, wanted: Amounts | None = None) -> Reason | None:
+    async def refused(self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None) -> Reason | None:
         """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
         pledges = (
             tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
@@ -217,10 +215,10 @@ class RuledAccess:
         who = who_is(tx, session.person)
         for claim in list_claims(self.platforms, session.offer, app):
             decision, use = _stands(tx, who, claim, now)
-            wanted = portion(amounts_of(session.offer), claim.part)
+            wanted = portion(session.offer.amounts.total, claim.part)
             insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
             rules |= dict.fromkeys(rule.id for rule in decision.rules)
-        tx.uses.add(session, amounts_of(session.offer), app, now)
+        tx.uses.add(session, session.offer.amounts.total, app, now)
         detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
         thing = self.platforms.noun_of(session.offer.platform), session.offer.platform
         tx.audit.add(AuditEntry(now, session.person, "accept", *thing, detail))
@@ -231,9 +229,9 @@ class RuledAccess:
         who = who_is(tx, session.person)
         for claim in list_claims(self.platforms, offer, app):
             decision, use = _stands(tx, who, claim, now)
-            before = amounts_of(session.offer).hours * float(claim.part)
+            before = session.offer.amounts.total.hours * float(claim.part)
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
-            over = excesses(apart, portion(amounts_of(offer), claim.part), Use(0, max(use.hours - before, 0.0)))
+            over = excesses(apart, portion(offer.amounts.total, claim.part), Use(0, max(use.hours - before, 0.0)))
             insist(refusal(decision) or next(over, None), claim.thing)
         tx.uses.extend(session.id, offer.duration)
 
@@ -265,7 +263,7 @@ def _stands(tx: Tx, who: Who, claim: QuotaClaim, now: datetime) -> tuple[Decisio
     return decided(tx, who, claim.thing, now, let_in=claim.let_in), used(tx, who, claim.thing, now)
 
 
-def _refused(tx: Tx, who: Who, thing: Thing, wanted: Amounts | None, now: datetime) -> Reason | None:
+def _refused(tx: Tx, who: Who, thing: Thing, wanted: TotalAmounts | None, now: datetime) -> Reason | None:
     decision = decided(tx, who, thing, now)
     use = used(tx, who, thing, now) if wanted else None
     return refusal(decision) or next(excesses(decision, wanted, use), None)
@@ -294,7 +292,7 @@ def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Req
 def _left(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
     """The limits of a person on one thing, with what is left of the month; or why nothing is."""
     decision, use = decided(tx, who, thing, now), used(tx, who, thing, now)
-    least = least_of(request) if request else None
+    least = request.least.total if request else None
     reason = refusal(decision) or next(excesses(decision, least, use), None)
     if reason:
         return reason

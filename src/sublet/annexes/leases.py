@@ -23,6 +23,7 @@ from sublet.annexes.pilot_orders import PilotOrders
 from sublet.annexes.splits import Splits
 from sublet.booking.asking import Asking
 from sublet.booking.direct import Direct
+from sublet.booking.documents.amounts import write_amounts
 from sublet.booking.documents.kinds import NODE_COMPUTE
 from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.ends import end_sentence
@@ -30,6 +31,7 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.session import EndKind, OfferSet, Session
+from sublet.booking.model.shape import SIZES
 from sublet.booking.platforms.systems import known_system
 from sublet.booking.presenter import Presenter
 from sublet.booking.sessions import Sessions
@@ -52,9 +54,7 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-FLAGS = {f"compute.{name}.min": f"--{name}" for name in ("nodes", "cores", "memory", "gpus")} | {
-    "schedule.duration": "--lifetime"
-}
+FLAGS = {f"compute.{name}.min": f"--{name}" for name in SIZES} | {"schedule.duration": "--lifetime"}
 NOTHING_SENT = "nothing was sent"
 
 
@@ -165,8 +165,6 @@ class Leases:
         details = lease.details
         queue = known_system(self.settings, details.system).find_queue(details.queue)
         words = queue.words if queue else {"partition": details.queue}
-        exactly = {"nodes": details.nodes or 1, "cores": details.cores or 1, "gpus": details.gpus or 0}
-        memory = f"{details.memory or 0}B"
         own = details.scheduler
         where = {"queue": words.get("partition"), "qos": own.qos or words.get("qos"), "project": details.project}
         return {
@@ -176,11 +174,7 @@ class Leases:
                 "lease": lease.id,
                 "carry": lease.details.carry or self.splits.usual_carry(lease.details.system),
             },
-            "compute": {
-                "kind": NODE_COMPUTE,
-                **{name: {"min": count, "max": count} for name, count in exactly.items() if count},
-                "memory": {"min": memory, "max": memory},
-            },
+            "compute": {"kind": NODE_COMPUTE, **write_amounts(details.amounts)},
             "schedule": {"requested": {"duration": duration_iso(details.lifetime)}} if details.lifetime else {},
             "platform": details.system,
             **own.document(),

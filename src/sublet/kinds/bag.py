@@ -69,7 +69,7 @@ def program(executable: Executable, setting: Setting) -> Program:
     fields = executable.fields
     plan = {
         "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},
-        "parallel": fields.get("parallel") or setting.shape.cores * setting.parts,
+        "parallel": fields.get("parallel") or setting.amounts.shape.cores * setting.amounts.parts,
         "lines": setting.brought(BROUGHT) if fields.get("file") is not None else "",
     }
     travels = {PROGRAM: packed("bag_runner", *MODULES), ".sublet/bag.json": json.dumps(plan).encode()}

@@ -12,6 +12,7 @@ from sublet.booking.model.amounts import shown
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.booking.model.shape import sizes_of
 from sublet.kinds import fields as f
 from sublet.kinds import images
 from sublet.kinds.port import Kind, Setting, Way
@@ -266,9 +267,7 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
         "unstarted": f"{setting.directory}/unstarted",  # why nothing was run, for the record of the end
         "private": f"{setting.directory}/container",  # not below the working directory, which the container can change
         "base_url": setting.base_url,
-        "cores": setting.shape.cores,
-        "memory": setting.shape.memory,
-        "gpus": setting.shape.gpus,
+        **sizes_of(setting.amounts.shape),
         "network": setting.network,
     }
 

@@ -8,8 +8,9 @@ from datetime import timedelta
 from typing import Protocol
 
 from sublet.booking.model.job import Mount, Program
-from sublet.booking.model.offer import Reason, Shape
+from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.booking.model.shape import Amounts
 from sublet.kernel.container_network import USUAL
 
 
@@ -27,12 +28,9 @@ class Setting:
 
     work: str  # the working directory, absolute, on the platform
     directory: str  # the session's directory, absolute: mounts' sources are below it
-    shape: Shape
-    nodes: tuple[str, ...]
-    duration: timedelta
+    amounts: Amounts
     mounts: tuple[Mount, ...]
     tools: Mapping[str, str]
-    parts: int = 1  # in how many parts it will run
     secret: str = ""  # for an interactive session, and for one that asks the service: its own
     base_url: str = "/"  # under which path a proxied server is reached: "/connect/UUID/"
     callback: Callback | None = None  # for one that asks the service

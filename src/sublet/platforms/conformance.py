@@ -13,8 +13,8 @@ from uuid import uuid4
 
 from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.marks import Mark
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.platforms.port import Platform, Results
 
@@ -60,7 +60,7 @@ class ConformanceTrial:
         """A small job."""
         return Job(
             program=Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)}),
-            shape=Shape(1, MEMORY),
+            amounts=Amounts(Shape(1, MEMORY)),
             nodes=(),
             until=datetime.now(UTC) + timedelta(seconds=seconds),
             warn=timedelta(0),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sublet.booking.model.offer import Node, Offer, Quote, Shape, Take
+from sublet.booking.model.offer import Node, Offer, Quote, Take
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import zone_of
 from sublet.kernel.errors import BadAmount
 from sublet.kernel.texts import describe_duration

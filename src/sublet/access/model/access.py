@@ -11,8 +11,6 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from sublet.booking.model.amounts import shown
-from sublet.booking.model.offer import Offer
-from sublet.booking.model.request import Request
 from sublet.kernel.errors import BadAmount, BadRequest
 
 Effect = Literal["allow", "deny"]
@@ -52,22 +50,6 @@ class Limits:
 
 AMOUNTS = tuple(one.name for one in fields(Limits))
 NO_LIMITS = Limits()
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """What one session takes, over all its nodes together."""
-
-    cores: int = 0
-    memory: int = 0  # bytes
-    gpus: int = 0
-    nodes: int = 0
-    time: timedelta = timedelta(0)
-
-    @property
-    def hours(self) -> float:
-        """Its core-hours."""
-        return self.cores * (self.time / timedelta(hours=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,22 +178,6 @@ def lowest(limits: Iterable[Limits]) -> Limits:
     given = list(limits)
     columns = {name: [v for one in given if (v := getattr(one, name)) is not None] for name in AMOUNTS}
     return Limits(**{name: min(values) for name, values in columns.items() if values})
-
-
-def amounts_of(offer: Offer) -> Amounts:
-    """What an offer takes."""
-    nodes = (len(offer.nodes) or offer.count) * offer.parts
-    shape = offer.shape
-    return Amounts(shape.cores * nodes, shape.memory * nodes, shape.gpus * nodes, nodes, offer.duration)
-
-
-def least_of(request: Request) -> Amounts:
-    """The least that a request can do with."""
-    compute = request.compute
-    nodes = compute.nodes.min
-    return Amounts(
-        compute.cores.min * nodes, compute.memory.min * nodes, compute.gpus.min * nodes, nodes, request.duration
-    )
 
 
 def month_of(now: datetime) -> datetime:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from sublet.access.model.access import NO_LIMITS, AccessRule, Amounts, Decision, Limits, Use, amounts_of
+from sublet.access.model.access import NO_LIMITS, AccessRule, Decision, Limits, Use
 from sublet.booking.model.amounts import (
     MOST_COUNT,
     memory_text,
@@ -18,6 +18,7 @@ from sublet.booking.model.amounts import (
 )
 from sublet.booking.model.offer import Answer, Reason
 from sublet.booking.model.request import Range, Request
+from sublet.booking.model.shape import TotalAmounts
 from sublet.kernel.errors import BadAmount, NotAllowed
 from sublet.kernel.texts import counted, describe_duration
 
@@ -126,17 +127,17 @@ def refusal(decision: Decision) -> Reason | None:
     return Reason(NOT_ALLOWED, decision.noun, message, wanted=decision.name, nearest=how(decision))
 
 
-def excesses(decision: Decision, wanted: Amounts | None, use: Use | None) -> Iterator[Reason]:
+def excesses(decision: Decision, wanted: TotalAmounts | None, use: Use | None) -> Iterator[Reason]:
     """What of a session is beyond the limits of whoever wants it."""
     if wanted is not None:
         for name, limit in decision.limits.given():
             if name in FIELDS and getattr(wanted, name) > limit + _slack(name):
                 yield _excess(decision, name, limit, getattr(wanted, name))
     if use is not None:
-        yield from _beyond(decision, wanted or Amounts(), use)
+        yield from _beyond(decision, wanted or TotalAmounts(), use)
 
 
-def _beyond(decision: Decision, wanted: Amounts, use: Use) -> Iterator[Reason]:
+def _beyond(decision: Decision, wanted: TotalAmounts, use: Use) -> Iterator[Reason]:
     """What is too much together with what there is already."""
     thing, limits = f"the {decision.noun} {decision.name}", decision.limits
     if limits.jobs is not None and use.jobs >= limits.jobs:
@@ -195,7 +196,7 @@ def within(limits: Limits, thing: tuple[str, str], platform: str, answer: Answer
     if limits == NO_LIMITS:
         return answer
     bounds = Decision(*thing, True, limits)
-    judged = [(offer, list(excesses(bounds, amounts_of(offer), None))) for offer in answer.offers]
+    judged = [(offer, list(excesses(bounds, offer.amounts.total, None))) for offer in answer.offers]
     kept = tuple(offer for offer, over in judged if not over)
     why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])
     return Answer(kept, (*answer.reasons, *why_none))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil
 
-from sublet.access.model.access import NO_LIMITS, Amounts, Limits, lowest
+from sublet.access.model.access import NO_LIMITS, Limits, lowest
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.pledge import OPEN, shares
+from sublet.booking.model.shape import TotalAmounts
 
 PORTIONED = ("cores", "memory", "gpus")  # what a session across several pledges takes of each in part
 
@@ -30,7 +31,7 @@ class Bounds:
         return lowest(_whole(self.pledges[name], parts[name]) if name != OPEN else self.pledges[name] for name in parts)
 
 
-def portion(amounts: Amounts, part: Fraction) -> Amounts:
+def portion(amounts: TotalAmounts, part: Fraction) -> TotalAmounts:
     """So much of what a session takes; its nodes and its time are whole in each of its parts."""
     return replace(amounts, **{name: ceil(getattr(amounts, name) * part) for name in PORTIONED})
 

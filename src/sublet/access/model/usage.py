@@ -48,10 +48,8 @@ def ran(session: Session) -> Ran | None:
     if session.started is None:
         return None
     offer = session.offer
-    nodes = (len(offer.nodes) or offer.count) * offer.parts
-    amounts = (nodes, offer.shape.cores * nodes, offer.shape.gpus * nodes)
-    who = (session.id, session.person, offer.platform)
-    return Ran(*who, session.started, session.ended, *amounts)
+    total, who = offer.amounts.total, (session.id, session.person, offer.platform)
+    return Ran(*who, session.started, session.ended, total.nodes, total.cores, total.gpus)
 
 
 def quarter_of(time: datetime) -> str:

@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlalchemy import case, exists, func, insert, or_, select, update
 
-from sublet.access.model.access import Amounts, Use
+from sublet.access.model.access import Use
 from sublet.access.model.usage import Ran, ran
 from sublet.access.store.tables import draws, uses
 from sublet.apps.store.tables import versions
 from sublet.booking.model.pledge import OPEN, shares
 from sublet.booking.model.session import Session
+from sublet.booking.model.shape import TotalAmounts
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.rows import SESSION, S, read_session
 from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, plain
@@ -55,7 +56,7 @@ class Uses:
         """Of this transaction."""
         self._sql = sql
 
-    def add(self, session: Session, wanted: Amounts, app: str, now: datetime) -> None:
+    def add(self, session: Session, wanted: TotalAmounts, app: str, now: datetime) -> None:
         """A session was accepted: all of this is reserved for it until it ends."""
         self._sql.change(
             ADD,

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import BadName
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
@@ -62,6 +63,12 @@ class Details:
     idle: timedelta | None = None  # a pilot without a job for so long ends
     carry: Literal["", "direct", "spool"] = ""  # how jobs get to the nodes; empty: the pilot finds out
     scheduler: SchedulerOptions = NOTHING_ASKED  # beside the queue and the project, which are lines of their own
+
+    @property
+    def amounts(self) -> Amounts:
+        """What the lease takes of its system; what nobody said is the least."""
+        shape = Shape(self.cores or 1, self.memory or 0, self.gpus or 0)
+        return Amounts(shape, self.nodes or 1, self.lifetime or timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)

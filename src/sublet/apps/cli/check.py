@@ -10,6 +10,7 @@ import click
 
 from sublet.apps.cli.needs import Needs, find_out
 from sublet.booking.cli.fetching import check_folder
+from sublet.booking.model.shape import sizes_of
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.kernel.errors import BadRequest, NotChangeable, SubletError
@@ -157,8 +158,8 @@ def _document(manifest: Manifest, values: Sequence[str], want: Sequence[str], da
         raise BadRequest(detail=reason.message, hint=f"Take {reason.nearest}." if reason.nearest else "Change it.")
     size = app_resources.size_run(manifest, wanted)
     document: dict[str, Any] = {"parameters": given, "tasks": size.tasks, "name": manifest.name}
-    document |= {"nodes": size.nodes, "cores": size.cores, "gpus": size.gpus, "memory": f"{size.memory}B"}
-    document |= {"time": duration_text(size.time), "data": [_locate_finding(where) for where in data]}
+    document |= {"nodes": size.amounts.nodes, **sizes_of(size.amounts.shape), "memory": f"{size.amounts.shape.memory}B"}
+    document |= {"time": duration_text(size.amounts.time), "data": [_locate_finding(where) for where in data]}
     return document
 
 

@@ -87,7 +87,7 @@ def find_named_image(manifest: Manifest) -> list[Need]:
 
 def find_least_node(manifest: Manifest) -> Need:
     """The smallest node that a run of it fits on."""
-    least = size_least_run(manifest)
+    least = size_least_run(manifest).amounts.shape
     return Need(NeedKind.NODE, node_text(least.cores, least.memory), manifest.source, least.cores, least.memory)
 
 

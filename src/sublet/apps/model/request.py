@@ -10,7 +10,7 @@ from typing import Any
 from sublet.apps.model.manifest import Manifest
 from sublet.apps.model.resources import NAMES, parse, size_run, wrong
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.request import COMPUTE_WITH_NODES, GIB, Compute, Range, Request
+from sublet.booking.model.request import COMPUTE_WITH_NODES, GIB, Compute, Request
 from sublet.kernel.errors import BadAmount
 
 FREE = Compute()
@@ -26,18 +26,13 @@ def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
     if reasons := wrong(manifest, wanted):
         return reasons[0]
     size = size_run(manifest, wanted)
-    compute = replace(
-        request.compute,
-        kind=COMPUTE_WITH_NODES if size.memory % GIB else request.compute.kind,
-        nodes=Range(size.nodes, size.nodes),
-        cores=Range(size.cores, size.cores),
-        memory=Range(size.memory, size.memory),
-        gpus=Range(size.gpus, size.gpus),
-    )
+    compute = request.compute.exactly(size.amounts)
+    if size.amounts.shape.memory % GIB:
+        compute = replace(compute, kind=COMPUTE_WITH_NODES)
     executable = request.executable
     if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # one is an answer too
         executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
-    return replace(request, executable=executable, compute=compute, duration=size.time)
+    return replace(request, executable=executable, compute=compute, duration=size.amounts.time)
 
 
 def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:

@@ -19,6 +19,7 @@ from sublet.booking.model.amounts import (
 from sublet.booking.model.amounts import shown as describe_price
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import GIB
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import BadAmount
 from sublet.kernel.texts import describe_duration
 
@@ -41,14 +42,10 @@ DEFAULT_TIME = timedelta(hours=2)
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """What one run of an app takes: each node's share, so many tasks over all of them, and how long."""
+    """What one run of an app takes, and how many tasks it starts over all nodes."""
 
-    nodes: int = 1
+    amounts: Amounts
     tasks: int = 1
-    cores: int = 1  # of each node
-    memory: int = GIB  # of each node
-    gpus: int = 0  # of each node
-    time: timedelta = DEFAULT_TIME
 
 
 def parse(name: str, value: object) -> int:
@@ -126,7 +123,7 @@ def size_run(manifest: Manifest, wanted: Mapping[str, int] | None = None) -> Siz
     )
     memory = max(given.get("memory", 0), cores * given.get("memory_per_core", 0), gpus * given.get("memory_per_gpu", 0))
     time = timedelta(seconds=given["time"]) if "time" in given else DEFAULT_TIME
-    return Sized(nodes, tasks, cores, memory or GIB, gpus, time)
+    return Sized(Amounts(Shape(cores, memory or GIB, gpus), nodes, time), tasks)
 
 
 def size_least_run(manifest: Manifest) -> Sized:

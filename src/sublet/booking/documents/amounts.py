@@ -13,6 +13,7 @@ from sublet.booking.documents.reading import Reading
 from sublet.booking.documents.shapes import Document
 from sublet.booking.model.amounts import finite, gib, parse_count, parse_memory, shown
 from sublet.booking.model.request import GIB, Range
+from sublet.booking.model.shape import Amounts, sizes_of
 from sublet.kernel.document_fields import at, decline, read_possible
 from sublet.kernel.errors import BadAmount
 
@@ -97,3 +98,10 @@ def _ordered(low: int, high: int, path: str) -> Range:
     if low > high:
         decline(path, f"its min {low} is more than its max {high}", "Write the smaller one as min.")
     return Range(low, high)
+
+
+def write_amounts(amounts: Amounts) -> Document:
+    """The amounts of each node, and their number, as a request's document asks for neither less nor more."""
+    sizes = {"nodes": amounts.nodes, **sizes_of(amounts.shape)}
+    said = {name: size for name, size in sizes.items() if size} | {"memory": f"{amounts.shape.memory}B"}
+    return {name: {"min": size, "max": size} for name, size in said.items()}

@@ -9,8 +9,9 @@ from typing import Any
 
 from sublet.booking.documents.kinds import NODE_COMPUTE, short_name
 from sublet.booking.documents.shapes import AFTER, WHERE, Document
-from sublet.booking.documents.short import SIZES, full_document, plain_amounts
+from sublet.booking.documents.short import full_document, plain_amounts
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.shape import SIZES
 from sublet.kernel.document_fields import refuse
 from sublet.kernel.texts import describe_duration
 

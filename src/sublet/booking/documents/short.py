@@ -20,6 +20,7 @@ from sublet.booking.documents.kinds import (
 from sublet.booking.documents.shapes import AFTER, DEFAULT_DURATION, TOP, WHERE, Document, one_shape, without_nulls
 from sublet.booking.model.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, shown
 from sublet.booking.model.request import GIB, Range
+from sublet.booking.model.shape import SIZES
 from sublet.booking.model.windows import parse_start
 from sublet.kernel.document_fields import (
     a_list,
@@ -54,10 +55,9 @@ _EXTRAS = {
     "interactive": {"env": "environment", "requirements": "requirements"},
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
-SIZES = ("nodes", "cores", "memory", "gpus")
 _BAG = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
-    {*EXECUTABLES, "env", "cores", "memory", "nodes", "gpus", "time", "start", "max_cost"}
+    {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost"}
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else

@@ -173,12 +173,9 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
     setting = Setting(
         work=f"{directory.rstrip('/')}/work" if place else "/",
         directory=directory,
-        shape=session.offer.shape,
-        nodes=session.offer.nodes,
-        duration=session.offer.duration,
+        amounts=session.offer.amounts,
         mounts=mounts_of(request, place),
         tools=(await context.platforms.survey(session.offer.platform)).tools,
-        parts=session.offer.parts,
         secret=context.secrets.of(session.id) if way.interactive or way.asks else "",
         base_url=f"/connect/{session.id}/",
         callback=await context.callbacks.callback(session.offer.platform) if way.asks else None,
@@ -190,7 +187,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
     )
     return Job(
         program=way.program(setting),
-        shape=session.offer.shape,
+        amounts=session.offer.amounts,
         nodes=session.offer.nodes,
         until=session.until or context.now() + session.offer.duration,
         warn=_warning(context, session),
@@ -199,10 +196,8 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         person=session.person,
         name=session.name,
         scheduler=replace(session.offer.scheduler, queue=session.offer.queue),
-        count=session.offer.count,
         begin=session.offer.begin,
         after=await jobs_before(context, session, platform),
-        parts=session.offer.parts,
     )
 
 

@@ -11,10 +11,11 @@ from types import MappingProxyType
 from sublet.booking.model.holds import most
 from sublet.booking.model.index import Index
 from sublet.booking.model.ladder import bits
-from sublet.booking.model.offer import Node, Shape, Take
+from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.pledge import bounds, drawn, is_pledge, sizes_in
 from sublet.booking.model.request import Window
 from sublet.booking.model.search import Search
+from sublet.booking.model.shape import Shape
 from sublet.booking.model.timeline import BEGINNING, BITS, MOST, Timeline, micros, moment, pack, span_of, unpack
 from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sublet.booking.model.marks import NONE, Marks
-from sublet.booking.model.offer import Shape
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.session import Connector, End
+from sublet.booking.model.shape import Amounts
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Program:
 class Job:
     """One program with its resources and its time; or one program, run once for each part of the work.
 
-    Of several parts each is told which it is by the environment (see `core.parts`), has the shape and the time to
+    Of several parts each is told which it is by the environment (see `core.parts`), has all the amounts to
     itself, and may start and end when the others don't.
     """
 
     program: Program
-    shape: Shape
-    nodes: tuple[str, ...]
+    amounts: Amounts
+    nodes: tuple[str, ...]  # exact ones; empty where the platform chooses
     until: datetime  # the end of the booked time
     warn: timedelta  # how long before the end it is warned
     mounts: tuple[Mount, ...] = ()
@@ -53,9 +53,7 @@ class Job:
     person: str = ""
     name: str = ""
     scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: what it doesn't say is as settings say
-    count: int = 1  # how many nodes, where the platform chooses which
     begin: datetime | None = None  # of a shared queue: not before this
-    parts: int = 1
     after: tuple[str, ...] = ()  # jobs of the same platform that must end well first, where it can wait for them
 
 

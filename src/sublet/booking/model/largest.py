@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sublet.booking.model.limits import has
-from sublet.booking.model.offer import Node, Shape
+from sublet.booking.model.offer import Node
 from sublet.booking.model.request import GIB, Compute, Request
-
-
-def least_of(compute: Compute) -> Shape:
-    """What each node must have."""
-    return Shape(compute.cores.min, compute.memory.min, compute.gpus.min)
+from sublet.booking.model.shape import Shape
 
 
 def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
@@ -26,7 +22,7 @@ def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
         reverse=True,
     )[: compute.nodes.max]
     if len(able) < compute.nodes.min:
-        return least_of(compute), compute.nodes.min
+        return compute.least, compute.nodes.min
     cores, memory, gpus = (min(amounts) for amounts in zip(*able, strict=True))
     return Shape(cores, whole_memory(memory, compute), gpus), len(able)
 

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 from sublet.booking.model.amounts import duration_iso, memory_text
 from sublet.booking.model.calendar import Calendar
-from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason, Shape
+from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.prices import MONETARY, Bill
 from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request
+from sublet.booking.model.shape import Shape
 from sublet.kernel.texts import describe_duration
 
 LIMIT = "urn:resource-limit"

@@ -9,17 +9,9 @@ from typing import Literal
 
 from sublet.booking.model.ranking import Rated
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
 
 IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What is taken of one node."""
-
-    cores: int
-    memory: int  # in bytes
-    gpus: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +120,11 @@ class Offer:
     def end(self) -> datetime:
         """When it ends, if it begins at its earliest."""
         return self.start + self.duration
+
+    @property
+    def amounts(self) -> Amounts:
+        """All that it gives."""
+        return Amounts(self.shape, len(self.nodes) or self.count, self.duration, self.parts)
 
 
 def rated(offer: Offer) -> Rated:

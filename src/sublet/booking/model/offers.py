@@ -15,10 +15,11 @@ from sublet.booking.model.calendar import NOTHING, Calendar, Slot
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.largest import most_on, most_within
 from sublet.booking.model.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
-from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason, Shape
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.prices import Prices
 from sublet.booking.model.request import Request, Window
+from sublet.booking.model.shape import Shape
 from sublet.booking.model.starts import (
     DAY,
     MINUTE,
@@ -334,8 +335,7 @@ class _Search:
         length = duration + (earliest.latest - earliest.start)
         then = [Window(earliest.start, earliest.start)]
         least = (earliest.shape, len(earliest.nodes))
-        most = Shape(compute.cores.max, compute.memory.max, compute.gpus.max)
-        asked = self.terms.affordable(most, compute.nodes.max)
+        asked = self.terms.affordable(compute.most, compute.nodes.max)
         if asked == least:
             return []
         if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at

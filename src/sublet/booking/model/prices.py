@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
-from sublet.booking.model.offer import Quote, Shape
+from sublet.booking.model.offer import Quote
 from sublet.booking.model.request import GIB, Request
+from sublet.booking.model.shape import Shape
 
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 ENERGY = "urn:ivoa:calycopis:cost:energy"  # in kWh

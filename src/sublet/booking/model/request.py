@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
 
 GIB = 1024**3
 PLAIN_COMPUTE = "simple-compute-resource"
@@ -20,6 +21,11 @@ class Range:
 
     min: int
     max: int
+
+    @staticmethod
+    def exactly(number: int) -> Range:
+        """This, and neither less nor more."""
+        return Range(number, number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,27 @@ class Compute:
     gpus: Range = Range(0, 0)  # per node
     volumes: tuple[Volume, ...] = ()
     kind: str = PLAIN_COMPUTE
+
+    @property
+    def least(self) -> Shape:
+        """What each node must have."""
+        return Shape(self.cores.min, self.memory.min, self.gpus.min)
+
+    @property
+    def most(self) -> Shape:
+        """What is welcome of each node."""
+        return Shape(self.cores.max, self.memory.max, self.gpus.max)
+
+    def exactly(self, amounts: Amounts) -> Compute:
+        """The same for neither less nor more than these amounts."""
+        each = amounts.shape
+        return replace(
+            self,
+            nodes=Range.exactly(amounts.nodes),
+            cores=Range.exactly(each.cores),
+            memory=Range.exactly(each.memory),
+            gpus=Range.exactly(each.gpus),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +156,8 @@ class Request:
     parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
     after: tuple[str, ...] = ()  # sessions that must have completed first
     not_before: datetime | None = None  # when the last of those is planned to have ended
+
+    @property
+    def least(self) -> Amounts:
+        """The least that it can do with."""
+        return Amounts(self.compute.least, self.compute.nodes.min, self.duration)

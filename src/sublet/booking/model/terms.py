@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from sublet.booking.model.calendar import Calendar
-from sublet.booking.model.largest import least_of, most_storage
+from sublet.booking.model.largest import most_storage
 from sublet.booking.model.limits import check_costs
-from sublet.booking.model.offer import Quote, Shape
+from sublet.booking.model.offer import Quote
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.prices import Bill, Prices
 from sublet.booking.model.request import GIB, Request
+from sublet.booking.model.shape import Shape
 from sublet.booking.model.timeline import MOST
 
 PARTS = 16  # where not everything can be paid for, so many parts of it are tried
@@ -40,7 +41,7 @@ class Terms:
     @property
     def least(self) -> Shape:
         """What each node must have."""
-        return least_of(self.request.compute)
+        return self.request.compute.least
 
     @property
     def where(self) -> str:

@@ -32,7 +32,7 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
     terms = offer.terms
     if not isinstance(terms, Predicted) or not offer.queue:
         return offer
-    size = size_class(offer.count, offer.shape.cores)
+    size = size_class(offer.amounts.nodes, offer.shape.cores)
     found = predict(samples, offer.queue, size, terms.p50, now)
     known = Predicted(found.p10, found.p50, found.p90, found.samples, terms.as_of, planned=terms.p50)
     latest = offer.latest_start if offer.latest_start > offer.start else found.p50
@@ -48,5 +48,7 @@ def record(tx: Tx, session: Session, site: str) -> None:
     """Remember when a session of a shared queue started, beside when that was planned."""
     offer, terms = session.offer, session.offer.terms
     if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
-        sample = Sample(offer.queue, offer.count, offer.shape.cores, terms.planned, session.started, session.created)
+        sample = Sample(
+            offer.queue, offer.amounts.nodes, offer.shape.cores, terms.planned, session.started, session.created
+        )
         tx.starts.add(session.id, offer.platform, sample, site)

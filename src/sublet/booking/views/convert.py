@@ -14,6 +14,7 @@ from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.session import End, OfferSet, Session
+from sublet.booking.model.shape import sizes_of
 from sublet.booking.views.events import EventView
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView
@@ -65,9 +66,7 @@ def offer_view(session: Session) -> OfferView:
         until=offer.end,
         prepare=offer.prepare,
         nodes=offer.nodes,
-        cores=offer.shape.cores,
-        memory=offer.shape.memory,
-        gpus=offer.shape.gpus,
+        **sizes_of(offer.shape),
         storage=dict(offer.storage),
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
@@ -91,9 +90,7 @@ def session_view(session: Session, base: str) -> SessionView:
         pledge=pledge_text(offer.pledge),
         way=offer.way,
         nodes=offer.nodes,
-        cores=offer.shape.cores,
-        memory=offer.shape.memory,
-        gpus=offer.shape.gpus,
+        **sizes_of(offer.shape),
         storage=dict(offer.storage),
         duration=offer.duration,
         end=end_view(session.end) if session.end else None,
@@ -171,7 +168,7 @@ def event_view(event: Event) -> EventView:
 
 def node_views(nodes: Iterable[Node]) -> tuple[NodeView, ...]:
     """Machines."""
-    return tuple(NodeView(name=n.name, cores=n.cores, memory=n.memory, gpus=n.gpus) for n in nodes)
+    return tuple(NodeView(name=n.name, **sizes_of(n)) for n in nodes)
 
 
 def calendar_view(
@@ -183,10 +180,7 @@ def calendar_view(
     busy: Mapping[str, Iterable[Take]],
 ) -> CalendarView:
     """What is taken, one lane for each node and pool."""
-    lanes = [
-        LaneView(name=n.name, cores=n.cores, memory=n.memory, gpus=n.gpus, busy=_busy(busy.get(n.name, ()), pool=False))
-        for n in nodes
-    ]
+    lanes = [LaneView(name=n.name, **sizes_of(n), busy=_busy(busy.get(n.name, ()), pool=False)) for n in nodes]
     lanes += [
         LaneView(name=name, pool=True, size=size, busy=_busy(busy.get(name, ()), pool=True))
         for name, size in pools.items()
@@ -195,8 +189,4 @@ def calendar_view(
 
 
 def _busy(takes: Iterable[Take], *, pool: bool) -> tuple[BusyView, ...]:
-    return tuple(
-        BusyView(start=t.start, end=t.end, cores=t.cores, memory=t.memory, gpus=t.gpus, size=t.size)
-        for t in takes
-        if t.pool is pool
-    )
+    return tuple(BusyView(start=t.start, end=t.end, **sizes_of(t), size=t.size) for t in takes if t.pool is pool)

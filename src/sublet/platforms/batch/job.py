@@ -11,7 +11,9 @@ from datetime import timedelta
 from shlex import quote
 
 from sublet.booking.model.job import Job
+from sublet.booking.model.shape import Amounts
 from sublet.platforms.batch.quoting import function, variable, word
+from sublet.platforms.told import tell_amounts
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
@@ -24,15 +26,14 @@ class Submission:
     """What a scheduler is told of one job."""
 
     words: tuple[str, ...]  # for its command that submits
-    time: timedelta  # the session's own
+    amounts: Amounts  # with the session's own time
     limit: timedelta  # the scheduler's limit for it
-    nodes: int = 1
     files: Mapping[str, bytes] = field(default_factory=dict)  # more of them for the session's directory: header lines
 
     @property
     def seconds(self) -> int:
         """Its own time in whole seconds."""
-        return max(1, round(self.time.total_seconds()))
+        return max(1, round(self.amounts.time.total_seconds()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +48,7 @@ class Surroundings:
 
 def program(job: Job, key: str, submission: Submission, around: Surroundings) -> str:
     """What `job.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
-    seconds, nodes = submission.seconds, submission.nodes
-    first = job.program.argv[0]
+    seconds, first = submission.seconds, job.program.argv[0]
     values: dict[str, object] = {
         "session": key,
         "duration": seconds,
@@ -61,12 +61,8 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
         "missing": json.dumps(f"{first[:300]}: no such program is there"),
     }
     variables = {
-        "OMP_NUM_THREADS": str(job.shape.cores if nodes == 1 else 1),
         "PYTHONUNBUFFERED": "1",
-        "SUBLET_CORES": str(job.shape.cores),
-        "SUBLET_MEMORY": str(job.shape.memory),
-        "SUBLET_GPUS": str(job.shape.gpus),
-        "SUBLET_NODES": str(nodes),
+        **tell_amounts(submission.amounts),
         **job.program.environment,
     }
     links = [

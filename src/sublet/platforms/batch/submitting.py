@@ -37,7 +37,7 @@ class Submitter:
         self._check(outcome)
         submitted = to.read_submitted(outcome.text)
         if not submitted.known or not self.watch.knows(key):
-            self.watch.submitted(key, submitted.id, job.parts)  # what was seen before is what it was before
+            self.watch.submitted(key, submitted.id, job.amounts.parts)  # what was seen before is what it was before
         await self.guest.leave_to_job(key)
 
     def _check(self, outcome: Outcome) -> None:
@@ -63,8 +63,8 @@ class Submitter:
             "owner": f"{self.guest.owner}\n",
             "duration": f"{submission.seconds}\n",
         }
-        if job.parts > 1:
-            own["parts"] = f"{job.parts}\n"
+        if job.amounts.parts > 1:
+            own["parts"] = f"{job.amounts.parts}\n"
         return {
             **files,
             **submission.files,

@@ -23,6 +23,7 @@ from sublet.booking.model.job import Job
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.batch.scripts import read_script
 from sublet.platforms.htcondor.configuration import literal, quote_string
+from sublet.platforms.told import tell_amounts
 
 KIB, MIB = 1 << 10, 1 << 20
 LITTLE = 64 * MIB  # of a node's disk, beside what is brought: more may be used if it is there
@@ -68,20 +69,16 @@ def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
         "session": key,
         "placeholder": here,
         "duration": seconds,
-        "limit": job.shape.memory // 1024,
+        "limit": job.amounts.shape.memory // 1024,
         "warn": min(round(job.warn.total_seconds()), seconds // 2),
         "grace": min(round(grace.total_seconds()), seconds // 4),
         "first": first,
         "missing": json.dumps(f"{first[:300]}: no such program is there"),
     }
     variables = {
-        "OMP_NUM_THREADS": str(job.shape.cores),
         "PYTHONUNBUFFERED": "1",
-        "SUBLET_CORES": str(job.shape.cores),
-        "SUBLET_MEMORY": str(job.shape.memory),
-        "SUBLET_GPUS": str(job.shape.gpus),
-        "SUBLET_NODES": "1",
-        "SUBLET_PARTS": str(job.parts),
+        **tell_amounts(job.amounts),
+        "SUBLET_PARTS": str(job.amounts.parts),
         **job.program.environment,
     }
     links = [f"point {word(path)} {word(target)}" for path, target in job.kept.items()]
@@ -116,11 +113,12 @@ def _on(node: str) -> str:
 def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: tuple[str, ...]) -> str:
     """What condor_submit reads. `brought` are the parts of the session's directory that travel to the node."""
     root = literal(place.directory)
-    above = "../../" if job.parts > 1 else ""
+    each = job.amounts.shape
+    above = "../../" if job.amounts.parts > 1 else ""
     values = {
         "universe": "vanilla",
         "executable": f"{root}/job.sh",
-        "initialdir": f"{root}/parts/$(Process)" if job.parts > 1 else root,
+        "initialdir": f"{root}/parts/$(Process)" if job.amounts.parts > 1 else root,
         "environment": '"SUBLET_PART=$(Process)"',
         "log": f"{root}/log",
         "output": "stdout",
@@ -131,8 +129,8 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         "when_to_transfer_output": "ON_EXIT_OR_EVICT",
         "transfer_input_files": ", ".join(f"{above}{name}" for name in brought),
         "transfer_output_files": "work, record.json",
-        "request_cpus": str(job.shape.cores),
-        "request_memory": str(-(-job.shape.memory // MIB)),
+        "request_cpus": str(each.cores),
+        "request_memory": str(-(-each.memory // MIB)),
         "request_disk": str((2 * place.size + LITTLE) // KIB),
         "want_graceful_removal": "true",
         "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
@@ -142,8 +140,8 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         "leave_in_queue": "JobStatus == 3 && NumJobStarts > 0",
         "batch_name": literal(_line(job.name) or key),
     }
-    if job.shape.gpus:
-        values["request_gpus"] = str(job.shape.gpus)
+    if each.gpus:
+        values["request_gpus"] = str(each.gpus)
     if place.lease is not None:
         values["job_lease_duration"] = str(seconds_of(place.lease))
     told = {JOB_SESSION: quote_string(key), PERSON: quote_string(_line(job.person)), "SubletTries": "1"}
@@ -156,7 +154,7 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         told[JOB_GUEST] = quote_string(_line(place.guest))
     lines = [f"{name} = {value}" for name, value in values.items()]
     lines += [f"My.{name} = {literal(value)}" for name, value in told.items()]
-    return "\n".join([*lines, f"queue {job.parts}"]) + "\n"
+    return "\n".join([*lines, f"queue {job.amounts.parts}"]) + "\n"
 
 
 def _line(text: str) -> str:

@@ -21,8 +21,9 @@ from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.calendar import Slot as Found
 from sublet.booking.model.limits import LIMIT, check_limits
-from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Shape, Take
+from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Take
 from sublet.booking.model.request import Request, Window
+from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
 from sublet.kernel.texts import describe_duration
 from sublet.platforms.htcondor.commands import IDLE, RUNNING, SUSPENDED, to_queue
@@ -166,7 +167,7 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
     if reasons:
         return Answer(reasons=tuple(replace(reason, platform=seen.platform) for reason in reasons))
     fill(calendar, there, view, now)
-    shape = Shape(request.compute.cores.min, request.compute.memory.min, request.compute.gpus.min)
+    shape = request.compute.least
     asked = windows_of(request, now, HORIZON) if request.windows or request.recurring else ()
     if (request.windows or request.recurring) and not asked:
         return _no(Reason("urn:window-passed", "schedule", "The windows that were asked for are over."), seen)

@@ -41,9 +41,11 @@ class Submitted(SessionDir):
         for name, content in files.items():
             self.write(name, content)
         (self.root / "job.sh").chmod(0o700)
-        for number in range(job.parts if job.parts > 1 else 0):
+        for number in range(job.amounts.parts if job.amounts.parts > 1 else 0):
             (self.root / "parts" / str(number)).mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.write_spec({"parts": job.parts, "mounts": volumes, "join": job.program.join, "output_limit": sys.maxsize})
+        self.write_spec(
+            {"parts": job.amounts.parts, "mounts": volumes, "join": job.program.join, "output_limit": sys.maxsize}
+        )
         there = [name for name in ("data", "storage") if _holds_something(self.root / name)]
         brought = ("program", "life.sh", "work", *there)
         return brought, sum(size_of(self.root / name) for name in brought)

@@ -24,9 +24,10 @@ from typing import Any, ClassVar, Literal
 from pydantic import PrivateAttr
 
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.offer import Answer, Offer, Predicted, Reason, Shape
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import End, EndKind
+from sublet.booking.model.shape import sizes_of
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms.port import Platform, Results, Survey
 from sublet.platforms.sessiondir import KEY
@@ -76,7 +77,7 @@ class Invited(Platform):
             latest_start=now,
             duration=request.duration,
             nodes=(),
-            shape=Shape(wanted.cores.min, wanted.memory.min, wanted.gpus.min),
+            shape=wanted.least,
             terms=Predicted(p10=now, p50=now, p90=now, samples=0, as_of=now),
             why=f"when {self.name} takes it",
             count=wanted.nodes.min,
@@ -102,12 +103,11 @@ class Invited(Platform):
         part = place.with_name(f".{place.name}")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
-        shape = job.shape
+        shape = job.amounts.shape
         wanted: dict[str, Any] = {
-            "nodes": job.count,
-            "cores": shape.cores,
+            "nodes": job.amounts.nodes,
+            **sizes_of(shape),
             "memory": -(-shape.memory // MIB),
-            "gpus": shape.gpus,
             "seconds": max(1, round((job.until - datetime.now(UTC)).total_seconds())),
         }
         (part / "job.json").write_text(json.dumps(wanted))

@@ -23,6 +23,7 @@ from sublet.platforms.local.shim.processes import boot_id, marked, send, start_t
 from sublet.platforms.local.shim.shortage import NO_ROOM, is_short
 from sublet.platforms.local.shim.watch import SIGNALS
 from sublet.platforms.sessiondir import SessionDir, Shim
+from sublet.platforms.told import tell_amounts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOWEST_START = 30.0  # seconds
@@ -40,7 +41,6 @@ def environment(
     job: Job, session: SessionDir, given: Mapping[str, Sequence[int]], inherited: Mapping[str, str]
 ) -> dict[str, str]:
     """All that the job sees: what it may inherit, what it was given, then its own."""
-    count = str(job.shape.cores)
     gpus = ",".join(map(str, given["gpus"]))
     return {
         "PATH": PLAIN_PATH,
@@ -48,14 +48,10 @@ def environment(
         "HOME": str(session.work),
         **inherited,
         "TMPDIR": session.make_scratch(),
-        "OMP_NUM_THREADS": count,
+        **tell_amounts(job.amounts),
         "PYTHONUNBUFFERED": "1",  # so that what it prints can be read while it runs
         "CUDA_VISIBLE_DEVICES": gpus,
         "SUBLET_SESSION": session.key,
-        "SUBLET_CORES": count,
-        "SUBLET_MEMORY": str(job.shape.memory),
-        "SUBLET_GPUS": str(job.shape.gpus),
-        "SUBLET_NODES": "1",
         "SUBLET_PART": "0",
         "SUBLET_PARTS": "1",
         "SUBLET_UNTIL": job.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

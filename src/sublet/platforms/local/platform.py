@@ -189,7 +189,7 @@ class Local(Platform):
             session.write_program(dict(job.program.files))
             volumes = session.volumes(job.mounts)
             there = {"cores": machine.cores(), "gpus": list(range(machine.gpus() if self.gpus is None else self.gpus))}
-            wanted = {"cores": job.shape.cores, "gpus": job.shape.gpus}
+            wanted = {"cores": job.amounts.shape.cores, "gpus": job.amounts.shape.gpus}
             try:
                 with cores.locked(self._home / "lock"):
                     given = cores.allot(self._home / "running", session.key, wanted, there)
@@ -217,7 +217,7 @@ class Local(Platform):
             "environment": environment,
             "work": str(session.work),
             "cores": given["cores"],
-            "memory": job.shape.memory,
+            "memory": job.amounts.shape.memory,
             "processes": self.processes,
             "files": usual_limit(),
             "cgroups": self.cgroups,

@@ -21,7 +21,7 @@ from pydantic import Field, PrivateAttr
 from sublet.booking.model.amounts import memory_text, parse_duration
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Shape, Terms
+from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Terms
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, End, EndKind, Usage, paused
 from sublet.kernel.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
@@ -244,7 +244,7 @@ class MemoryPlatform(Platform):
             latest_start=max(start, window.end) if window else start,
             duration=request.duration,
             nodes=(),
-            shape=Shape(wanted.cores.min, wanted.memory.min, wanted.gpus.min),
+            shape=wanted.least,
             metrics=(Quote(PERFORMANCE, *self.performance),),
             terms=terms,
             why="earliest",

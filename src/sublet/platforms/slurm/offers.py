@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.job import Job
-from sublet.booking.model.offer import Answer, Offer, Predicted, Reason, Shape
-from sublet.booking.model.request import Compute, Range, Request, Window
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
+from sublet.booking.model.request import Compute, Request, Window
 from sublet.booking.model.windows import last_start, list_named_windows, windows_of
 from sublet.kernel.errors import PlatformRefused
 from sublet.kernel.texts import describe_duration
@@ -63,15 +63,11 @@ def fitting(
 
 def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begin: datetime | None) -> SlurmWish:
     """The least that the request needs, in this queue."""
-    compute = request.compute
+    least, most_nodes = request.least, request.compute.nodes.max
     threads = min((node.threads for node in nodes), default=1)
     return SlurmWish(
         queue=queue.name,
-        nodes=max(compute.nodes.min, queue.min_nodes) if queue.min_nodes <= compute.nodes.max else compute.nodes.min,
-        cores=compute.cores.min,
-        memory=compute.memory.min,
-        gpus=compute.gpus.min,
-        time=request.duration,
+        amounts=replace(least, nodes=max(least.nodes, queue.min_nodes)) if queue.min_nodes <= most_nodes else least,
         threads=threads,
         longest=queue.max_time,
         begin=begin,
@@ -90,21 +86,14 @@ def most_parts(site: Site, queue: str, account: SlurmAccount, there: int) -> int
 
 def wish_of(job: Job, site: Site, queues: Sequence[SiteQueue], platform: str, now: datetime) -> SlurmWish:
     """What is asked of Slurm for a job, which was offered before."""
-    shape, count = job.shape, len(job.nodes) or job.count
-    amounts = Compute(
-        nodes=Range(count, count),
-        cores=Range(shape.cores, shape.cores),
-        memory=Range(shape.memory, shape.memory),
-        gpus=Range(shape.gpus, shape.gpus),
-    )
-    request = Request(None, amounts, duration=max(timedelta(seconds=1), job.until - now))
+    request = Request(None, Compute().exactly(job.amounts), duration=max(timedelta(seconds=1), job.until - now))
     wishes, reasons = fitting(request, site, queues, platform, job.begin)
     if not wishes and not queues:
         raise PlatformRefused(platform=platform, why="it has no queue that can be used")
     if not wishes and not job.scheduler.queue:
         raise PlatformRefused(platform=platform, why=reasons[0].message)
     best = wishes[0] if wishes else wish_for(request, queues[0], site.nodes, job.begin)
-    return replace(best, names=job.nodes, parts=job.parts)
+    return replace(best.cut(job.amounts.parts), names=job.nodes)
 
 
 def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:
@@ -205,22 +194,23 @@ def offer_for(
         latest_start=max(start, last_start(window)) if window else start,
         duration=request.duration,
         nodes=(),
-        shape=Shape(wish.cores, wish.memory, wish.gpus),
+        shape=wish.amounts.shape,
         terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
         why=f"{why}{wish.where}{in_parts(wish)}{note}",
         queue=wish.queue,
-        count=wish.nodes,
+        count=wish.amounts.nodes,
         begin=window.start if window and window.start > now else None,
-        parts=wish.parts,
+        parts=wish.amounts.parts,
     )
 
 
 def in_parts(wish: SlurmWish) -> str:
     """That it is made of several jobs, and what each of them has."""
-    if wish.parts == 1:
+    amounts, count = wish.amounts, wish.amounts.shape.cores
+    if amounts.parts == 1:
         return ""
-    cores = "1 core" if wish.cores == 1 else f"{wish.cores} cores"
-    return f", in {wish.parts} parts with {cores} and {describe_duration(wish.time)} each"
+    cores = "1 core" if count == 1 else f"{count} cores"
+    return f", in {amounts.parts} parts with {cores} and {describe_duration(amounts.time)} each"
 
 
 def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetime) -> Reason:

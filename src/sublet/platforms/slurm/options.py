@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions, scheduler_specs
+from sublet.booking.model.shape import Amounts
 
 MIB = 1 << 20
 LEEWAY = timedelta(minutes=1)  # beyond its own time, so that the job can stop itself and tell of it
@@ -34,11 +35,7 @@ class SlurmWish:
     """What is asked of Slurm for one job."""
 
     queue: str
-    nodes: int
-    cores: int  # per node
-    memory: int  # bytes per node
-    gpus: int  # per node
-    time: timedelta
+    amounts: Amounts
     threads: int = 1  # that Slurm counts for each core
     longest: timedelta | None = None  # the queue's own limit
     begin: datetime | None = None
@@ -47,7 +44,6 @@ class SlurmWish:
     wckey: str = ""
     partition: str | None = None  # what is said, if not the queue's name; empty: the site chooses
     after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
-    parts: int = 1  # of a job array, each with all of the above
 
     @property
     def where(self) -> str:
@@ -56,13 +52,14 @@ class SlurmWish:
 
     def cut(self, parts: int) -> SlurmWish:
         """The same for each of so many parts."""
-        return replace(self, parts=parts)
+        return replace(self, amounts=replace(self.amounts, parts=parts))
 
     @property
     def limit(self) -> timedelta:
         """Slurm's time limit for it, in whole minutes."""
-        wanted = timedelta(minutes=max(1, math.ceil((self.time + LEEWAY) / timedelta(minutes=1))))
-        return min(wanted, self.longest) if self.longest and self.longest >= self.time else wanted
+        time = self.amounts.time
+        wanted = timedelta(minutes=max(1, math.ceil((time + LEEWAY) / timedelta(minutes=1))))
+        return min(wanted, self.longest) if self.longest and self.longest >= time else wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +79,14 @@ def flags(wish: SlurmWish, account: SlurmAccount) -> tuple[str, ...]:
 
 
 def _said(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, object]]:
+    amounts, each = wish.amounts, wish.amounts.shape
     comments = [wish.comment, *(value for name, value in account.asked.free() if name == COMMENT)]
     yield "partition", wish.queue if wish.partition is None else wish.partition
-    yield "nodes", wish.nodes
-    yield "ntasks-per-node", wish.cores  # one for each core: what srun and mpirun start by themselves
+    yield "nodes", amounts.nodes
+    yield "ntasks-per-node", each.cores  # one for each core: what srun and mpirun start by themselves
     yield "cpus-per-task", wish.threads if wish.threads > 1 else ""
-    yield "mem", f"{math.ceil(wish.memory / MIB)}M" if wish.memory else ""
-    yield "gres", f"gpu:{wish.gpus}" if wish.gpus else ""
+    yield "mem", f"{math.ceil(each.memory / MIB)}M" if each.memory else ""
+    yield "gres", f"gpu:{each.gpus}" if each.gpus else ""
     yield "time", math.ceil(wish.limit / timedelta(minutes=1))
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)
@@ -96,7 +94,7 @@ def _said(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, object]
     yield "wckey", wish.wckey
     yield "dependency", ":".join(["afterok", *wish.after]) if wish.after else ""
     yield "kill-on-invalid-dep", "yes" if wish.after else ""
-    yield "array", f"0-{wish.parts - 1}" if wish.parts > 1 else ""
+    yield "array", f"0-{amounts.parts - 1}" if amounts.parts > 1 else ""
 
 
 def option_name(word: str) -> str:

@@ -190,14 +190,14 @@ class Slurm(BatchPlatform):
         self.check_connects(job)
         root, wish = await self.root(), await self._wish(job, key)
         self.check_room(key)
-        log = f"{root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.parts > 1 else 'slurm'}.log"
+        log = f"{root.replace('%', '%%')}/sessions/{key}/{'slurm-%a' if job.amounts.parts > 1 else 'slurm'}.log"
         words = (
             *flags(wish, self._account(job.scheduler)),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
             f"--output={log}",
             "--open-mode=append",
         )
-        return await self.submit_once(job, key, Submission(words, wish.time, wish.limit, wish.nodes))
+        return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
 
     async def _wish(self, job: Job, key: str) -> SlurmWish:
         await self._look_around()

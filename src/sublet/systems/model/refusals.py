@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 
+from sublet.booking.model.shape import SIZES
 from sublet.systems.model.sizes import Case, check_sizes
 from sublet.systems.model.system import Queue, System
 from sublet.systems.model.wish import SystemFinding, Wish
 
 SOON = timedelta(days=60)
 ATTRIBUTES = ("project", "queue", "nodes", "time", "constraint")  # what a system can need; anything else is an option
-_SIZES = ("nodes", "cores", "memory", "gpus", "time")
+_SIZES = (*SIZES, "time")
 _PARTS = ("cores", "gpus")
 _TESTS = ("tests", "interactive work", "courses")
 

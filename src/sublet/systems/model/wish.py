@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Literal
 
 from sublet.booking.model.request import Request
+from sublet.booking.model.shape import sizes_of
 
 State = Literal["ok", "warning", "error", "unknown"]  # unknown: nobody wrote down the limit
 
@@ -49,14 +50,8 @@ class SystemFinding:
 
 def wish_of(request: Request) -> Wish:
     """What a request wants of a system: the least that it is content with."""
-    compute = request.compute
-    return Wish(
-        nodes=compute.nodes.min,
-        cores=compute.cores.min,
-        memory=compute.memory.min,
-        gpus=compute.gpus.min,
-        time=request.duration,
-    )
+    least = request.least
+    return Wish(nodes=least.nodes, **sizes_of(least.shape), time=least.time)
 
 
 def refused(findings: tuple[SystemFinding, ...]) -> bool:

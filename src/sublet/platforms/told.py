@@ -1,0 +1,17 @@
+"""What every job is told of its amounts, in its environment, on whichever platform it runs."""
+
+from __future__ import annotations
+
+from sublet.booking.model.shape import Amounts
+
+
+def tell_amounts(amounts: Amounts) -> dict[str, str]:
+    """The variables that a program reads to know what it has: on each node, and on how many."""
+    each = amounts.shape
+    return {
+        "OMP_NUM_THREADS": str(each.cores if amounts.nodes == 1 else 1),
+        "SUBLET_CORES": str(each.cores),
+        "SUBLET_MEMORY": str(each.memory),
+        "SUBLET_GPUS": str(each.gpus),
+        "SUBLET_NODES": str(amounts.nodes),
+    }
