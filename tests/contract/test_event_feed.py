@@ -80,3 +80,25 @@ async def test_hundreds_who_watch_a_quiet_service_read_nothing(
     await write(service, ME.name, "s1", "now")
     await service.signals.announce()
     assert await asyncio.gather(*hearing) == [["now"]] * 200
+
+
+async def test_that_connections_are_shown_to_be_alive_reads_nothing(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sublet.notices.events.QUIET", 0.01)
+    looks, events = [0], service.events.events
+
+    async def counted(*words: Any, **more: Any) -> Any:
+        looks[0] += 1
+        return await events(*words, **more)
+
+    monkeypatch.setattr(service.events, "events", counted)
+    signs = 0
+    async for event in service.events.watch(ME):
+        signs += event is None
+        if signs == 50:
+            break
+    assert looks[0] <= 2  # at first, and when all are rung for because it isn't known yet what came
+    hearing = asyncio.create_task(take(service.events.watch(ME), 1))
+    await write(service, ME.name, "s1", "after signs of life")
+    assert await hearing == ["after signs of life"]

@@ -40,5 +40,5 @@ class Events:
                 for event in some:
                     after = event.id
                     yield event
-                if not some and not await bell.wait(QUIET):
-                    yield None
+                while not some and not await bell.wait(QUIET):
+                    yield None  # the bell would have rung: there is nothing to read
