@@ -1,4 +1,4 @@
-"""Amounts are one value: as a request asks for them, an offer gives them, a lease writes them and a job is told of them."""
+"""Amounts are one value: a request asks for them, an offer gives them, a lease writes them, a job is told of them."""
 
 from __future__ import annotations
 
