@@ -1,8 +1,11 @@
 """Every reach keeps the same promises: here, over a shared login, and in one deliberate login."""
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +14,10 @@ from hypothesis import strategies as st
 
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.local import LocalReach
+from sublet.reach.login import Login
 from sublet.reach.port import Command, Outcome, Reach, as_is, said
 from tests.contract.reaching import Far, Steps, tree
+from tests.sshd import Sshd
 
 pytestmark = pytest.mark.anyio
 
@@ -177,3 +182,28 @@ async def test_a_far_side_needs_no_more_than_sh_coreutils_and_find(
 async def test_a_word_that_is_too_long_for_the_system_is_refused_in_its_words(reach: Reach) -> None:
     with pytest.raises(PlatformRefused, match="Argument list too long"):
         await reach.run(Command(("true", "x" * 3_000_000), said))
+
+
+async def test_what_ran_before_its_connection_was_killed_is_not_called_refused(
+    far_login: Callable[[], Login], far_server: Sshd
+) -> None:
+    reach, ran = far_login().reach, far_server.home / "it-ran"
+    asked = asyncio.create_task(reach.run(outcome("sh", "-c", f"touch {ran}; sleep 60")))
+    async with asyncio.timeout(30):
+        while not ran.exists():  # noqa: ASYNC110 - another machine makes it
+            await asyncio.sleep(0.05)
+    clients = list(find_clients(str(reach.target.socket)))
+    assert clients
+    for pid in clients:
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(PlatformUnreachable, match="the connection was cut: quota\n"):
+        await asked
+
+
+def find_clients(socket: str) -> Iterator[int]:
+    """The processes of ours that run commands over a shared connection; the connection itself is not among them."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes().decode(errors="replace").split("\0")
+            if socket in words and "ProxyCommand=false" in words:
+                yield int(path.parent.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import secrets
 import shlex
 from collections.abc import Iterator, Sequence
@@ -75,6 +76,10 @@ class Batch:
         last = self._mark(len(self.commands))
         at = stream.find(last, max(0, since - len(last) - 4))  # a mark ends with up to three digits and ";"
         return at >= 0 and stream.find(b";", at) >= 0
+
+    def strip_marks(self, stream: bytes) -> bytes:
+        """What a stream says beside the marks, for a person to read."""
+        return re.sub(re.escape(self.mark) + rb":[0-9]+:[0-9]*;", b"", stream)
 
     def read(self, stdout: bytes | bytearray, stderr: bytes | bytearray) -> list[Outcome]:
         """The outcomes, in order, out of two streams that are over."""

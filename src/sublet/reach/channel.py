@@ -167,7 +167,7 @@ class Channel(asyncio.SubprocessProtocol):
         stdout, stderr = self._said[_STDOUT], self._said[_STDERR]
         if max(len(stdout), len(stderr)) > _MOST:
             return Cut(True, None, f"it said more than {_MOST >> 20} MiB")
-        words = (bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
+        words = batch.strip_marks(bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
         return Cut(batch.begun(stdout), self._transport.get_returncode(), words)
 
     async def _feed(self, pieces: Sequence[bytes], last: bool) -> None:

@@ -96,7 +96,9 @@ class SshReach(ShellReach):
         if BUSY.search(cut.words) and not cut.begun:
             return PlatformUnreachable(platform=self.name, why="it has no channel free on the shared connection")
         if not isinstance(cut, NotSent) and (cut.begun or not _ALONE.search(cut.words)):
-            if cut.code not in (None, 255):  # ssh itself ends with 255: another code is the far shell's
+            if (
+                not cut.begun and cut.code is not None and 0 <= cut.code != 255
+            ):  # ssh itself ends with 255, or is killed
                 return PlatformRefused(platform=self.name, why=f"its shell ended early: {last_words(cut.words)}")
             # What was sent may have been run, so this is not yet a matter of logging in and doing it again.
             return PlatformUnreachable(platform=self.name, why=f"the connection was cut: {last_words(cut.words)}")
