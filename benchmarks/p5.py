@@ -17,7 +17,7 @@ from sublet.app import open_service
 from sublet.kernel.logs import start_logs
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 from sublet.service import Service
 
 NAME = "a sweep of 1,000 points on Slurm, over SSH with 20 ms round trips"
@@ -101,5 +101,5 @@ async def by_hand(reach: Counted, points: int) -> float:
     words = ("sbatch", "--parsable", "--partition=shared", "--ntasks=1", "--mem=64", "--time=10", "--output=/dev/null")
     began = time.perf_counter()
     for _ in range(points):
-        await reach.run(Command((*words, "--wrap=true"), said))
+        await reach.run(Command((*words, "--wrap=true"), read_printed))
     return time.perf_counter() - began

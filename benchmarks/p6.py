@@ -19,7 +19,7 @@ from sublet.app import open_service
 from sublet.kernel.logs import start_logs
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 from sublet.service import Service
 
 NAME = "what Sublet adds: accept → job running on Slurm, over SSH with 20 ms round trips"
@@ -98,7 +98,7 @@ async def by_hand(reach: Any, marks: Path, moment: float) -> float:
     mark = f"{uuid4()}"
     words = ("sbatch", "--parsable", f"--partition={QUEUE}", "--ntasks=1", "--mem=64", "--time=2", "--output=/dev/null")
     begin = await at(moment)
-    await reach.run(Command((*words, f'--wrap=> "$HOME/marks/{mark}"'), said))
+    await reach.run(Command((*words, f'--wrap=> "$HOME/marks/{mark}"'), read_printed))
     return await seen(marks / mark) - begin
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sublet.annexes.pilots.tokens import POOL, Signer, new_key
 from sublet.annexes.views.access_point import AccessPointView
-from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, places, written
+from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, places, write_lines
 from tests.sites import Site
 
 PROGRAMS = {"RELEASE_DIR": "/usr", "LIB": "/usr/lib/condor", "LIBEXEC": "/usr/libexec/condor"}
@@ -79,7 +79,7 @@ def configuration(name: str, directory: str, ready: AccessPointView, more: Mappi
         "ALLOW_READ": owner,
         "ALLOW_WRITE": "",
     }
-    return written({**values, **more}, ["SECURITY:strong", "FEATURE:PartitionableSlot"])
+    return write_lines({**values, **more}, ["SECURITY:strong", "FEATURE:PartitionableSlot"])
 
 
 @contextmanager

@@ -95,7 +95,7 @@ def test_all_addresses_of_an_ipv6_network_are_one_host(visitors: Visitors) -> No
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.1.2.3"])
 def test_a_reverse_proxy_has_no_limit_of_its_own(visitors: Visitors, host: str) -> None:
     settings = ConnectionSettings(most=20, per_host=2)
-    connections = Connections.limited(settings, ["10.1.0.0/16", "unix:"], 1000)
+    connections = Connections.limit(settings, ["10.1.0.0/16", "unix:"], 1000)
     for _ in range(15):
         assert visitors.come(connections, host)[1]
     assert len(connections) == 15
@@ -103,7 +103,7 @@ def test_a_reverse_proxy_has_no_limit_of_its_own(visitors: Visitors, host: str) 
 
 @pytest.mark.parametrize(("descriptors", "most"), [(64, 16), (1024, 1024 - RESERVED), (1 << 20, 4000)])
 def test_connections_leave_descriptors_for_everything_else(descriptors: int, most: int) -> None:
-    assert Connections.limited(ConnectionSettings(), (), descriptors).most == most
+    assert Connections.limit(ConnectionSettings(), (), descriptors).most == most
 
 
 def test_only_trusted_networks_are_not_counted_by_host(visitors: Visitors) -> None:

@@ -11,9 +11,9 @@ import pytest
 from inline_snapshot import snapshot
 
 from sublet.annexes.cli import status as annex_status
-from sublet.annexes.cli.details import said
+from sublet.annexes.cli.details import read_details
 from sublet.annexes.cli.templates import type_details
-from sublet.annexes.cli.texts import costs, described, overview, planned, remembered
+from sublet.annexes.cli.texts import costs, describe_annex, describe_leases, describe_plan, overview
 from sublet.annexes.views.annexes import (
     AnnexHistory,
     AnnexList,
@@ -104,7 +104,7 @@ def lines(text: list[str]) -> str:
 
 
 def test_a_whole_request_is_shown_with_sources_flags_limits_and_cost() -> None:
-    assert lines(planned(PLAN)) == snapshot("""\
+    assert lines(describe_plan(PLAN)) == snapshot("""\
     WHAT      example#2  FROM                  LIMIT      CHANGED BY
 ok  system    expanse    you                   -          --system
 ok  nodes     2          last time: example#1  up to 32   --nodes
@@ -115,7 +115,7 @@ For its whole lifetime it costs 8 node-hours, 1024 core-hours: 1024 SU of abc123
 
 
 def test_what_would_be_refused_is_said_with_what_is_possible() -> None:
-    assert lines(planned(REFUSED)) == snapshot("""\
+    assert lines(describe_plan(REFUSED)) == snapshot("""\
     WHAT      example#2  FROM                  LIMIT      CHANGED BY
 ok  system    expanse    you                   -          --system
 NO  nodes     99         last time: example#1  up to 32   --nodes
@@ -155,7 +155,7 @@ other    no leases   -       -           -              -     -       all your j
 
 
 def test_one_annex_is_shown_with_its_leases_and_nodes() -> None:
-    assert lines(list(described(ANNEX, NOW))) == snapshot("""\
+    assert lines(list(describe_annex(ANNEX, NOW))) == snapshot("""\
 example: for your jobs that name it, and contained jobs of bob
 jobs that name it: 3 run, 7 wait
 
@@ -173,7 +173,7 @@ example#2 on expanse/compute: queued, asked for 1 min ago
 
 def test_an_annex_without_leases_says_so() -> None:
     empty = replace(ANNEX, leases=(), guests=(), jobs=None, trouble="there is no access point yet: sublet annex setup")
-    assert lines(list(described(empty, NOW))) == snapshot("""\
+    assert lines(list(describe_annex(empty, NOW))) == snapshot("""\
 example: for your jobs that name it
 note: there is no access point yet: sublet annex setup
 It has no lease now. `sublet annex history example` lists those that it had.\
@@ -181,7 +181,7 @@ It has no lease now. `sublet annex history example` lists those that it had.\
 
 
 def test_history_tells_how_each_lease_ended() -> None:
-    assert lines(remembered([ENDED, QUEUED], NOW)) == snapshot("""\
+    assert lines(describe_leases([ENDED, QUEUED], NOW)) == snapshot("""\
 LEASE      ASKED FOR    STATE   WHERE            NODES    LASTED  COST    WHY
 example#1  today 08:59  ended   expanse/compute  2 nodes  59 min  256 SU  It was cancelled by ada.
 example#2  today 08:59  queued  expanse/compute  2 nodes  -       -       waits for priority\
@@ -206,7 +206,7 @@ def served(canned: Serve, **more: Any) -> Canned:
 def test_a_dry_run_sends_nothing(type_in: Type, canned: Serve) -> None:
     service = served(canned)
     typed = type_in("annex", "create", "example", "--nodes", "2", "--memory", "8GiB", "--dry-run")
-    assert (typed.code, typed.out) == (0, lines(planned(PLAN)) + "\n")
+    assert (typed.code, typed.out) == (0, lines(describe_plan(PLAN)) + "\n")
     [asked] = [json.loads(heard.body) for heard in service.heard]
     assert (asked["details"]["nodes"], asked["details"]["memory"]) == (2, 8 << 30)
 
@@ -230,7 +230,7 @@ def test_it_is_sent_when_someone_agreed_and_waited_for_until_it_is_queued(type_i
     assert (refused.code, refused.err.splitlines()[-1]) == (1, "hint: Say so with --yes.")
     typed = type_in("annex", "create", "example", "--yes")
     assert (typed.code, typed.out) == (0, "example#2 is in the queue.\n")
-    assert typed.err.startswith(lines(planned(PLAN)))
+    assert typed.err.startswith(lines(describe_plan(PLAN)))
     sent = json.loads(next(heard.body for heard in service.heard if heard.target == "/v1/annexes"))
     assert sent["details"]["lifetime"] == "PT4H"  # all of it, as it was shown
     quiet = type_in("annex", "create", "example", "--yes", "--quiet")
@@ -269,7 +269,7 @@ def test_more_is_added_and_another_is_cloned(type_in: Type, canned: Serve) -> No
 
 def test_the_scheduler_is_asked_by_the_flags_that_requests_have() -> None:
     given = {"nodes": "2", "queue": "short", "nice": "5", "exclusive": True, "options": ("switches=1", "contiguous")}
-    assert said(dict(given)) == DetailsView(
+    assert read_details(dict(given)) == DetailsView(
         nodes=2,
         queue="short",
         scheduler={"nice": 5, "exclusive": True, "options": {"switches": "1", "contiguous": True}},
@@ -354,7 +354,7 @@ def test_what_is_drained_is_told_with_how_it_is_undone(type_in: Type, canned: Se
         "example#1 takes no new jobs, and ends when those that run are done.\n"
     )
     assert type_in("annex", "undrain", "example").out == "example#1 takes new jobs on 1 node.\n"
-    assert " draining " in lines(list(described(replace(ANNEX, leases=(replace(UP, nodes=(one,)),)), NOW)))
+    assert " draining " in lines(list(describe_annex(replace(ANNEX, leases=(replace(UP, nodes=(one,)),)), NOW)))
 
 
 def test_sharing_says_plainly_what_it_means_and_wants_a_yes(type_in: Type, canned: Serve) -> None:

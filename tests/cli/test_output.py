@@ -104,7 +104,7 @@ def test_offers_are_drawn_as_a_table() -> None:
             terms=TermsView(kind="predicted", p10=NOW + timedelta(hours=1), p90=NOW + timedelta(hours=5), samples=3),
         ),
     ]
-    assert drawn(asking.listed(offers, NOW)) == snapshot("""\
+    assert drawn(asking.draw_offers(offers, NOW)) == snapshot("""\
 OFFER     WHERE    START                         TIME    CORES  MEMORY  GPUS  PRICE    TERMS      WHY
 3f2a91c0  here     now                           10 min  2      2 GiB   -     -        booked     earliest
 3f2a91c0  here     tomorrow 09:00 (in 1 d)       10 min  4      2 GiB   1     1.2 EUR  booked     cheapest
@@ -122,7 +122,7 @@ def test_a_no_names_each_reason_and_the_nearest_yes() -> None:
         nearest="2 cores",
         platform="here",
     )
-    assert drawn(asking.refused([reason], NOW)) == snapshot("""\
+    assert drawn(asking.describe_no([reason], NOW)) == snapshot("""\
 NO
   here: The largest node has 2 cores; 100 was asked for.
     field compute.cores.min, wanted 100, limit 2
@@ -140,7 +140,7 @@ def test_sessions_are_drawn_as_a_table() -> None:
         a_session(phase="OFFERED", start=None, started=None),
         a_session(phase="PREPARING", started=None, condition="bringing cube (40 %)"),
     ]
-    assert drawn(sessions.listed(views, NOW + timedelta(minutes=3))) == snapshot("""\
+    assert drawn(sessions.draw_sessions(views, NOW + timedelta(minutes=3))) == snapshot("""\
 ID        NAME  KIND     PHASE      WHERE  CORES  MEMORY  GPUS  TIME                        NOTE
 3f2a91c0  fit   command  RUNNING    here   2      2 GiB   -     for 3 min, 57 min left
 3f2a91c0  fit   command  WAITING    here   2×2    2 GiB   1     starts in 1 h 57 min
@@ -161,7 +161,7 @@ def test_a_session_is_drawn_in_full() -> None:
         page="http://x/web/sessions/y",
         costs=(QuoteView(type=MONEY, min=1.2, max=1.2, description="in EUR"),),
     )
-    assert drawn(sessions.described(view, NOW + timedelta(minutes=3))) == snapshot("""\
+    assert drawn(sessions.describe_session(view, NOW + timedelta(minutes=3))) == snapshot("""\
 session  3f2a91c0-0000-4000-8000-000000000001
 name     fit
 phase    AVAILABLE

@@ -21,7 +21,7 @@ import pytest
 from sublet.booking.views.sessions import ConnectorView, SessionPage
 from sublet.cli import progress as progress_module
 from sublet.cli.progress import Progress
-from sublet.cli.prompts import ask_yes_or_no, typed
+from sublet.cli.prompts import ask_for, ask_yes_or_no
 from sublet.cli.screen import width_of
 from tests.canned import ID, Said, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
@@ -93,7 +93,7 @@ def test_nothing_is_said_of_what_is_waited_for_if_nobody_wants_to_know() -> None
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda: typed("Code", "no"), lambda: ask_yes_or_no("Go on?", "no")], ids=["typed", "agreed"]
+    "ask", [lambda: ask_for("Code", "no"), lambda: ask_yes_or_no("Go on?", "no")], ids=["typed", "agreed"]
 )
 def test_what_follows_a_question_that_a_pipe_answers_begins_on_a_line_of_its_own(
     ask: Callable[[], object], capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -51,18 +51,18 @@ async def test_only_leases_are_asked_of_an_invited_site(site: Invited) -> None:
 async def test_a_request_is_taken_once_and_again_only_by_who_has_it(site: Invited) -> None:
     for _ in range(2):
         assert await site.submit(lease(), KEY) == KEY
-    (wanted,) = site.wanted()
+    (wanted,) = site.list_wanted()
     assert (wanted.key, wanted.nodes, wanted.cores, wanted.memory) == (KEY, 2, 4, 1024)
     assert (await state(site)).condition == "waits for partner"
     assert site.take(KEY, "one") == site.take(KEY, "one")
     with pytest.raises(PlatformRefused, match="taken already"):
         site.take(KEY, "two")
-    assert site.wanted() == []
+    assert site.list_wanted() == []
     assert (await state(site)).state is State.QUEUED
     site.began(KEY)
     assert (await state(site)).state is State.RUNNING
-    site.ended(KEY, 83, "pilot: 0 on c1: too far")
-    site.ended(KEY, 0, "later")
+    site.note_end(KEY, 83, "pilot: 0 on c1: too far")
+    site.note_end(KEY, 0, "later")
     end = (await state(site)).end
     assert end is not None
     assert (end.kind, end.code) == (EndKind.EXITED, 83)
@@ -77,7 +77,7 @@ async def test_what_is_cancelled_can_be_taken_no_more(site: Invited) -> None:
     end = (await state(site)).end
     assert end is not None
     assert (end.kind, end.by) == (EndKind.CANCELLED, "ann")
-    assert site.wanted() == []
+    assert site.list_wanted() == []
     with pytest.raises(PlatformRefused, match="not any more"):
         site.take(KEY, "one")
 
@@ -92,20 +92,22 @@ async def test_a_site_sees_what_is_asked_of_it_alone_and_only_with_its_invitatio
         token = await invited(service)
         platform = service.platforms.by_name["partner"]
         await platform.submit(lease(), KEY)
-        assert (await service.annexes.invitations.wanted_of_site("partner", {"token": token})).startswith(KEY.encode())
+        assert (await service.annexes.invitations.list_wanted_of_site("partner", {"token": token})).startswith(
+            KEY.encode()
+        )
         other = (await service.annexes.invitations.invite("other")).token
         for name, wrong in (("partner", other), ("partner", ""), ("here", token), ("nobody", token)):
             with pytest.raises(PilotRefused, match="No such site"):
-                await service.annexes.invitations.wanted_of_site(name, {"token": wrong})
-        assert await service.annexes.invitations.wanted_of_site("other", {"token": other}) == b""
+                await service.annexes.invitations.list_wanted_of_site(name, {"token": wrong})
+        assert await service.annexes.invitations.list_wanted_of_site("other", {"token": other}) == b""
         told = {"token": token, "request": KEY}
         assert await service.annexes.invitations.take_for_site("partner", told | {"nonce": FIRST})
         with pytest.raises(PlatformRefused):
             await service.annexes.invitations.take_for_site("partner", told | {"nonce": SECOND})
         anew = (await service.annexes.invitations.invite("partner", anew=True)).token
         with pytest.raises(PilotRefused):
-            await service.annexes.invitations.ended_at_site("partner", told | {"code": "0"})
-        await service.annexes.invitations.ended_at_site("partner", told | {"token": anew, "code": "0"})
+            await service.annexes.invitations.end_at_site("partner", told | {"code": "0"})
+        await service.annexes.invitations.end_at_site("partner", told | {"token": anew, "code": "0"})
         assert (await platform.ask([KEY]))[KEY].state is State.ENDED
         await service.annexes.invitations.withdraw("partner")
         assert "partner" not in service.platforms.by_name
@@ -120,7 +122,7 @@ async def test_a_site_may_not_have_the_name_of_another_platform(tmp_path: Path) 
 def test_amounts_are_put_into_a_sites_own_command() -> None:
     wanted = PulledRequest(KEY, 2, 8, 4096, 0, 3600)
     words = ["sbatch", "--nodes={nodes}", "--mem={memory}M", "--time={minutes}", "{other}", "{cores}{gpus}"]
-    assert wanted.filled(words) == ["sbatch", "--nodes=2", "--mem=4096M", "--time=62", "{other}", "80"]
+    assert wanted.fill(words) == ["sbatch", "--nodes=2", "--mem=4096M", "--time=62", "{other}", "80"]
 
 
 def test_an_invitation_is_read_as_it_was_written_and_nothing_else_is_one() -> None:

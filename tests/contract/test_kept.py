@@ -74,7 +74,7 @@ async def test_many_who_need_a_file_at_once_have_it_sent_once(slurm: Slurm, reac
     assert digest_of(Path(places[0])) == digest_of(image)
     assert not writable(places[0])
     assert steps[-1] == SIZE
-    [kept] = await slurm.kept()
+    [kept] = await slurm.list_kept()
     assert (kept.digest, kept.size) == (digest_of(image), SIZE)
     assert set(kept.users) == {f"session-{n}" for n in range(5)}
 
@@ -85,7 +85,7 @@ async def test_a_file_that_is_not_the_one_that_was_meant_is_refused_and_not_sent
     with pytest.raises(PlatformRefused, match="is not the file that was meant"):
         await slurm.keep(image, "sha256:" + "0" * 64, "session")
     assert not reach.sent
-    assert not await slurm.kept()
+    assert not await slurm.list_kept()
 
 
 async def test_a_file_that_changes_while_it_is_sent_is_shared_with_nobody(
@@ -95,7 +95,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_shared_with_nobody(
     reach.before_sending = lambda: image.write_bytes(b"y" * SIZE)
     with pytest.raises(PlatformRefused, match="changed while it was sent"):
         await slurm.keep(image, digest, "session")
-    assert not await slurm.kept()
+    assert not await slurm.list_kept()
     reach.before_sending = lambda: 0
     assert digest_of(Path(await slurm.keep(image))) == digest_of(image) != digest
 
@@ -110,7 +110,7 @@ async def test_what_a_session_needs_stays_and_what_nobody_needs_goes(slurm: Slur
     assert await slurm.let_go() == []
     shutil.rmtree(tmp_path / "far" / "sessions" / "session")  # it is cleaned away
     assert await slurm.let_go(idle=timedelta(hours=1)) == [], "it may be needed again soon"
-    assert [kept.users for kept in await slurm.kept()] == [()]
+    assert [kept.users for kept in await slurm.list_kept()] == [()]
     assert await slurm.let_go() == [digest]
     assert not (tmp_path / "far").exists(), "what is empty goes too"
 

@@ -101,7 +101,7 @@ async def test_in_a_played_queue_a_job_waits_and_then_has_its_whole_time(tmp_pat
     trial = ConformanceTrial(platform)
     job = await trial.submit("true", seconds=1, takes="PT0.9S")
     assert (await trial.state(job)).state is State.QUEUED
-    state = await trial.ended(job)
+    state = await trial.wait_for_end(job)
     assert state.end
     assert state.end.code == 0
 

@@ -54,7 +54,7 @@ async def test_a_platform_opened_again_finds_what_runs_and_what_has_ended(make: 
     trial = ConformanceTrial(first)
     running = await trial.submit("sleep", "50")
     over = await trial.submit("sh", "-c", "exit 4", code=4, takes="0s")
-    await trial.ended(over)
+    await trial.wait_for_end(over)
     await first.close()
     await second.open(tmp_path)
     states = await second.ask([running, over])
@@ -76,7 +76,7 @@ async def test_two_processes_on_one_directory_agree(make: Make, tmp_path: Path) 
     ids = await asyncio.gather(one.submit(job, key), other.submit(job, key))
     assert ids[0] == ids[1]
     await other.cancel([ids[0]], "the other")
-    state = await trial.ended(ids[0])
+    state = await trial.wait_for_end(ids[0])
     assert state.end
     assert state.end.by == "the other"
     await trial.clean()
@@ -107,7 +107,7 @@ async def test_two_who_listen_both_get_the_news(make: Make, tmp_path: Path) -> N
         await each.news()
     trial = ConformanceTrial(one)
     job = await trial.submit("true", takes="0s")
-    await trial.ended(job)
+    await trial.wait_for_end(job)
     for each in (one, other):
         heard: set[str] = set()
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.local import LocalReach
 from sublet.reach.login import Login
-from sublet.reach.port import Command, Outcome, Reach, as_is, said
+from sublet.reach.port import Command, Outcome, Reach, as_is, read_printed
 from tests.contract.reaching import Far, Steps, tree
 from tests.sshd import Sshd
 
@@ -32,7 +32,7 @@ async def test_a_command_answers_with_its_code_and_both_streams_and_nothing_else
 
 
 async def test_a_command_starts_at_home_in_utc_and_without_a_locale(reach: Reach, far: Far) -> None:
-    answer = await reach.run(Command(("sh", "-c", 'pwd -P; echo "$TZ $LC_ALL"'), said))
+    answer = await reach.run(Command(("sh", "-c", 'pwd -P; echo "$TZ $LC_ALL"'), read_printed))
     assert answer.splitlines() == [str(far.home), "UTC C"]
 
 
@@ -77,12 +77,12 @@ async def test_no_commands_are_nobodys(reach: Reach) -> None:
 
 async def test_a_readers_error_comes_after_all_have_run(reach: Reach, far: Far) -> None:
     with pytest.raises(PlatformRefused, match="No such file"):
-        await reach.run_all([Command(("cat", "missing"), said), outcome("touch", "done")])
+        await reach.run_all([Command(("cat", "missing"), read_printed), outcome("touch", "done")])
     (far.home / "done").unlink()
 
 
 async def test_twenty_at_once_all_get_their_own_answer(reach: Reach) -> None:
-    answers = await asyncio.gather(*(reach.run(Command(("echo", str(n)), said)) for n in range(20)))
+    answers = await asyncio.gather(*(reach.run(Command(("echo", str(n)), read_printed)) for n in range(20)))
     assert answers == [f"{n}\n" for n in range(20)]
 
 
@@ -91,11 +91,11 @@ async def test_a_command_over_its_time_is_stopped_and_the_next_one_runs(reach: R
         await reach.run(outcome("sh", "-c", "echo $$ >running; exec sleep 60", seconds=1))
     pid = int((far.home / "running").read_text())
     assert await reach.run(outcome("kill", "-0", str(pid))) != Outcome(0, b"", b"")
-    assert await reach.run(Command(("echo", "on"), said)) == "on\n"
+    assert await reach.run(Command(("echo", "on"), read_printed)) == "on\n"
 
 
 async def test_a_child_left_in_the_background_does_not_hold_the_answer(reach: Reach) -> None:
-    assert await reach.run(Command(("sh", "-c", "sleep 30 & echo $!"), said, seconds=10))
+    assert await reach.run(Command(("sh", "-c", "sleep 30 & echo $!"), read_printed, seconds=10))
 
 
 @pytest.mark.parametrize("words", [("-x",), ("A=b", "true"), (), ("",), ("echo", "a\0b")])
@@ -133,7 +133,7 @@ async def test_every_word_arrives_unchanged(reach: Reach, far: Far, batch: list[
 
 async def test_bytes_that_are_no_utf_8_go_there_and_back(reach: Reach) -> None:
     word = os.fsdecode(b"caf\xe9")
-    assert await reach.run(Command(("printf", "%s", word), said)) == word
+    assert await reach.run(Command(("printf", "%s", word), read_printed)) == word
 
 
 async def test_a_part_of_a_file_is_read_by_offset(reach: Reach, far: Far) -> None:
@@ -181,7 +181,7 @@ async def test_a_far_side_needs_no_more_than_sh_coreutils_and_find(
 
 async def test_a_word_that_is_too_long_for_the_system_is_refused_in_its_words(reach: Reach) -> None:
     with pytest.raises(PlatformRefused, match="Argument list too long"):
-        await reach.run(Command(("true", "x" * 3_000_000), said))
+        await reach.run(Command(("true", "x" * 3_000_000), read_printed))
 
 
 async def test_what_ran_before_its_connection_was_killed_is_not_called_refused(

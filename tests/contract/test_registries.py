@@ -60,7 +60,7 @@ async def test_an_image_comes_as_an_archive_that_is_known_by_its_digest(
     archive = Archive(str(first / "image.tar"))
     archive.verify_layers()
     archive.close()
-    assert pushed in archive.known_as()
+    assert pushed in archive.list_digests()
 
 
 async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_asked_for_with(
@@ -74,7 +74,7 @@ async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_ask
     await OciMover(UNLIMITED).bring(pinned, target, lambda *step: None)
     archive = Archive(str(target / "image.tar"))
     archive.close()
-    assert {index, pushed} <= set(archive.known_as())
+    assert {index, pushed} <= set(archive.list_digests())
 
 
 async def test_what_is_not_there_or_is_something_else_is_not_brought(

@@ -80,10 +80,12 @@ async def test_limits_are_held_when_offers_are_made(tmp_path: Path) -> None:
         assert (await wish(service, data=["no address"])).result == "NO"
         assert len(await service.access.audit.audit(OPERATOR, Sought(action="ask."))) == 4, "a mistake is no decision"
         assert (
-            await service.access.quotas.refused(ANNA, "system", "trial", TotalAmounts(cores=4, time=timedelta(hours=1)))
+            await service.access.quotas.find_refusal(
+                ANNA, "system", "trial", TotalAmounts(cores=4, time=timedelta(hours=1))
+            )
             is None
         )
-        assert await service.access.quotas.refused(
+        assert await service.access.quotas.find_refusal(
             ANNA, "system", "trial", TotalAmounts(cores=5, time=timedelta(hours=1))
         )
 
@@ -247,7 +249,7 @@ async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path
         with pytest.raises(NotFound):
             await service.access.rules.remove_rule("ffff", OPERATOR)
     async with serving(tmp_path / "own") as service:
-        assert await service.access.quotas.refused(EVE, "system", "trial") is None
+        assert await service.access.quotas.find_refusal(EVE, "system", "trial") is None
         assert all(standing.decision.allowed for standing in await service.access.rules.standing(ME))
         with pytest.raises(NotAGateway):
             await allow(service)
@@ -300,12 +302,12 @@ async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: 
 async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_path: Path) -> None:
     async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
         await allow(service)
-        assert await service.access.quotas.refused(ANNA, "system", "trial") is None
-        refused = await service.access.quotas.refused(ANNA, "app", "summa")
+        assert await service.access.quotas.find_refusal(ANNA, "system", "trial") is None
+        refused = await service.access.quotas.find_refusal(ANNA, "app", "summa")
         assert refused
         assert refused.nearest == "sublet access ask --app summa --reason TEXT"
         await allow(service, noun="app", name="summa", cores=2)
-        assert await service.access.quotas.refused(ANNA, "app", "summa") is None
+        assert await service.access.quotas.find_refusal(ANNA, "app", "summa") is None
         request = Request(Executable("app", fields={"app": "summa"}), Compute(cores=Range(4, 4)))
         reason = await service.access.quotas.bounds(ANNA, "trial", request)
         assert isinstance(reason, Reason)

@@ -161,9 +161,9 @@ async def test_the_rules_that_come_with_an_account_count_at_once(tmp_path: Path,
     ]
     async with gateway(tmp_path) as service:
         await service.access.accounts.add_account(OPERATOR, keeling(key), key.private, "sesame", rules=rules)
-        assert await service.access.quotas.refused(ANN, "account", "keeling") is None
-        assert await service.access.quotas.refused(BOB, "account", "keeling") is not None
-        assert await service.access.quotas.refused(Person("eve@elsewhere.org"), "account", "keeling") is not None
+        assert await service.access.quotas.find_refusal(ANN, "account", "keeling") is None
+        assert await service.access.quotas.find_refusal(BOB, "account", "keeling") is not None
+        assert await service.access.quotas.find_refusal(Person("eve@elsewhere.org"), "account", "keeling") is not None
 
 
 async def test_an_account_that_can_no_longer_be_used_is_shown_with_the_reason_and_holds_up_no_other(

@@ -254,7 +254,7 @@ async def test_what_waits_for_the_time_that_it_named_is_not_looked_at_again_and_
 
 async def test_to_look_for_an_earlier_start_in_vain_writes_nothing(tmp_path: Path) -> None:
     def version(tx: Tx) -> int:
-        return tx.books._held("trial").version
+        return tx.books._hold_calendar("trial").version
 
     async with serving(tmp_path, platforms=LONG) as service:
         both = [await ask(service, precedence=KEEP, cores=16, time="2h") for _ in range(2)]

@@ -16,7 +16,7 @@ from sublet.booking.model.phases import Phase
 from sublet.kernel.calling import call
 from sublet.kernel.errors import BadHook, BadRequest, NotFound, NotTold, NotYours, TooMany, TooManyHooks
 from sublet.kernel.faults import HOOK_POINTS
-from sublet.notices.messages import verified
+from sublet.notices.messages import is_signed
 from sublet.notices.model.hooks import TRIES, Delivery
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -76,7 +76,7 @@ async def test_each_change_is_told_once_signed_and_of_ones_own_sessions_alone(
         ]
         assert said[1]["session"]["phase"] == Phase.COMPLETED
         for one in calls:
-            assert verified(secret, one.headers["sublet-signature"], one.body, datetime.now(UTC))
+            assert is_signed(secret, one.headers["sublet-signature"], one.body, datetime.now(UTC))
         assert len({one.headers["sublet-delivery"] for one in calls}) == 2
         assert secret not in (hook.secret, *(str(row) for row in await service.notices.hooks.hooks(ME)))
         assert await service.notices.hooks.test_hook(ME, hook.id[:8]) == "200 OK"

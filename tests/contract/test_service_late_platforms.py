@@ -16,7 +16,7 @@ import pytest
 from pydantic import PrivateAttr
 
 from sublet.booking.candidates import Candidates
-from sublet.booking.model.answers import unanswered
+from sublet.booking.model.answers import list_unanswered
 from sublet.booking.model.offer import Answer, Booked, Offer
 from sublet.booking.model.request import Request
 from sublet.data.executables import ExecutableKinds
@@ -131,7 +131,7 @@ async def test_who_is_late_is_named_and_the_others_offer(tmp_path: Path, kind: t
         answer = await ask(service)
         assert monotonic() - begun < 5, "the limit of one platform is 0.3 s; this is only about not hanging"
         assert {one.offer.platform for one in answer.offers} == {"trial"}
-        assert unanswered(answer.reasons) == ("late",)
+        assert list_unanswered(answer.reasons) == ("late",)
         [reason] = answer.reasons
         assert reason.message == "late did not answer within 0.3s."
         assert "try again" in reason.nearest
@@ -141,7 +141,7 @@ async def test_a_no_names_who_did_not_answer_too(tmp_path: Path) -> None:
     async with beside(tmp_path, predicted(Slow)) as service:
         answer = await ask(service, cores=10_000)
         assert answer.result == "NO"
-        assert unanswered(answer.reasons) == ("late",)
+        assert list_unanswered(answer.reasons) == ("late",)
         assert {reason.platform for reason in answer.reasons} == {"trial", "late"}
 
 
@@ -151,14 +151,14 @@ async def test_many_late_ones_are_waited_for_at_the_same_time(tmp_path: Path) ->
         begun = monotonic()
         answer = await ask(service)
         assert monotonic() - begun < 20 * LIMIT.total_seconds()
-        assert len(unanswered(answer.reasons)) == 20
+        assert len(list_unanswered(answer.reasons)) == 20
 
 
 async def test_a_late_survey_goes_on_once_for_all_and_the_next_who_ask_have_it(tmp_path: Path) -> None:
     late = predicted(Slow)
     async with beside(tmp_path, late) as service:
         for answer in await asyncio.gather(*(ask(service) for _ in range(5))):
-            assert unanswered(answer.reasons) == ("late",)
+            assert list_unanswered(answer.reasons) == ("late",)
         assert late._surveyed == 1
         late._gate.set()
         assert {one.offer.platform for one in (await ask(service)).offers} == {"trial", "late"}

@@ -17,7 +17,7 @@ from sublet.annexes.leases import NOTHING_SENT
 from sublet.annexes.model.annex import Annex, Details, Lease, Pilot
 from sublet.annexes.model.lease_state import Slots
 from sublet.annexes.shrinking import GIVEN_BACK
-from sublet.annexes.status import Heard, timed
+from sublet.annexes.status import Heard, average_time
 from sublet.annexes.views.annexes import DetailsView
 from sublet.annexes.views.convert import details_of, details_view
 from sublet.booking.model.offer import Offer
@@ -343,10 +343,10 @@ def test_what_was_given_back_is_charged_until_then_only() -> None:
     offer = Offer("cluster", "htcondor", began, began, hour, (), Shape(1, 0))
     session = Session("s", "o", "me", "x#1", "pilot", Phase.RUNNING, offer, began, began, began, started=began)
     back = Pilot("l", 1, began, ended=began + hour, why=GIVEN_BACK)
-    assert timed(session, [], 2, began + 3 * hour) == 3 * hour
-    assert timed(session, [back], 2, began + 3 * hour) == 2 * hour
-    assert timed(session, [replace(back, why="idle")], 2, began + 3 * hour) == 3 * hour
-    assert timed(replace(session, started=None), [], 2, began) == timedelta(0)
+    assert average_time(session, [], 2, began + 3 * hour) == 3 * hour
+    assert average_time(session, [back], 2, began + 3 * hour) == 2 * hour
+    assert average_time(session, [replace(back, why="idle")], 2, began + 3 * hour) == 3 * hour
+    assert average_time(replace(session, started=None), [], 2, began) == timedelta(0)
 
 
 async def test_a_forgotten_session_leaves_what_is_known_of_its_lease(tmp_path: Path) -> None:

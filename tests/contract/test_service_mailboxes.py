@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sublet.access.model.access import AccessRequest, Limits
-from sublet.access.quotas import used, who_is
+from sublet.access.quotas import count_use, who_is
 from sublet.app import open_service
 from sublet.kernel.errors import AlreadyThere, BadAddress, BadRequest, WrongCode
 from sublet.kernel.settings import Settings
@@ -204,7 +204,7 @@ async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_p
         await service.access.rules.add_rule(ROOT, who=ADA, **rule)
         offers = await ask(service, second, **IMAGE)
         await service.sessions.accept(offers.offers[0].id, second)
-        assert (await service.store.read(lambda tx: used(tx, who_is(tx, ADA), ("system", "trial"), now))).jobs == 1
+        assert (await service.store.read(lambda tx: count_use(tx, who_is(tx, ADA), ("system", "trial"), now))).jobs == 1
         assert (await ask(service, first, **IMAGE)).result == "NO", "the one session is taken"
         await service.people.directory.block(ROOT, ADA)
         assert await service.people.standing.as_now(second) is None

@@ -127,9 +127,9 @@ async def test_what_is_claimed_again_before_its_last_step_is_put_away_stays_in_h
         first, second = (asyncio.create_task(asyncio.sleep(0)) for _ in range(2))
         await asyncio.gather(first, second)
         loop.tasks["s"] = second, "later"
-        loop._done("s", "earlier", first)
+        loop._end_step("s", "earlier", first)
         assert loop.tasks == {"s": (second, "later")}
-        loop._done("s", "later", second)
+        loop._end_step("s", "later", second)
         assert not loop.tasks
 
 

@@ -103,12 +103,12 @@ async def test_whoever_draws_on_a_pledge_needs_a_rule_about_it_and_a_deny_wins(t
         # Who is let in by a pledge alone sees the platform, and nothing of what is open.
         await allow(service, "*@srcnet.org", noun="pledge", name="src*")
         assert (await service.usable_platforms.platform("site", GUEST)).survey
-        assert await service.access.quotas.refused(GUEST, "system", "site") is None
+        assert await service.access.quotas.find_refusal(GUEST, "system", "site") is None
         assert drawn(await wish(service, GUEST, 1, 8)) == [("srcnet",)]
         assert (await wish(service, GUEST, 1, 8, pledge="open")).reasons[0].kind == "urn:not-allowed"
         await allow(service, "sam@srcnet.org", effect="deny", note="left in May")
         assert (await wish(service, GUEST, 1, 8)).reasons[0].message.endswith("denies it (left in May).")
-        assert await service.access.quotas.refused(GUEST, "system", "site")
+        assert await service.access.quotas.find_refusal(GUEST, "system", "site")
 
 
 async def test_the_limits_of_a_pledge_hold_and_what_is_across_several_counts_by_their_sizes(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sublet.booking.asking import named
+from sublet.booking.asking import find_named
 from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import Ambiguous, IdTooShort
 from sublet.people.model.person import Person
@@ -26,7 +26,7 @@ def test_the_shortest_beginning_that_tells_sessions_apart_names_one(store: Store
     store.write_sync(put)
 
     def find(name: str, person: Person = ALICE) -> str | None:
-        session = store.read_sync(lambda tx: named(tx, name, person))
+        session = store.read_sync(lambda tx: find_named(tx, name, person))
         return session.id if session else None
 
     assert find("355") == "3551-1"
@@ -64,7 +64,7 @@ def test_a_session_is_named_by_its_name_too_if_no_other_has_it(store: Store) -> 
     store.write_sync(put)
 
     def find(name: str, person: Person = ALICE) -> str | None:
-        session = store.read_sync(lambda tx: named(tx, name, person))
+        session = store.read_sync(lambda tx: find_named(tx, name, person))
         return session.id if session else None
 
     assert (find("cubes"), find("ab")) == ("1000-1", "5000-1")

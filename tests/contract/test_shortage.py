@@ -56,7 +56,7 @@ async def test_a_job_is_not_taken_for_lost_by_a_service_without_descriptors(tmp_
     assert find_shortage(told.value) == "Too many open files"
     assert (await platform.ask([job]))[job].state is State.RUNNING
     await platform.cancel([job], "the test")
-    await trial.ended(job)
+    await trial.wait_for_end(job)
 
 
 async def test_a_command_that_could_not_be_started_for_want_of_descriptors_was_not_refused() -> None:

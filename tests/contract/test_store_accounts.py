@@ -52,7 +52,7 @@ async def test_places_go_round_and_each_end_brings_the_next(store: Store) -> Non
     assert list(await store.write(lambda tx: tx.turns.end(anns[0].id, NOON))) == []
     assert list(await store.write(lambda tx: tx.turns.end(anns[4].id, NOON))) == []  # it never came
     await store.write(lambda tx: tx.accounts.change(replace(KEELING, capacity=9), NOON))
-    assert list(await store.write(lambda tx: tx.turns.again("keeling", NOON))) == [anns[3].id]
+    assert list(await store.write(lambda tx: tx.turns.share_again("keeling", NOON))) == [anns[3].id]
 
 
 async def test_processes_that_share_the_work_never_give_a_place_away_twice(

@@ -28,8 +28,8 @@ def annex(store: Store) -> Annex:
 
 
 def test_an_annex_is_its_persons_by_name(store: Store, annex: Annex) -> None:
-    assert store.read_sync(lambda tx: tx.annexes.named("alice", "example")) == annex
-    assert store.read_sync(lambda tx: tx.annexes.named("bob", "example")) is None
+    assert store.read_sync(lambda tx: tx.annexes.find_named("alice", "example")) == annex
+    assert store.read_sync(lambda tx: tx.annexes.find_named("bob", "example")) is None
     assert store.read_sync(lambda tx: tx.annexes.get("a1")) == annex
     assert store.read_sync(lambda tx: tx.annexes.list("alice")) == [annex]
     assert store.read_sync(lambda tx: tx.annexes.list()) == [annex]

@@ -53,7 +53,7 @@ async def test_what_was_claimed_and_never_answered_for_is_due_again(store: Store
     assert await store.read(lambda tx: tx.hooks.next_due()) == NOON + WAITS[0]
     [again] = await store.write(lambda tx: tx.hooks.claim(NOON + WAITS[0], 10))
     assert (again.tries, again.key) == (2, "h.1")
-    await store.write(lambda tx: tx.hooks.answered(again, "503", over=False))
+    await store.write(lambda tx: tx.hooks.record_answer(again, "503", over=False))
     assert [told.answer for told in await store.read(lambda tx: tx.hooks.last("h"))] == ["503"]
     await store.write(lambda tx: tx.hooks.give_up("h", "it was too much"))
     assert await store.read(lambda tx: tx.hooks.next_due()) is None

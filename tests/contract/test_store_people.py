@@ -84,8 +84,8 @@ def test_an_address_has_one_code_at_a_time(store: Store) -> None:
 
 def test_a_code_is_tried_so_often_and_no_more(store: Store) -> None:
     store.write_sync(lambda tx: tx.codes.add(CODE))
-    assert [store.write_sync(lambda tx: tx.codes.tried("c1", 3)) for _ in range(5)] == [True] * 3 + [False] * 2
-    assert not store.write_sync(lambda tx: tx.codes.tried("", 3))
+    assert [store.write_sync(lambda tx: tx.codes.count_try("c1", 3)) for _ in range(5)] == [True] * 3 + [False] * 2
+    assert not store.write_sync(lambda tx: tx.codes.count_try("", 3))
 
 
 def test_codes_count_against_their_address_until_they_are_forgotten(store: Store) -> None:
@@ -104,7 +104,7 @@ def test_codes_count_against_their_address_until_they_are_forgotten(store: Store
 def test_tries_are_counted_and_codes_used_across_processes(open_store: Callable[[], Store]) -> None:
     one, other = open_store(), open_store()
     one.write_sync(lambda tx: tx.codes.add(CODE))
-    tried = [store.write_sync(lambda tx: tx.codes.tried("c1", 3)) for store in (one, other, one, other)]
+    tried = [store.write_sync(lambda tx: tx.codes.count_try("c1", 3)) for store in (one, other, one, other)]
     assert tried == [True, True, True, False]
     closed = [store.write_sync(lambda tx: tx.codes.close(ANNA.name, NOON)) for store in (one, other)]
     assert closed == [True, False]

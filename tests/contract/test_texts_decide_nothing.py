@@ -64,7 +64,7 @@ class Moody(MemoryPlatform):
 
 def scramble(patch: pytest.MonkeyPatch, say: Callable[[str], str]) -> None:
     """Let every sentence that is stored be another: conditions, how something ended, what happened, why a drain is."""
-    stored, add, sentence = rows.stored, EventStore.add, Drain.sentence.fget
+    stored, add, sentence = rows.to_stored, EventStore.add, Drain.sentence.fget
     assert sentence
 
     def store(name: str, value: Any) -> Any:
@@ -77,7 +77,7 @@ def scramble(patch: pytest.MonkeyPatch, say: Callable[[str], str]) -> None:
     ) -> None:
         add(self, time, session, person, kind, say(detail), phase)
 
-    patch.setattr(stored_sessions, "stored", store)
+    patch.setattr(stored_sessions, "to_stored", store)
     patch.setattr(EventStore, "add", note)
     patch.setattr(Drain, "sentence", property(lambda drain: say(sentence(drain))))
 

@@ -15,12 +15,12 @@ import pytest
 from sublet.kernel.errors import AccountRefused
 from sublet.reach.agent import Agent
 from sublet.reach.login import Login
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 from sublet.reach.unattended import UnattendedReach, by_key
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
-HELLO = Command(("echo", "hello"), said)
+HELLO = Command(("echo", "hello"), read_printed)
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ async def here(tmp_path: Path) -> AsyncIterator[Here]:
 
 
 async def test_a_signal_is_told_by_its_number(here: Here) -> None:
-    state = await here.ended(await here.submit("sh", "-c", "kill -SEGV $$"))
+    state = await here.wait_for_end(await here.submit("sh", "-c", "kill -SEGV $$"))
     assert state.end
     assert (state.end.kind, state.end.signal, state.end.code) == (EndKind.SIGNALLED, signal.SIGSEGV, None)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
@@ -76,7 +76,7 @@ async def test_a_signal_is_told_by_its_number(here: Here) -> None:
         job = await here.submit("sh", "-c", "kill -HUP $$; echo ignored")
     finally:
         signal.signal(signal.SIGHUP, before)
-    state = await here.ended(job)
+    state = await here.wait_for_end(job)
     assert state.end
     assert (state.end.kind, state.end.signal) == (EndKind.SIGNALLED, signal.SIGHUP)
 
@@ -92,7 +92,7 @@ async def test_a_pause_stops_every_process_and_a_cancel_stops_what_is_paused(her
     assert not any(still(pid) for pid in pids)
     await here.platform.pause(job)
     await here.platform.cancel([job], "ann")
-    state = await here.ended(job)
+    state = await here.wait_for_end(job)
     assert state.end
     assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "ann")
     with pytest.raises(PlatformRefused, match="over"):
@@ -102,7 +102,7 @@ async def test_a_pause_stops_every_process_and_a_cancel_stops_what_is_paused(her
 async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:
     program = Program(("./plain.txt",), files={"plain.txt": b"no program"})
     job = Job(program, Amounts(Shape(1, 64 * MIB)), (), datetime.now(UTC) + timedelta(minutes=1), timedelta(0))
-    state = await here.ended(await here.platform.submit(job, here.key()))
+    state = await here.wait_for_end(await here.platform.submit(job, here.key()))
     assert state.end
     assert state.end.kind is EndKind.NOT_STARTED
     assert state.end.detail == "./plain.txt: Permission denied"
@@ -110,7 +110,7 @@ async def test_a_file_that_may_not_be_run_was_not_started(here: Here) -> None:
 
 async def test_at_the_end_of_the_time_work_can_be_saved(here: Here) -> None:
     script = "trap 'echo saved >saved; exit 0' TERM; echo ready >ready; while :; do sleep 0.05; done"
-    state = await here.ended(await here.submit("sh", "-c", script, seconds=3))
+    state = await here.wait_for_end(await here.submit("sh", "-c", script, seconds=3))
     assert state.end
     assert state.end.kind is EndKind.TIMEOUT
     assert await here.text("saved") == "saved"
@@ -118,7 +118,7 @@ async def test_at_the_end_of_the_time_work_can_be_saved(here: Here) -> None:
 
 async def test_what_ignores_the_end_of_its_time_is_killed(here: Here) -> None:
     script = "trap '' TERM; echo ready >ready; while :; do sleep 0.05; done"
-    state = await here.ended(await here.submit("sh", "-c", script, seconds=4))
+    state = await here.wait_for_end(await here.submit("sh", "-c", script, seconds=4))
     assert state.end
     assert await here.text("ready") == "ready"
     assert (state.end.kind, state.end.signal) == (EndKind.TIMEOUT, signal.SIGKILL)
@@ -129,7 +129,7 @@ async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
         "sh", "-c", 'while ! [ -s "$SUBLET_WARNING" ]; do sleep 0.05; done; cat "$SUBLET_WARNING"', seconds=4
     )
     soon = Job(job.program, job.amounts, job.nodes, job.until, warn=timedelta(hours=1))
-    state = await here.ended(await here.platform.submit(soon, here.key()))
+    state = await here.wait_for_end(await here.platform.submit(soon, here.key()))
     assert state.end
     assert state.end.code == 0
     said = await here.platform.output(here.keys[-1], "stderr", 0, 1000)
@@ -138,7 +138,7 @@ async def test_it_is_warned_before_the_end_of_its_time(here: Here) -> None:
 
 
 async def test_what_comes_too_late_to_start_says_so(here: Here) -> None:
-    state = await here.ended(await here.submit("touch", "ran", seconds=-1))
+    state = await here.wait_for_end(await here.submit("touch", "ran", seconds=-1))
     assert state.end
     assert state.end.kind is EndKind.WINDOW_PASSED
     assert await here.platform.results(here.keys[-1]) == Results()
@@ -146,7 +146,7 @@ async def test_what_comes_too_late_to_start_says_so(here: Here) -> None:
 
 async def test_what_the_main_process_leaves_running_is_stopped(here: Here) -> None:
     job = await here.submit("sh", "-c", "setsid sleep 300 & echo $! >pid; exit 5")
-    state = await here.ended(job)
+    state = await here.wait_for_end(job)
     assert state.end
     assert state.end.code == 5
     assert "left running" in state.end.detail
@@ -158,7 +158,7 @@ async def test_a_cancel_before_the_start_keeps_it_from_ever_starting(here: Here)
     await here.platform.place(key)
     await here.platform.cancel([key], "somebody")
     assert await here.platform.submit(here.job("touch", "ran"), key) == key
-    state = await here.ended(key)
+    state = await here.wait_for_end(key)
     assert state.end
     assert (state.end.kind, state.end.by) == (EndKind.CANCELLED, "somebody")
     assert await here.platform.results(key) == Results()
@@ -175,7 +175,7 @@ async def test_when_the_shim_is_killed_nothing_runs_on_and_nobody_guesses(here: 
     assert shim
     os.kill(shim.pid, signal.SIGKILL)
     await here.gone(shim.pid)
-    state = await here.ended(job)
+    state = await here.wait_for_end(job)
     assert state.end
     assert state.end.kind is EndKind.UNKNOWN
     assert "was killed" in state.end.detail
@@ -205,7 +205,7 @@ async def test_temporary_files_have_a_short_path_of_their_own_that_goes_with_the
     await local.open(home)
     here = Here(local, home)
     job = await here.submit(sys.executable, "-c", MANAGER)
-    await here.ended(job)
+    await here.wait_for_end(job)
     said = (await local.output(job, "stdout", 0, 1000)).decode().splitlines()
     assert said[:2] == ["[1]", "True 0o700 True"], await local.output(job, "stderr", 0, 3000)
     assert not is_there(said[2])
@@ -248,7 +248,7 @@ async def test_after_a_restart_of_the_machine_the_node_was_lost(here: Here) -> N
     ran.mkdir()
     me = {"pid": os.getpid(), "start": start_time(os.getpid()), "boot": "another boot", "began": time.time()}
     (ran / "shim.json").write_text(json.dumps(me))
-    state = await here.ended(key)
+    state = await here.wait_for_end(key)
     assert state.end
     assert (state.end.kind, state.end.detail) == (EndKind.NODE_LOST, "the machine was restarted while it ran")
 
@@ -263,7 +263,7 @@ async def test_a_pid_that_now_belongs_to_another_process_is_left_alone(here: Her
         other = {"pid": bystander.pid, "start": 1, "boot": boot_id(), "began": 1.0}
         (ran / "shim.json").write_text(json.dumps(other))
         await here.platform.cancel([key], "somebody")
-        state = await here.ended(key)
+        state = await here.wait_for_end(key)
         assert state.end
         assert state.end.kind is EndKind.UNKNOWN
         assert bystander.returncode is None
@@ -278,7 +278,7 @@ async def test_a_submit_that_died_half_way_can_be_done_again(here: Here) -> None
     (here.home / "running" / key).write_text('{"cores": [0], "gpus": []}')
     assert await here.platform.find(key) is None
     job = await here.platform.submit(here.job("sh", "-c", "echo once"), key)
-    await here.ended(job)
+    await here.wait_for_end(job)
     assert await here.platform.output(key, "stdout", 0, 100) == b"once\n"
 
 
@@ -286,7 +286,7 @@ async def test_many_shims_of_one_job_run_it_once(here: Here) -> None:
     job = await here.submit("sh", "-c", "echo once; sleep 0.2")
     for _ in range(3):
         launch.start(here.session())
-    await here.ended(job)
+    await here.wait_for_end(job)
     assert await here.platform.output(here.keys[-1], "stdout", 0, 100) == b"once\n"
 
 
@@ -320,7 +320,7 @@ async def test_the_end_is_enforced_and_recorded_when_no_service_is_there(here: H
 
 
 async def test_output_beyond_the_limit_is_dropped_and_the_exit_code_stays(here: Here) -> None:
-    state = await here.ended(await here.submit("sh", "-c", "yes | head -c 5000000; echo err >&2; exit 7"))
+    state = await here.wait_for_end(await here.submit("sh", "-c", "yes | head -c 5000000; echo err >&2; exit 7"))
     assert state.end
     assert state.end.code == 7
     assert "dropped" in state.end.detail
@@ -343,13 +343,13 @@ async def test_a_full_disk_is_told_before_while_and_at_the_end(small_disk: Path)
     local = Local(name="here")
     await local.open(small_disk)
     trial = Here(local, small_disk)
-    state = await trial.ended(await trial.submit("sh", "-c", "cat /dev/zero >filled"))
+    state = await trial.wait_for_end(await trial.submit("sh", "-c", "cat /dev/zero >filled"))
     assert state.end
     assert (state.end.kind, state.end.code) == (EndKind.DISK_FULL, 1)
     assert state.end.detail == "it exited with 1, and it said: cat: write error: No space left on device"
     with pytest.raises(DiskFull, match="No space left"):
         await trial.submit("true")
-    state = await trial.ended(trial.keys[0])
+    state = await trial.wait_for_end(trial.keys[0])
     assert state.state is State.ENDED
     await trial.clean()
 

@@ -62,7 +62,7 @@ async def test_more_memory_than_booked_is_out_of_memory(groups: bool, program: s
     platform = Local(name="here", cgroups=groups)
     await platform.open(tmp_path)
     trial = Here(platform)
-    state = await trial.ended(await trial.run("python3", "-c", program, memory=96 * MIB))
+    state = await trial.wait_for_end(await trial.run("python3", "-c", program, memory=96 * MIB))
     assert state.end
     assert state.end.kind is EndKind.OUT_OF_MEMORY
     assert state.end.usage
@@ -74,7 +74,7 @@ async def test_memory_that_was_refused_is_out_of_memory_too(tmp_path: Path) -> N
     platform = Local(name="here", cgroups=False)
     await platform.open(tmp_path)
     trial = Here(platform)
-    state = await trial.ended(await trial.run("python3", "-c", "bytearray(1 << 40)", memory=96 * MIB))
+    state = await trial.wait_for_end(await trial.run("python3", "-c", "bytearray(1 << 40)", memory=96 * MIB))
     assert state.end
     assert (state.end.kind, state.end.code) == (EndKind.OUT_OF_MEMORY, 1)
     assert state.end.detail == "it had 96 MiB, and it said: MemoryError"
@@ -82,7 +82,7 @@ async def test_memory_that_was_refused_is_out_of_memory_too(tmp_path: Path) -> N
 
 
 async def test_as_much_memory_as_booked_is_fine(here: Here) -> None:
-    state = await here.ended(await here.run("python3", "-c", "print(len(bytearray(40 << 20)))", memory=96 * MIB))
+    state = await here.wait_for_end(await here.run("python3", "-c", "print(len(bytearray(40 << 20)))", memory=96 * MIB))
     assert state.end
     assert state.end.code == 0
     assert state.end.usage
@@ -108,7 +108,7 @@ async def test_a_session_has_no_more_processes_than_it_may(tmp_path: Path) -> No
     platform = Local(name="here", processes=50, grace=timedelta(seconds=1))
     await platform.open(tmp_path)
     trial = Here(platform)
-    state = await trial.ended(await trial.run("python3", "-c", FORKS, memory=256 * MIB))
+    state = await trial.wait_for_end(await trial.run("python3", "-c", FORKS, memory=256 * MIB))
     assert state.end
     assert await trial.printed() == "Resource temporarily unavailable\n"
     assert "more than 50 processes" in state.end.detail
@@ -166,7 +166,7 @@ async def test_cores_and_gpus_are_told_and_given_to_one_at_a_time(tmp_path: Path
 async def test_nothing_of_the_service_is_seen_by_a_session(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBLET_HOME", "/secret/home")
     monkeypatch.setenv("SOME_TOKEN", "secret")
-    await here.ended(await here.run("env", environment={"MINE": "a b;$(c)"}))
+    await here.wait_for_end(await here.run("env", environment={"MINE": "a b;$(c)"}))
     seen = dict(line.split("=", 1) for line in (await here.printed()).splitlines())
     assert "secret" not in str(seen)
     assert seen["MINE"] == "a b;$(c)"
@@ -179,14 +179,14 @@ async def test_a_contained_platform_keeps_the_accounts_home_to_itself(tmp_path: 
     local = Local(name="here", contained_only=True)
     await local.open(tmp_path)
     trial = Here(local)
-    await trial.ended(await trial.run("sh", "-c", "echo $HOME"))
+    await trial.wait_for_end(await trial.run("sh", "-c", "echo $HOME"))
     assert await trial.printed() == f"{tmp_path}/sessions/{trial.keys[-1]}/work\n"
     assert (await local.survey()).contained_only
     await trial.clean()
 
 
 async def test_only_the_owner_can_look_into_a_session(here: Here, tmp_path: Path) -> None:
-    await here.ended(await here.run("true", environment={"PASSWORD": "secret"}))
+    await here.wait_for_end(await here.run("true", environment={"PASSWORD": "secret"}))
     root = tmp_path / "sessions" / here.keys[-1]
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
     for path in root.iterdir():
@@ -213,7 +213,7 @@ async def test_read_only_data_is_there_and_can_not_be_changed(here: Here, tmp_pa
             Mount("data/cube", "/inside/a/container"),
         ),
     )
-    await here.ended(await here.platform.submit(job, key))
+    await here.wait_for_end(await here.platform.submit(job, key))
     assert await here.printed() == "datain\nout\n"
     assert (place / "storage" / "room" / "file").read_text() == "new\n"
     if "bind mounts" in " ".join((await here.platform.survey()).notes):
@@ -231,7 +231,9 @@ async def test_a_volume_that_leads_out_of_the_session_is_refused(here: Here) -> 
 
 
 async def test_links_among_the_results_lead_nowhere(here: Here) -> None:
-    await here.ended(await here.run("sh", "-c", "ln -s /etc/passwd link; ln -s /etc dir; mkdir sub; mkfifo pipe"))
+    await here.wait_for_end(
+        await here.run("sh", "-c", "ln -s /etc/passwd link; ln -s /etc dir; mkdir sub; mkfifo pipe")
+    )
     for path in ("link", "dir/passwd", "sub", "pipe", "none", "sub/../link"):
         with pytest.raises((NotFound, PlatformRefused)):
             [piece async for piece in here.platform.read(here.keys[-1], path)]

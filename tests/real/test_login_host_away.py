@@ -13,7 +13,7 @@ from time import monotonic
 import pytest
 
 from sublet.app import open_service
-from sublet.booking.model.answers import unanswered
+from sublet.booking.model.answers import list_unanswered
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind, Session
 from sublet.kernel.settings import Settings
@@ -154,7 +154,7 @@ async def test_while_the_cable_is_out_the_others_answer_and_who_did_not_is_named
             answer = await ask(person.service, OWNER, run=["true"], time="4m", memory="64MiB")
             assert monotonic() - begun < 30, "it hangs as long as ssh does"
             assert {one.offer.platform for one in answer.offers} == {"here"}
-            assert unanswered(answer.reasons) == ("far",)
+            assert list_unanswered(answer.reasons) == ("far",)
             states = {
                 state.name: state.trouble for state in await person.service.usable_platforms.states(OWNER, anew=True)
             }

@@ -16,14 +16,14 @@ from sublet.kernel.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFo
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.reach.login import Login
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 from sublet.reach.target import short
 from sublet.reach.unattended import UnattendedReach, by_key
 from tests.sites import Site
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
-HELLO = Command(("echo", "hello"), said)
+HELLO = Command(("echo", "hello"), read_printed)
 OVER = "20200101000000:20200102000000"
 
 

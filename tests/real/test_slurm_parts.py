@@ -34,9 +34,9 @@ def cluster(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cl
 async def slurm(cluster: Cluster) -> AsyncIterator[Slurm]:
     platform = await cluster.open("parts", queue="shared")
     yield platform
-    for key in await platform.left():
+    for key in await platform.list_left():
         await platform.clean(key)
-    assert await platform.left() == []
+    assert await platform.list_left() == []
     await platform.close()
 
 

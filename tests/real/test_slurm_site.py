@@ -48,11 +48,11 @@ def newer(swept: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clu
 async def slurm(cluster: Cluster) -> AsyncIterator[Slurm]:
     platform = await cluster.open()
     yield platform
-    for key in await platform.left():
+    for key in await platform.list_left():
         await until(platform, key, lambda state: state.state not in (State.QUEUED, State.RUNNING))
         await platform.clean(key)
         assert await platform.find(key) is None
-    assert await platform.left() == []
+    assert await platform.list_left() == []
     await platform.close()
 
 
@@ -71,7 +71,7 @@ def findings(cluster: Cluster) -> dict[Rule, RuleFinding]:
     async def tried() -> list[RuleFinding]:
         slurm = await cluster.open("rules")
         found = await asyncio.gather(*(try_rule(slurm, rule) for rule in RULES))
-        left = await slurm.left()
+        left = await slurm.list_left()
         await slurm.close()
         assert left == [] or not all(finding.ok for finding in found)  # one that failed may have left its job
         return found

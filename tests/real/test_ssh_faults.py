@@ -14,13 +14,13 @@ import pytest
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
-from sublet.reach.port import Command, as_is, said
+from sublet.reach.port import Command, as_is, read_printed
 from sublet.reach.prompts import nobody
 from tests.sshd import Sshd, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
 Start = Callable[..., Sshd]
-HELLO = Command(("echo", "hello"), said)
+HELLO = Command(("echo", "hello"), read_printed)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ async def test_a_site_with_few_channels_serves_more_commands_than_it_has(tmp_pat
     with sshd(tmp_path / "narrow", MaxSessions="2") as server:
         login = await opened(server, tmp_path)
         try:
-            commands = [Command(("sh", "-c", f"sleep 0.1; echo {n}"), said) for n in range(8)]
+            commands = [Command(("sh", "-c", f"sleep 0.1; echo {n}"), read_printed) for n in range(8)]
             assert await asyncio.gather(*map(login.reach.run, commands)) == [f"{n}\n" for n in range(8)]
         finally:
             await login.close()
@@ -187,7 +187,7 @@ async def test_a_site_with_few_channels_serves_more_commands_than_it_has(tmp_pat
 
 async def test_no_more_than_four_channels_are_used_at_once(login: Login, server: Sshd) -> None:
     count = 'mkdir -p at; touch "at/$$"; ls at | wc -l; sleep 0.1; rm "at/$$"'
-    seen = await asyncio.gather(*(login.reach.run(Command(("sh", "-c", count), said)) for _ in range(12)))
+    seen = await asyncio.gather(*(login.reach.run(Command(("sh", "-c", count), read_printed)) for _ in range(12)))
     assert max(int(number) for number in seen) <= 4
 
 

@@ -16,12 +16,12 @@ import pytest
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
-from sublet.reach.port import Command, as_is, said
+from sublet.reach.port import Command, as_is, read_printed
 from sublet.reach.prompts import Prompt, nobody
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
-HELLO = Command(("echo", "hello"), said)
+HELLO = Command(("echo", "hello"), read_printed)
 
 
 class Person:

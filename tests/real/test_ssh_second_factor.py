@@ -10,12 +10,12 @@ from testbed import people
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.reach.login import Login
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 from sublet.reach.prompts import Prompt
 from tests.sites import Site
 
 pytestmark = pytest.mark.anyio
-WHO = Command(("id", "-un"), said)
+WHO = Command(("id", "-un"), read_printed)
 WRONG = "000000"
 
 
@@ -108,7 +108,7 @@ async def test_one_deliberate_login_with_a_code_does_all_that_waits(site: Site, 
     async with way(site, tmp_path, shared=False) as login:
         async with login.once(person) as reach:
             assert await reach.run_all([WHO] * 5) == ["researcher\n"] * 5
-            queued = await reach.run(Command(("squeue", "--me", "-h"), said))
+            queued = await reach.run(Command(("squeue", "--me", "-h"), read_printed))
             assert queued == ""
         assert len(person.asked) == 2
         with pytest.raises(LoginNeeded):

@@ -22,7 +22,7 @@ from sublet.access.model.access import (
     matches_person,
     month_of,
 )
-from sublet.access.model.access_words import capped, excesses, limits_text, refusal, why
+from sublet.access.model.access_words import cap_request, excesses, limits_text, refusal, why
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.request import GIB, Compute, Range, Request
 from sublet.booking.model.shape import Shape, TotalAmounts
@@ -212,10 +212,12 @@ def test_an_offer_counts_with_all_its_nodes_and_parts() -> None:
 
 def test_the_more_that_would_be_welcome_stays_within_the_limits() -> None:
     request = Request(None, Compute(nodes=Range(2, 8), cores=Range(4, 32), memory=Range(GIB, 9 * GIB)))
-    compute = capped(request, Limits(cores=16, nodes=4)).compute
+    compute = cap_request(request, Limits(cores=16, nodes=4)).compute
     assert (compute.nodes, compute.cores, compute.memory) == (Range(2, 4), Range(4, 8), Range(GIB, 9 * GIB))
-    assert capped(request, Limits(cores=1)).compute.cores == Range(4, 4), "what it must have is for the reason to say"
-    assert capped(request, NO_LIMITS) is request
+    assert cap_request(request, Limits(cores=1)).compute.cores == Range(4, 4), (
+        "what it must have is for the reason to say"
+    )
+    assert cap_request(request, NO_LIMITS) is request
 
 
 def test_a_month_begins_in_utc() -> None:
@@ -230,4 +232,4 @@ def test_a_rule_that_can_not_be_meant_is_refused(wrong: dict[str, Any]) -> None:
         Limits(cores=-1)
     with pytest.raises(BadAmount):
         Limits(hours=float("nan"))
-    assert replace(rule(), limits=Limits(gpus=0)).limits.given() == [("gpus", 0)]
+    assert replace(rule(), limits=Limits(gpus=0)).limits.list_given() == [("gpus", 0)]

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from sublet.annexes.model.annex import Details, Lease, Line, Named, chosen, filled, parse_named
+from sublet.annexes.model.annex import Details, Lease, Line, Named, choose_leases, fill_details, parse_named
 from sublet.kernel.errors import BadName
 
 
@@ -33,14 +33,14 @@ def test_what_is_no_name_is_refused(text: str) -> None:
 def test_a_lease_is_chosen_by_number_or_day() -> None:
     days = [datetime(2026, 11, 13, 23, tzinfo=UTC), datetime(2026, 11, 14, tzinfo=UTC)]
     first, second = (Lease(f"l{n}", "a", n, Details(), day) for n, day in enumerate(days, 1))
-    assert chosen(Named("x"), [first, second]) == [first, second]
-    assert chosen(Named("x", number=2), [first, second]) == [second]
-    assert chosen(Named("x", day=date(2026, 11, 13)), [first, second]) == [first]
+    assert choose_leases(Named("x"), [first, second]) == [first, second]
+    assert choose_leases(Named("x", number=2), [first, second]) == [second]
+    assert choose_leases(Named("x", day=date(2026, 11, 13)), [first, second]) == [first]
 
 
 def test_the_first_source_that_says_something_wins_and_is_named() -> None:
     mine, template = Details(nodes=0, queue="debug"), Details("expanse", "compute", nodes=4, idle=timedelta(0))
-    details, lines = filled([("you", mine), ("template big", template)])
+    details, lines = fill_details([("you", mine), ("template big", template)])
     assert details == Details("expanse", "debug", nodes=0, idle=timedelta(0))
     assert lines == (
         Line("system", "expanse", "template big"),

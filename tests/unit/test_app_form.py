@@ -10,7 +10,7 @@ import pytest
 
 from sublet.apps.model.app import Version, VersionState
 from sublet.apps.model.manifest import Input, Manifest, Parameter, ResourceBounds, to_json
-from sublet.apps.pages.form import MORE, beside, check, first_values, form_of, key_of, typed, values_of, wish_of
+from sublet.apps.pages.form import MORE, beside, check, first_values, form_of, key_of, read_typed, values_of, wish_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -77,7 +77,7 @@ def test_zero_false_and_empty_are_values() -> None:
 
 
 def test_a_box_that_is_not_sent_is_not_ticked_and_foreign_fields_are_dropped() -> None:
-    values = typed(MANIFEST, {"parameters.label": "a", "token": "t", "parameters.other": "1", "more": "a=1"})
+    values = read_typed(MANIFEST, {"parameters.label": "a", "token": "t", "parameters.other": "1", "more": "a=1"})
     assert values == {"parameters.label": "a"}
     assert wish_of(VERSION, MANIFEST, values).set == {"label": "a", "fast": False}
 

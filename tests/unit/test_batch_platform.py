@@ -59,9 +59,9 @@ async def test_another_batch_system_submits_watches_and_ends_a_session_by_what_i
     assert (end.kind, end.code) == (EndKind.EXITED, 3)
     assert await toy.output(key, "stdout", 0, 100) == b"brought\n"
     assert [file.path for file in (await toy.results(key)).files] == ["out"]
-    assert list(await toy.left()) == [key]
+    assert list(await toy.list_left()) == [key]
     await toy.clean(key)
-    assert not list(await toy.left())
+    assert not list(await toy.list_left())
 
 
 async def test_what_was_submitted_once_is_not_submitted_again(toy: Toy) -> None:

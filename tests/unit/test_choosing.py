@@ -10,7 +10,7 @@ import pytest
 
 from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
-from sublet.client.fetching import chosen, fetch, fetch_file
+from sublet.client.fetching import choose_results, fetch, fetch_file
 from sublet.kernel.errors import Changed, NotFound, SubletError
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -36,23 +36,25 @@ LEFT = ResultList(items=tuple(FILES), size=12, folders=("plots/new", "tables"))
     ],
 )
 def test_a_file_a_directory_or_a_pattern_chooses(wanted: list[str], paths: list[str]) -> None:
-    assert [file.path for file in chosen(LEFT, wanted).items] == paths
+    assert [file.path for file in choose_results(LEFT, wanted).items] == paths
 
 
 def test_what_is_not_there_is_told() -> None:
     with pytest.raises(NotFound, match=r"b\.csv"):
-        chosen(LEFT, ["a.csv", "b.csv"])
+        choose_results(LEFT, ["a.csv", "b.csv"])
 
 
 def test_folders_with_nothing_in_them_are_chosen_and_made_like_files(tmp_path: Path) -> None:
-    assert chosen(LEFT, []) == LEFT
-    assert chosen(LEFT, ["plots"]).folders == ("plots/new",)
-    some = chosen(LEFT, ["tables", "a.csv"])
+    assert choose_results(LEFT, []) == LEFT
+    assert choose_results(LEFT, ["plots"]).folders == ("plots/new",)
+    some = choose_results(LEFT, ["tables", "a.csv"])
     assert (some.size, some.folders) == (3, ("tables",))
     made = fetch(Server(b"abc").stream, "s", some, str(tmp_path))
     assert made == [f"{tmp_path}/a.csv", f"{tmp_path}/tables/"]
     assert (tmp_path / "tables").is_dir()
-    assert fetch(Server(b"").stream, "s", chosen(LEFT, ["tables"]), str(tmp_path)) == made[1:], "again is the same"
+    assert fetch(Server(b"").stream, "s", choose_results(LEFT, ["tables"]), str(tmp_path)) == made[1:], (
+        "again is the same"
+    )
     with pytest.raises(SubletError, match="outside"):
         fetch(Server(b"").stream, "s", ResultList(items=(), folders=("../x",)), str(tmp_path))
 

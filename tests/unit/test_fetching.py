@@ -8,12 +8,12 @@ import pytest
 
 from sublet.annexes.pilots.fetching import (
     checksum_of,
+    find_unpacked,
     package_command,
     read_os,
     read_version,
     release_url,
     this_os,
-    unpacked,
 )
 from sublet.kernel.errors import ReleaseRefused
 from sublet.kernel.settings_tables import AnnexSettings
@@ -58,4 +58,4 @@ def test_what_does_not_run_here_is_refused_in_its_own_words(tmp_path: Path) -> N
         read_version(Outcome(1, b"", b"libc.so.6: version `GLIBC_2.38' not found"))
     assert "GLIBC_2.38" in told.value.message
     with pytest.raises(ReleaseRefused):
-        unpacked(tmp_path)
+        find_unpacked(tmp_path)

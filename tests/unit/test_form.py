@@ -10,7 +10,7 @@ from sublet.booking.documents.request import read_request
 from sublet.booking.documents.short import full_document
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
-from sublet.booking.pages.form import EMPTY, Values, check, field_of, short_of, typed, values_of
+from sublet.booking.pages.form import EMPTY, Values, check, field_of, read_typed, short_of, values_of
 from sublet.booking.pages.logs import readable
 from sublet.booking.pages.nearest import heed_reasons
 
@@ -60,7 +60,7 @@ def test_every_amount_is_complained_about_beside_its_own_field() -> None:
 
 
 def test_only_the_forms_own_fields_are_read() -> None:
-    assert typed({"script": "a\r\nb", "evil": "x"}) == EMPTY | {"script": "a\nb"}
+    assert read_typed({"script": "a\r\nb", "evil": "x"}) == EMPTY | {"script": "a\nb"}
 
 
 @pytest.mark.parametrize(

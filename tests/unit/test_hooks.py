@@ -9,7 +9,7 @@ import pytest
 from sublet.booking.model.events import Event, EventKind
 from sublet.kernel.calling import wrong_with
 from sublet.kernel.errors import BadRequest
-from sublet.notices.messages import letter, signature, verified
+from sublet.notices.messages import is_signed, letter, signature
 from sublet.notices.model.hooks import STATES, TRIES, WAITS, WORDS, Hook, next_try, words_of
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -40,15 +40,15 @@ def test_what_fails_is_tried_ever_less_often_over_hours() -> None:
 
 def test_a_signature_holds_for_its_body_its_secret_and_a_while() -> None:
     header = signature("s3cret", NOW, b"body")
-    assert verified("s3cret", header, b"body", NOW + timedelta(minutes=1))
+    assert is_signed("s3cret", header, b"body", NOW + timedelta(minutes=1))
     for secret, body, now in (
         ("other", b"body", NOW),
         ("s3cret", b"bodY", NOW),
         ("s3cret", b"body", NOW.replace(day=17)),
     ):
-        assert not verified(secret, header, body, now)
+        assert not is_signed(secret, header, body, now)
     for nonsense in ("", "t=,v1=", "t=x,v1=y", "v1=00", f"t={int(NOW.timestamp())}"):
-        assert not verified("s3cret", nonsense, b"body", NOW)
+        assert not is_signed("s3cret", nonsense, b"body", NOW)
 
 
 @pytest.mark.parametrize(

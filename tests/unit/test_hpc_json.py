@@ -11,7 +11,7 @@ import pytest
 
 from sublet.access.model.account import Account, fingerprint, host_key
 from sublet.access.model.hpc_json import ImportPlan, read_hpc
-from sublet.access.model.known_hosts import known_keys
+from sublet.access.model.known_hosts import read_host_keys
 from sublet.kernel.errors import BadAccount
 from sublet.platforms.slurm.options import ALLOWED
 
@@ -213,7 +213,7 @@ def test_a_host_key_is_found_in_any_line_that_has_one() -> None:
     ],
 )
 def test_a_line_of_known_hosts_counts_for_its_hosts_alone(line: str, host: str, port: int, known: bool) -> None:
-    assert bool(known_keys(f"{line} ssh-ed25519 {KEY}\n", host, port)) == known
+    assert bool(read_host_keys(f"{line} ssh-ed25519 {KEY}\n", host, port)) == known
 
 
 def test_a_hashed_line_counts_for_its_host(tmp_path: Path) -> None:
@@ -221,5 +221,5 @@ def test_a_hashed_line_counts_for_its_host(tmp_path: Path) -> None:
     file.write_text(f"h.example.org ssh-ed25519 {KEY}\n")
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", file], check=True, capture_output=True)
     assert "h.example.org" not in file.read_text()
-    assert known_keys(file.read_text(), "h.example.org")
-    assert not known_keys(file.read_text(), "i.example.org")
+    assert read_host_keys(file.read_text(), "h.example.org")
+    assert not read_host_keys(file.read_text(), "i.example.org")

@@ -6,7 +6,7 @@ from typing import Any
 
 from sublet.booking.model.offer import Answer, Predicted
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
-from sublet.platforms.htcondor.offers import Seen, View, answer, read_tools, survey_of, taken
+from sublet.platforms.htcondor.offers import Seen, View, answer, list_taken, read_tools, survey_of
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 HOUR, MINUTE, GIB = timedelta(hours=1), timedelta(minutes=1), 1 << 30
@@ -128,13 +128,13 @@ def test_the_survey_has_the_tools_that_every_node_has() -> None:
 def test_what_can_not_be_booked_is_after_a_nodes_end_and_what_runs_there_unbooked() -> None:
     slots = (slot(SubletSessions=True), slot("c2", 3, SubletSessions=True))
     view = View(NOW, slots, (job(SubletTime=5400), job(host="slot1_2@c1", SubletBooked=True), job(1)))
-    found = {(take.where, take.start, take.cores): take for take in taken(view)}
+    found = {(take.where, take.start, take.cores): take for take in list_taken(view)}
     assert found.keys() == {("c1", NOW + 4 * HOUR, 2), ("c2", NOW + 3 * HOUR, 2), ("c1", NOW - HOUR, 1)}
     assert found["c1", NOW - HOUR, 1].end == NOW + 30 * MINUTE
     assert found["c2", NOW + 3 * HOUR, 2].end > NOW + timedelta(days=365)
 
 
 def test_a_node_that_has_not_heard_yet_that_it_is_for_sessions_alone_is_not_booked_at_once() -> None:
-    before, after = taken(View(NOW, (slot(),))), taken(View(NOW, (slot(SubletSessions=True),)))
+    before, after = list_taken(View(NOW, (slot(),))), list_taken(View(NOW, (slot(SubletSessions=True),)))
     (soon,) = set(before) - set(after)
     assert (soon.start, soon.end, soon.cores) == (NOW, NOW + timedelta(seconds=15), 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.annexes.model.inputs import LARGE, InputCopies, NamedInput, combine_digests, rewritten, shared
+from sublet.annexes.model.inputs import LARGE, InputCopies, NamedInput, choose_shared, combine_digests, rewritten
 from sublet.annexes.pilots.inputs import WaitingJob, forget_copies, needs_look, read_waiting, send_files
 from sublet.platforms.htcondor.commands import HELD, IDLE
 
@@ -13,14 +13,14 @@ SIZES = {IMAGE: 5, "data/big.dat": LARGE, "small.txt": 7}
 
 
 def test_an_image_and_large_files_are_shared_and_small_ones_are_sent() -> None:
-    assert shared(NAMED, SIZES) == (IMAGE, "data/big.dat")
-    assert shared(NAMED, {"small.txt": 7}) == (), "what is not here can't be shared"
+    assert choose_shared(NAMED, SIZES) == (IMAGE, "data/big.dat")
+    assert choose_shared(NAMED, {"small.txt": 7}) == (), "what is not here can't be shared"
     odd = NamedInput("/work", "", ("$$(x)", "a]b"))
     assert odd.candidates == ()
 
 
 def test_an_image_that_is_not_sent_is_the_nodes_own() -> None:
-    assert shared(NamedInput("/work", "/opt/tool.sif", ("small.txt",)), {"small.txt": 7}) == ()
+    assert choose_shared(NamedInput("/work", "/opt/tool.sif", ("small.txt",)), {"small.txt": 7}) == ()
 
 
 def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsewhere() -> None:
@@ -37,10 +37,10 @@ def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsew
 def test_large_directories_and_programs_are_shared_and_what_a_job_places_itself_is_not() -> None:
     named = NamedInput("/work", "", ("env", "in/", "old"), "old=new", "/work/solver")
     sizes = {"env": LARGE, "in/": LARGE, "old": LARGE, "/work/solver": LARGE}
-    assert shared(named, sizes, ["env", "in/"]) == ("env", "in/", "/work/solver")
+    assert choose_shared(named, sizes, ["env", "in/"]) == ("env", "in/", "/work/solver")
     deep = NamedInput("/work", "", ("a/big.dat", "/data/big.dat", "top.dat"), keeps_paths=True)
     assert deep.candidates == ("/data/big.dat", "top.dat")
-    assert shared(NamedInput("/work", "image", ("image",)), {"image": LARGE}, ["image"]) == (), (
+    assert choose_shared(NamedInput("/work", "image", ("image",)), {"image": LARGE}, ["image"]) == (), (
         "an unpacked image is no file"
     )
 

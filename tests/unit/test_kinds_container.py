@@ -12,7 +12,7 @@ from sublet.booking.model.request import Compute, Executable, Request, Volume
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.images import read_location
 from sublet.kinds.inside import container_tools as tools
-from sublet.kinds.inside.container_images import pinned
+from sublet.kinds.inside.container_images import pin
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Machine, ToolImage
 from sublet.kinds.inside.container_variables import add_multiline
@@ -153,7 +153,7 @@ def test_an_image_at_an_address_is_brought() -> None:
     ],
 )
 def test_a_digest_takes_the_place_of_the_tag(reference: str, digest: str, exact: str) -> None:
-    assert pinned(reference, digest) == exact
+    assert pin(reference, digest) == exact
 
 
 def words(argv: list[str], flag: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
 from sublet.apps.model.manifest import Manifest, ResourceBounds
-from sublet.apps.model.parameters import filled
+from sublet.apps.model.parameters import fill_parameters
 
 GIB, MIB = 1 << 30, 1 << 20
 STAGE = {"name": "x", "container": "python", "execution_stage": "bash main.sh"}
@@ -68,7 +68,7 @@ def test_a_whole_one_is_taken_as_it_is() -> None:
     assert all("not among" in line for line in told)
     assert (manifest.name, manifest.default_system, manifest.results) == ("hydro-model", "expanse_community", ())
     assert manifest.resources["time"] == ResourceBounds(3600, 36_000, 3600, 3600)
-    assert filled(manifest, {})["Forcing_Path"] == "<UPLOAD>"
+    assert fill_parameters(manifest, {})["Forcing_Path"] == "<UPLOAD>"
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_a_default_that_was_put_within_its_bounds_is_what_runs() -> None:
         "b": {"type": "float", "default_value": -1, "min": 0},
     }
     manifest, _ = taken({**STAGE, "param_rules": rules, "estimated_runtime": 5, "description": 1.5})
-    assert filled(manifest, {}) == {"a": 5, "b": 0}
+    assert fill_parameters(manifest, {}) == {"a": 5, "b": 0}
     assert (manifest.estimated_runtime, manifest.description) == ("5", "1.5")
 
 

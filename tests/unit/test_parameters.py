@@ -67,7 +67,7 @@ def test_a_wrong_value_is_refused_with_its_limit_and_the_nearest_good_one(given:
 @pytest.mark.parametrize("given", [{}, {"years": 10}, {"depth": 0}, {"quiet": False}, {"label": ""}])
 def test_nought_empty_and_false_are_values_like_others(given: dict[str, Any]) -> None:
     assert parameters.check(MANIFEST, given) == []
-    full = parameters.filled(MANIFEST, given)
+    full = parameters.fill_parameters(MANIFEST, given)
     assert full == {"years": 10, "mode": "fast", "depth": 0, "quiet": False, "label": "", "day": "2026-01-01"} | given
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sublet.booking.model import bag
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, told
+from sublet.booking.model.parts import INCOMPLETE, Part, chunk_size, fair, is_mine, ranges, read_part
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import End, EndKind, Usage
 from sublet.booking.model.together import Joined, end_of, together
@@ -35,9 +35,9 @@ def test_a_chunk_is_small_enough_to_lose_and_there_are_enough_of_them(tasks: int
 
 
 def test_a_part_is_told_by_its_environment() -> None:
-    assert told({}) == Part(0, 1)
-    assert told({"SUBLET_PART": "3", "SUBLET_PARTS": "8", "SUBLET_CLAIMS": "/c"}) == Part(3, 8, "/c")
-    assert told({"SUBLET_PARTS": "1", "SUBLET_CLAIMS": "/of another"}) == Part()
+    assert read_part({}) == Part(0, 1)
+    assert read_part({"SUBLET_PART": "3", "SUBLET_PARTS": "8", "SUBLET_CLAIMS": "/c"}) == Part(3, 8, "/c")
+    assert read_part({"SUBLET_PARTS": "1", "SUBLET_CLAIMS": "/of another"}) == Part()
 
 
 @given(st.sets(st.integers(0, 60)))

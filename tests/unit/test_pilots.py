@@ -13,7 +13,7 @@ from sublet.annexes.pilots.address import can_listen, free_port, is_here, is_por
 from sublet.annexes.pilots.ground import Ground, daemons_configuration, tools_configuration
 from sublet.annexes.pilots.keeping import keep, keep_first
 from sublet.annexes.pilots.machine import MachineFacts, read_address, schedd_ad
-from sublet.annexes.pilots.own import OwnAccessPoint, queued
+from sublet.annexes.pilots.own import OwnAccessPoint, has_queued
 from sublet.annexes.pilots.tokens import POOL, Signer, expiry, identity, issuer, new_key
 from sublet.kernel.errors import (
     AccessPointFailed,
@@ -25,7 +25,7 @@ from sublet.kernel.errors import (
 )
 from sublet.platforms.htcondor import commands as jobs
 from sublet.platforms.htcondor import slots
-from sublet.platforms.htcondor.configuration import attribute, literal, written
+from sublet.platforms.htcondor.configuration import attribute, literal, write_lines
 from sublet.platforms.htcondor.release import NEEDED, Release, find_release, release_at
 from sublet.platforms.htcondor.tools import Tools, trouble
 from sublet.reach.port import Outcome
@@ -73,7 +73,7 @@ def test_keys_have_no_byte_that_ends_a_text() -> None:
 
 def test_a_value_can_neither_become_a_line_nor_a_macro() -> None:
     with pytest.raises(NotConfigurable):
-        written({"START": "True\nALLOW_ADMINISTRATOR = *"})
+        write_lines({"START": "True\nALLOW_ADMINISTRATOR = *"})
     assert literal("$(HOME)") == "$(DOLLAR)(HOME)"
     assert attribute('a"b\\$(X)') == '"a\\"b\\\\$(DOLLAR)(X)"'
 
@@ -214,9 +214,9 @@ def test_what_was_settled_stays_but_the_address_may_change(tmp_path: Path, monke
 
 def test_a_queue_with_jobs_is_told_from_one_without() -> None:
     made = [b"101 0.0 Job Machine\n", b"101 01.-1 Job Machine\n", b"101 1.0 Job Machine\n", b'103 1.0 Owner "ann"\n']
-    assert queued(made)
-    assert not queued([*made, b"102 1.0\n", b"105\n"])
-    assert not queued([])
+    assert has_queued(made)
+    assert not has_queued([*made, b"102 1.0\n", b"105\n"])
+    assert not has_queued([])
 
 
 def test_root_is_told_to_be_somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.files import TransferEntry, groups, part_name, small
-from sublet.reach.port import Command, Outcome, as_is, said
+from sublet.reach.port import Command, Outcome, as_is, read_printed
 from sublet.reach.record import elsewhere, logins, new_record, read_record
 from sublet.reach.refusals import BUSY, HostKey, read_refusal
 from sublet.reach.target import Target, private
@@ -213,6 +213,6 @@ def test_what_has_arrived_of_another_content_has_another_name() -> None:
 
 def test_a_failed_command_is_refused_in_its_own_words() -> None:
     with pytest.raises(PlatformRefused, match="no such job"):
-        said(Outcome(1, b"", b"no such job\n"))
+        read_printed(Outcome(1, b"", b"no such job\n"))
     with pytest.raises(PlatformRefused, match="exit code 9"):
-        said(Outcome(9, b"", b""))
+        read_printed(Outcome(9, b"", b""))

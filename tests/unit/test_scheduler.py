@@ -219,5 +219,5 @@ def test_rows_of_before_keep_their_queue_quality_and_project() -> None:
 
 
 def test_no_option_is_said_unless_somebody_says_it() -> None:
-    assert SchedulerOptions().said() == {}
+    assert SchedulerOptions().list_asked() == {}
     assert [one.name for one in fields(SchedulerOptions)] == list(scheduler_specs())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sublet.api.scopes import CHANGES, OF_ONE_SESSION, needed
+from sublet.api.scopes import CHANGES, OF_ONE_SESSION, find_needed
 from sublet.doors.ivoa import api as broker
 from sublet.kernel.errors import BadScope
 from sublet.people.model.scopes import LADDER, Scope, allows, read_scope, within
@@ -41,14 +41,14 @@ def test_words_are_kept_in_their_order_once() -> None:
 
 def test_looking_needs_read_and_changing_more() -> None:
     for method, path in addresses():
-        assert (needed(method, path) is Scope.READ) == (method == "GET"), (method, path)
+        assert (find_needed(method, path) is Scope.READ) == (method == "GET"), (method, path)
 
 
 def test_what_decides_on_others_needs_manage() -> None:
-    changing = {path for method, path in addresses() if method != "GET" and needed(method, path) is Scope.MANAGE}
+    changing = {path for method, path in addresses() if method != "GET" and find_needed(method, path) is Scope.MANAGE}
     assert {"/v1/tokens", "/v1/tokens/{id}"} <= changing
-    assert needed("POST", "/v1/sessions-of-others") is Scope.MANAGE
-    assert needed("POST", "/anything/new") is Scope.MANAGE
+    assert find_needed("POST", "/v1/sessions-of-others") is Scope.MANAGE
+    assert find_needed("POST", "/anything/new") is Scope.MANAGE
 
 
 def test_the_tables_name_addresses_that_there_are() -> None:

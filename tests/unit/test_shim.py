@@ -13,8 +13,8 @@ from sublet.platforms.local.shim.outputs import FULL, Outputs
 from sublet.platforms.local.shim.processes import (
     boot_id,
     descendants,
+    find_marked,
     is_alive,
-    marked,
     proportional,
     resident,
     start_time,
@@ -56,18 +56,18 @@ def test_descendants_and_marks_find_a_child_of_a_child() -> None:
         assert process.stdout
         grandchild = int(process.stdout.readline())
         assert {process.pid, grandchild} <= set(descendants(os.getpid()))
-        eventually(lambda: {process.pid, grandchild} <= set(marked(word.encode())), "the start of both")
+        eventually(lambda: {process.pid, grandchild} <= set(find_marked(word.encode())), "the start of both")
         assert resident([process.pid, grandchild]) > 0
         assert 0 < proportional([process.pid, grandchild]) <= resident([process.pid, grandchild])
         for pid in (grandchild, process.pid):
             os.kill(pid, 9)
-    eventually(lambda: not marked(word.encode()), "the end of both")
+    eventually(lambda: not find_marked(word.encode()), "the end of both")
 
 
 def test_a_group_that_is_not_there_is_empty_and_removed() -> None:
     group = ControlGroup(1, "/sys/fs/cgroup/no-such-group")
     assert group.pids() == []
-    assert group.killed() == 0
+    assert group.count_killed() == 0
     assert group.resident() == 0
     assert group.remove()
 

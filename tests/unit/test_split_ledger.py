@@ -12,12 +12,12 @@ DEAD, GRACE = 8.0, 120.0
 @pytest.fixture
 def ledger() -> Ledger:
     made = Ledger(2, DEAD, GRACE, LedgerLink(False, 0, 0))
-    made.connected(0)
+    made.note_connected(0)
     return made
 
 
 def beats(ledger: Ledger, number: int, now: float, epoch: str = "e1") -> None:
-    ledger.heard(now)
+    ledger.note_heard(now)
     ledger.beat(number, {"epoch": epoch, "node": f"c{number}", "runs": []}, now)
 
 
@@ -33,10 +33,10 @@ def test_a_node_that_was_never_seen_is_neither_alive_nor_dead(ledger: Ledger) ->
 
 def test_a_node_lives_as_long_as_it_beats_while_the_agent_talks(ledger: Ledger) -> None:
     beats(ledger, 0, 10)
-    ledger.heard(10 + DEAD)
+    ledger.note_heard(10 + DEAD)
     assert ledger.alive(0, 10 + DEAD)
     assert "SubletFarReady = True" in ledger.probe(0, 10 + DEAD, 5)
-    ledger.heard(10 + DEAD + 0.1)
+    ledger.note_heard(10 + DEAD + 0.1)
     assert ledger.alive(0, 10 + DEAD + 0.1) is False
 
 
@@ -52,16 +52,16 @@ def test_a_silent_agent_says_nothing_about_a_node(ledger: Ledger) -> None:
 def test_after_a_new_link_every_node_has_time_to_be_heard(ledger: Ledger) -> None:
     beats(ledger, 0, 10)
     ledger.cut(15)
-    ledger.connected(100)
+    ledger.note_connected(100)
     assert ledger.alive(0, 100)
-    ledger.heard(100 + DEAD + 0.1)
+    ledger.note_heard(100 + DEAD + 0.1)
     assert ledger.alive(0, 110) is False
 
 
 def test_a_node_of_before_a_restart_is_dead_only_once_it_had_time_to_be_heard() -> None:
     ledger = Ledger(2, DEAD, GRACE, LedgerLink(False, 0, 0), known={0})
     assert ledger.alive(0, 100) is None
-    ledger.connected(100)
+    ledger.note_connected(100)
     assert ledger.alive(0, 100 + DEAD) is None
     assert ledger.alive(0, 100 + DEAD + 0.1) is False
     beats(ledger, 0, 120)
@@ -71,8 +71,8 @@ def test_a_node_of_before_a_restart_is_dead_only_once_it_had_time_to_be_heard() 
 def test_a_dead_node_is_fenced_once_and_what_it_had_is_lost(ledger: Ledger) -> None:
     beats(ledger, 0, 10)
     attempt = given(ledger)
-    ledger.stored(attempt.name)
-    ledger.heard(30)
+    ledger.note_stored(attempt.name)
+    ledger.note_heard(30)
     assert [node.name for node in ledger.bury(30)] == ["c0"]
     assert ledger.bury(30) == []
     assert ledger.orders == [{"op": "fence", "epoch": "e1"}]
@@ -83,7 +83,7 @@ def test_a_dead_node_is_fenced_once_and_what_it_had_is_lost(ledger: Ledger) -> N
 
 def test_a_woken_node_is_alive_again_only_under_a_new_epoch(ledger: Ledger) -> None:
     beats(ledger, 0, 10)
-    ledger.heard(30)
+    ledger.note_heard(30)
     ledger.bury(30)
     beats(ledger, 0, 31)
     assert ledger.alive(0, 31) is False
@@ -93,11 +93,11 @@ def test_a_woken_node_is_alive_again_only_under_a_new_epoch(ledger: Ledger) -> N
 
 def test_a_result_is_delivered_once(ledger: Ledger) -> None:
     attempt = given(ledger)
-    assert ledger.stored(attempt.name)
-    assert not ledger.stored(attempt.name)
+    assert ledger.note_stored(attempt.name)
+    assert not ledger.note_stored(attempt.name)
     assert ledger.accepts(attempt.name)
-    assert ledger.delivered(attempt.name) is attempt
-    assert ledger.delivered(attempt.name) is None
+    assert ledger.note_delivered(attempt.name) is attempt
+    assert ledger.note_delivered(attempt.name) is None
     assert not ledger.accepts(attempt.name)
     assert not ledger.accepts("slot1_1-7.never")
 
@@ -105,12 +105,12 @@ def test_a_result_is_delivered_once(ledger: Ledger) -> None:
 def test_a_result_may_overtake_the_word_that_it_was_stored(ledger: Ledger) -> None:
     attempt = given(ledger)
     assert ledger.accepts(attempt.name)
-    assert ledger.delivered(attempt.name) is attempt
+    assert ledger.note_delivered(attempt.name) is attempt
 
 
 def test_what_was_revoked_is_killed_on_every_new_link_and_never_delivered(ledger: Ledger) -> None:
     attempt = given(ledger)
-    ledger.stored(attempt.name)
+    ledger.note_stored(attempt.name)
     assert ledger.revoke("slot1_1-7") == [attempt]
     assert ledger.revoke("slot1_1-7") == []
     assert ledger.orders == [{"op": "kill", "attempt": attempt.name, "node": 0}]
@@ -121,35 +121,35 @@ def test_what_was_revoked_is_killed_on_every_new_link_and_never_delivered(ledger
 
 def test_what_was_revoked_is_settled_once_its_node_is_heard_without_it(ledger: Ledger) -> None:
     attempt = given(ledger)
-    ledger.stored(attempt.name)
+    ledger.note_stored(attempt.name)
     ledger.revoke("slot1_1-7")
     for _ in range(5):
         ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)
-    assert ledger.settled() == []
+    assert ledger.list_settled() == []
     for _ in range(2):
         ledger.beat(0, {"epoch": "e1", "node": "c0"}, 1)
-    assert ledger.settled() == []
-    ledger.connected(2)  # what was heard before says nothing of what the spool has
+    assert ledger.list_settled() == []
+    ledger.note_connected(2)  # what was heard before says nothing of what the spool has
     for beats in range(3):
-        assert ledger.settled() == [], beats
+        assert ledger.list_settled() == [], beats
         ledger.beat(0, {"epoch": "e1", "node": "c0"}, 2)
-    assert ledger.settled() == [attempt.name]
+    assert ledger.list_settled() == [attempt.name]
     ledger.cut(3)
-    assert ledger.settled() == [], "the spool hears nothing now"
+    assert ledger.list_settled() == [], "the spool hears nothing now"
 
 
 def test_what_had_failed_before_it_was_revoked_is_settled_at_once(ledger: Ledger) -> None:
     attempt = given(ledger)
-    ledger.failed(attempt.name)
-    assert ledger.settled() == []
+    ledger.note_failed(attempt.name)
+    assert ledger.list_settled() == []
     ledger.revoke(attempt.id)
-    assert ledger.settled() == [attempt.name]
+    assert ledger.list_settled() == [attempt.name]
 
 
 def test_a_job_that_fails_to_start_goes_elsewhere_and_in_the_end_is_held(ledger: Ledger) -> None:
     for number in range(3):
         attempt = given(ledger, f"slot1_{number}-7.{number}")
-        assert ledger.failed(attempt.name) is attempt
+        assert ledger.note_failed(attempt.name) is attempt
         assert ledger.gives_up(attempt) is (number == 2)
         assert f'SubletFarEvict = "slot1_{number}"' in ledger.probe(0, 1, 5)
         ledger.revoke(attempt.id)
@@ -170,26 +170,26 @@ def test_what_its_node_has_not_named_for_long_has_failed_and_is_given_to_another
     attempt = given(ledger)
     for _ in range(GONE):
         beats(ledger, 0, 1)  # the spool doesn't have it yet
-    ledger.stored(attempt.name)
+    ledger.note_stored(attempt.name)
     for _ in range(GONE):
         ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)
     for _ in range(GONE - 1):
         beats(ledger, 0, 1)
-    assert ledger.vanished() == []
+    assert ledger.list_vanished() == []
     ledger.beat(0, {"epoch": "e1", "node": "c0", "runs": [attempt.name]}, 1)  # it was only slow to be seen
     beats(ledger, 0, 1)
-    assert ledger.vanished() == []
+    assert ledger.list_vanished() == []
     for _ in range(GONE - 1):
         beats(ledger, 0, 1)
-    assert ledger.vanished() == [attempt.name]
-    ledger.failed(attempt.name)
-    assert ledger.vanished() == []
+    assert ledger.list_vanished() == [attempt.name]
+    ledger.note_failed(attempt.name)
+    assert ledger.list_vanished() == []
 
 
 def test_what_its_node_no_longer_names_because_its_result_is_on_the_way_is_waited_for(ledger: Ledger) -> None:
     attempt = given(ledger)
-    ledger.stored(attempt.name)
+    ledger.note_stored(attempt.name)
     ledger.arriving.add(attempt.name)
     for _ in range(GONE):
         beats(ledger, 0, 1)
-    assert ledger.vanished() == []
+    assert ledger.list_vanished() == []

@@ -14,7 +14,7 @@ from sublet.booking.model.request import GIB
 from sublet.systems import catalogue
 from sublet.systems.model.refusals import check, takers
 from sublet.systems.model.system import Charge, NodeKind, Queue, Quota, System, TimeStep
-from sublet.systems.model.wish import SystemFinding, Wish, refused
+from sublet.systems.model.wish import SystemFinding, Wish, is_refused
 from tests.examples import examples
 
 HOUR = timedelta(hours=1)
@@ -47,7 +47,7 @@ def test_a_wish_within_all_limits_is_fine_and_every_part_of_it_is_shown_with_its
     assert [finding.field for finding in findings] == FIELDS
     assert {finding.state for finding in findings} == {"ok"}
     assert [finding.flag for finding in findings] == [f"--{field}" for field in FIELDS]
-    assert not refused(findings)
+    assert not is_refused(findings)
 
 
 def test_too_many_nodes_are_refused_with_the_most_that_is_possible() -> None:
@@ -264,7 +264,7 @@ def test_a_system_that_has_closed_refuses_everything() -> None:
 
 def test_what_nobody_wrote_down_is_unknown_and_not_allowed_or_refused() -> None:
     findings = check(System("bare"), wish(nodes=10**6, memory=GIB, jobs=9))
-    assert not refused(findings)
+    assert not is_refused(findings)
     assert {f.field for f in findings if f.state == "ok"} == {"project", "option"}
     assert found(wish("q", nodes=2), "nodes", System("bare", queues=(Queue("q"),))).state == "unknown"
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from sublet.access.model.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
 from sublet.access.model.access_words import limits_text, why
-from sublet.access.quotas import decided, who_is
+from sublet.access.quotas import decide_by_rules, who_is
 from sublet.access.rules import AccessRules, rule_detail
 from sublet.booking.presenter import Presenter
 from sublet.kernel.authority import Authority
@@ -67,7 +67,7 @@ class Access:
             return RequestedAccess(request, ("You have asked for this already; an operator has not decided yet.",))
         operators = await self.store.read(lambda tx: tx.people.list(Role.OPERATOR))
         text = (
-            f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quoted(said)}\n\n"
+            f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quote(said)}\n\n"
             f"Decide there, after signing in: {self._link(request)}\n"
             f"or with: sublet access grant {request.id[:8]}\n"
         )
@@ -79,7 +79,7 @@ class Access:
         now, thing = self.now(), self._thing(tx, noun, name)
         if known := tx.access_requests.open(person.name, *thing):
             return known, False
-        decision = decided(tx, who_is(tx, person.name), thing, now)
+        decision = decide_by_rules(tx, who_is(tx, person.name), thing, now)
         if decision.allowed and decision.limits == NO_LIMITS:
             raise AlreadyAllowed(noun=thing[0], name=name, why=why(decision))
         if (count := tx.access_requests.count_open(person.name)) >= MOST_OPEN:
@@ -108,7 +108,7 @@ class Access:
 
     async def access_request(self, name: str, person: Person) -> AccessRequest:
         """One, by its id or the beginning of it."""
-        return await self.store.read(lambda tx: _found(tx, name, person))
+        return await self.store.read(lambda tx: _find_request(tx, name, person))
 
     async def grant_access(
         self,
@@ -139,7 +139,7 @@ class Access:
         answer: str,
         host: str,
     ) -> AccessRequest:
-        request, now = _found(tx, name, person), self.now()
+        request, now = _find_request(tx, name, person), self.now()
         if is_pattern(request.person):
             raise BadRequest(
                 detail=f"a rule for {request.person} would let others in too: it is a pattern",
@@ -154,7 +154,7 @@ class Access:
         detail = {"request": request.id, "rule": rule.id, **rule_detail(rule), "answer": answer}
         kept = {key: value for key, value in detail.items() if value}
         tx.audit.add(AuditEntry(now, person.name, "access.grant", request.noun, request.name, kept, host))
-        return _found(tx, request.id, person)
+        return _find_request(tx, request.id, person)
 
     async def refuse_access(self, name: str, person: Person, answer: str = "", host: str = "") -> RequestedAccess:
         """Let someone know that they are not let in."""
@@ -163,14 +163,14 @@ class Access:
         return await self._tell_asker(refused, f"You may not use the {refused.noun} {refused.name}.")
 
     def _refuse(self, tx: Tx, name: str, person: Person, answer: str, host: str) -> AccessRequest:
-        request, now = _found(tx, name, person), self.now()
+        request, now = _find_request(tx, name, person), self.now()
         _decide(tx, request, "refused", person, now, answer, "")
         detail = {"request": request.id, "who": request.person, "answer": answer}
         tx.audit.add(AuditEntry(now, person.name, "access.refuse", request.noun, request.name, detail, host))
-        return _found(tx, request.id, person)
+        return _find_request(tx, request.id, person)
 
     async def _tell_asker(self, request: AccessRequest, sentence: str) -> RequestedAccess:
-        said = f"\n\n{_quoted(request.answer)}" if request.answer else ""
+        said = f"\n\n{_quote(request.answer)}" if request.answer else ""
         text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
         told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
         return RequestedAccess(request, () if told else (f"{request.person} could not be told by mail.",))
@@ -179,7 +179,7 @@ class Access:
         return self.presenter.page(f"access/requests/{request.id}")
 
 
-def _found(tx: Tx, name: str, person: Person) -> AccessRequest:
+def _find_request(tx: Tx, name: str, person: Person) -> AccessRequest:
     found = [one for one in tx.access_requests.find(name) if person.operator or one.person == person.name]
     require_length(name, "request")
     one = pick_one(name, "request", found, lambda one: f"{one.id[:13]} ({one.person}, {one.name})")
@@ -195,5 +195,5 @@ def _decide(tx: Tx, request: AccessRequest, state: str, person: Person, now: dat
         raise AlreadyDecided(state=request.state, by=request.by)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())

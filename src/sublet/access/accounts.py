@@ -86,7 +86,7 @@ class Accounts:
         return await self._as_seen(person, account, turns)
 
     async def _as_seen(self, person: Person, account: Account, turns: Sequence[Turn]) -> AccountState:
-        if not person.operator and await self.quotas.refused(person, "account", account.name):
+        if not person.operator and await self.quotas.find_refusal(person, "account", account.name):
             return AccountState(account, usable=False)
         return AccountState(account, turns, self.platforms.broken.get(f"account {account.name}", ""))
 
@@ -110,7 +110,7 @@ class Accounts:
         sealed = await asyncio.to_thread(self.vault.seal, PURPOSE.format(account.name), whole)
         now = self.now()
         new = replace(account, public=public, created=now, changed=now, by=person.name)
-        entry = AuditEntry(now, person.name, "account.add", "account", new.name, _told(new), host)
+        entry = AuditEntry(now, person.name, "account.add", "account", new.name, _describe_for_audit(new), host)
 
         def add(tx: Tx) -> None:
             if tx.accounts.get(new.name):
@@ -140,14 +140,16 @@ class Accounts:
         given = {field: value for field, value in changes.items() if field not in FIXED}
         new = replace(old, **given, public=public, changed=now)
         self._check_account(new)
-        detail = {field: _told(new).get(field) for field in given} | ({"key": new.fingerprint} if key else {})
+        detail = {field: _describe_for_audit(new).get(field) for field in given} | (
+            {"key": new.fingerprint} if key else {}
+        )
 
         def change(tx: Tx) -> None:
             if not tx.accounts.change(new, now):
                 raise NotFound(noun="account", name=name, hint=HINT)
             if sealed:
                 tx.accounts.seal(name, sealed)
-            for id in tx.turns.again(name, now):
+            for id in tx.turns.share_again(name, now):
                 tx.sessions.change(id, now=now, due=now)
             tx.audit.add(AuditEntry(now, person.name, "account.change", "account", name, detail, host))
 
@@ -241,7 +243,7 @@ class Accounts:
         await self.changes.refresh()
 
 
-def _told(account: Account) -> dict[str, Any]:
+def _describe_for_audit(account: Account) -> dict[str, Any]:
     """What the audit log says of it."""
     who = {"host": account.host, "port": account.port, "user": account.user, "key": account.fingerprint}
     names = ("capacity", "queue", "project", "qos", "options", "modules", "directory", "wckey", "description")

@@ -65,7 +65,7 @@ class PeopleWork:
             one for one in tx.tokens.list(name) if one.use != SESSION and not (one.expires and one.expires <= now)
         ]
         who = who_is(tx, name)
-        rules = [rule for rule in tx.rules.list() if rule.is_for(who) and not rule.expired(now)]
+        rules = [rule for rule in tx.rules.list() if rule.is_for(who) and not rule.is_expired(now)]
         page = tx.sessions.list(person=name, active=True, limit=MOST_SHOWN)
         return Work(
             sum(counts[phase] for phase in RUNS),

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from sublet.access.model.access import AccessRule, Decision, Thing
 from sublet.access.rules import AccessRules
 from sublet.booking.model.calendar import Calendar
-from sublet.booking.model.pledge import OPEN, find_drawn, is_pledge, ordered, pool_of, sizes_in
+from sublet.booking.model.pledge import OPEN, find_drawn, is_pledge, order_names, pool_of, sizes_in
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.platforms import Platforms
 from sublet.kernel.clock import Clock
@@ -53,7 +53,7 @@ class Pledges:
                 found += await self.parts_of(platform, person)
         kept = [one for one in found if name in ("", one.name)]
         if name and not kept:
-            there = ", ".join(ordered(one.name for one in found)) or "none"
+            there = ", ".join(order_names(one.name for one in found)) or "none"
             raise NotFound(noun="pledge", name=name, hint=f"There are: {there}.")
         return kept
 
@@ -67,7 +67,7 @@ class Pledges:
 
         def work(tx: Tx) -> list[PledgeState]:
             calendar = tx.books.calendar(platform)
-            sizes, taken = sizes_in(calendar.pools), _taken(calendar, now)
+            sizes, taken = sizes_in(calendar.pools), _sum_booked(calendar, now)
             free = sum(shape.cores for shape in calendar.free(now, now + MOMENT).values()) if sizes else 0
             return [
                 PledgeState(
@@ -80,7 +80,7 @@ class Pledges:
                     self.rules.stands(tx, person.name, thing).decision,
                     _about(tx.rules.list(thing[0]), thing) if person.operator else (),
                 )
-                for name in ordered(sizes)
+                for name in order_names(sizes)
                 for thing in [self._thing_of(platform, name)]
             ]
 
@@ -91,7 +91,7 @@ class Pledges:
         return (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
 
 
-def _taken(calendar: Calendar, now: datetime) -> Mapping[str, int]:
+def _sum_booked(calendar: Calendar, now: datetime) -> Mapping[str, int]:
     busy = calendar.busy(now, now + MOMENT)
     booked = {pool: max((take.size for take in steps), default=0) for pool, steps in busy.items() if is_pledge(pool)}
     return find_drawn(booked, sizes_in(calendar.pools))

@@ -51,7 +51,7 @@ class QuotaClaim:
     let_in: bool = False  # by a pledge: of the rules about the thing itself the denies alone count
 
 
-def decided(tx: Tx, who: Who, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
+def decide_by_rules(tx: Tx, who: Who, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
     """Whether someone may use something, by the rules as they are in this transaction."""
     return decide(tx.rules.list(thing[0]), who, *thing, now, let_in=let_in)
 
@@ -63,7 +63,7 @@ def who_is(tx: Tx, person: str) -> Who:
     return Who(rule_names(known), frozenset(groups), tuple(known))
 
 
-def used(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
+def count_use(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
     """What they have of it already, this month, under all their names."""
     uses = [tx.uses.of(name, *thing, month_of(now)) for name in who.people]
     return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
@@ -77,7 +77,9 @@ class OpenAccess:
 
     is_open: ClassVar[bool] = True
 
-    async def refused(self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None) -> Reason | None:
+    async def find_refusal(
+        self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None
+    ) -> Reason | None:
         """Nothing is refused."""
         return None
 
@@ -125,7 +127,9 @@ class RuledAccess:
 
     is_open: ClassVar[bool] = False
 
-    async def refused(self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None) -> Reason | None:
+    async def find_refusal(
+        self, person: Person, noun: str, name: str, wanted: TotalAmounts | None = None
+    ) -> Reason | None:
         """Why a person may not use this, or not so much of it, now; None if they may, be it a part of it alone."""
         pledges = (
             tuple(self.platforms.pledges_of(name)) if noun == self.platforms.noun_of(name) and wanted is None else ()
@@ -133,9 +137,9 @@ class RuledAccess:
 
         def work(tx: Tx) -> Reason | None:
             who, now = who_is(tx, person.name), self.now()
-            if any(decided(tx, who, ("pledge", one), now).allowed for one in pledges):
-                return refusal(decided(tx, who, (noun, name), now, let_in=True))
-            return _refused(tx, who, (noun, name), wanted, now)
+            if any(decide_by_rules(tx, who, ("pledge", one), now).allowed for one in pledges):
+                return refusal(decide_by_rules(tx, who, (noun, name), now, let_in=True))
+            return _find_refusal(tx, who, (noun, name), wanted, now)
 
         return await self.store.read(work)
 
@@ -183,14 +187,14 @@ class RuledAccess:
 
     async def note_answer(self, person: Person, asked: Asked, answer: OfferSet) -> None:
         """Write down that the rules let someone have nothing, though not as often as they ask."""
-        if not answer.offers and (why := await self._ruled_out(person, answer)):
+        if not answer.offers and (why := await self._find_rule_against(person, answer)):
             place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
             thing = place if why.platform else next(iter(_app_of(asked.request)), place)
             with suppress(TooMany):
                 self.throttle.spend("refusals_per_person", person.name)
                 await self._write_refused("ask", person, thing, why.message)
 
-    async def _ruled_out(self, person: Person, found: OfferSet) -> Reason | None:
+    async def _find_rule_against(self, person: Person, found: OfferSet) -> Reason | None:
         """The reason that is a rule's; what is too much may also be too much for a platform."""
         for reason in found.reasons:
             if reason.kind == NOT_ALLOWED:
@@ -260,26 +264,26 @@ def _about(error: SubletError) -> Thing:
 
 
 def _stands(tx: Tx, who: Who, claim: QuotaClaim, now: datetime) -> tuple[Decision, Use]:
-    return decided(tx, who, claim.thing, now, let_in=claim.let_in), used(tx, who, claim.thing, now)
+    return decide_by_rules(tx, who, claim.thing, now, let_in=claim.let_in), count_use(tx, who, claim.thing, now)
 
 
-def _refused(tx: Tx, who: Who, thing: Thing, wanted: TotalAmounts | None, now: datetime) -> Reason | None:
-    decision = decided(tx, who, thing, now)
-    use = used(tx, who, thing, now) if wanted else None
+def _find_refusal(tx: Tx, who: Who, thing: Thing, wanted: TotalAmounts | None, now: datetime) -> Reason | None:
+    decision = decide_by_rules(tx, who, thing, now)
+    use = count_use(tx, who, thing, now) if wanted else None
     return refusal(decision) or next(excesses(decision, wanted, use), None)
 
 
 def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Request, now: datetime) -> Bounds | Reason:
     """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
-    place = _left(tx, who, thing, request, now)
-    app = [_left(tx, who, one, request, now) for one in _app_of(request)]
+    place = _find_rest(tx, who, thing, request, now)
+    app = [_find_rest(tx, who, one, request, now) for one in _app_of(request)]
     if why := next((one for one in app if isinstance(one, Reason)), None):
         return why
     limits = lowest(one for one in app if isinstance(one, Limits))
     if not pledges:
         return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
-    parts = {OPEN: place} | {name: _left(tx, who, ("pledge", name), None, now) for name in pledges}
-    caps = decided(tx, who, thing, now, let_in=True)
+    parts = {OPEN: place} | {name: _find_rest(tx, who, ("pledge", name), None, now) for name in pledges}
+    caps = decide_by_rules(tx, who, thing, now, let_in=True)
     if isinstance(place, Reason) and (not caps.allowed or all(isinstance(one, Reason) for one in parts.values())):
         return place
     return Bounds(
@@ -289,9 +293,9 @@ def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Req
     )
 
 
-def _left(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
+def _find_rest(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
     """The limits of a person on one thing, with what is left of the month; or why nothing is."""
-    decision, use = decided(tx, who, thing, now), used(tx, who, thing, now)
+    decision, use = decide_by_rules(tx, who, thing, now), count_use(tx, who, thing, now)
     least = request.least.total if request else None
     reason = refusal(decision) or next(excesses(decision, least, use), None)
     if reason:

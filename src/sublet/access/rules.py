@@ -65,7 +65,7 @@ class AccessRules:
     async def rule(self, name: str, person: Person) -> AccessRule:
         """One rule, by its id or the beginning of it."""
         self.authority.require_operator(person)
-        return await self.store.read(lambda tx: _found(tx, name))
+        return await self.store.read(lambda tx: _find_rule(tx, name))
 
     async def add_rule(
         self,
@@ -108,7 +108,7 @@ class AccessRules:
         return await self.store.write(lambda tx: self._remove(tx, name, person.name, host))
 
     def _remove(self, tx: Tx, name: str, by: str, host: str) -> ChangedRules:
-        rule, before = _found(tx, name), tx.rules.list()
+        rule, before = _find_rule(tx, name), tx.rules.list()
         tx.rules.remove(rule.id)
         running = self._withdrawn(tx, before, [one for one in before if one.id != rule.id])
         tx.audit.add(AuditEntry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
@@ -119,7 +119,7 @@ class AccessRules:
         self.authority.require_operator(person)
 
         def work(tx: Tx) -> ChangedRules:
-            rule, before = _found(tx, name), tx.rules.list()
+            rule, before = _find_rule(tx, name), tx.rules.list()
             return ChangedRules(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
 
         return await self.store.read(work)
@@ -185,7 +185,7 @@ def _under_way(tx: Tx) -> Iterator[Session]:
             return
 
 
-def _found(tx: Tx, name: str) -> AccessRule:
+def _find_rule(tx: Tx, name: str) -> AccessRule:
     found = tx.rules.find(name)
     require_length(name, "rule")
     one = pick_one(name, "rule", found, lambda one: f"{one.id[:13]} ({one.effect} {one.who})")

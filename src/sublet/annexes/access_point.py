@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from sublet.annexes.pilots.access_point import LOOPBACK, AccessPoint, WantedPoint, find_access_point, known_access_point
+from sublet.annexes.pilots.access_point import LOOPBACK, AccessPoint, WantedPoint, find_access_point, read_access_point
 from sublet.annexes.pilots.fetching import (
     CHECKSUMS,
     checksum_of,
@@ -22,7 +22,7 @@ from sublet.annexes.pilots.fetching import (
     to_try,
     to_unpack,
 )
-from sublet.annexes.pilots.fetching import unpacked as unpacked_release
+from sublet.annexes.pilots.fetching import find_unpacked as unpacked_release
 from sublet.annexes.pilots.own import Contact
 from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
@@ -83,7 +83,7 @@ class AccessPoints:
         async with self._starting:
             now = self.now()
             if self.point is None or (system and self.point.contact.collector.startswith(f"{LOOPBACK}:")):
-                self.point = await find_access_point(self.settings.home, self._wanted(), self._host(system))
+                self.point = await find_access_point(self.settings.home, self._find_wanted_point(), self._host(system))
                 self._well = None
             if self._well is None or abs(now - self._well) >= TENDED:
                 await self.point.start(now)
@@ -96,7 +96,7 @@ class AccessPoints:
         if self._tended and abs(now - self._tended) < TENDED:
             return
         self._tended = now
-        wanted = self.point or (known_access_point(self.settings.home) and not self._unwanted.exists())
+        wanted = self.point or (read_access_point(self.settings.home) and not self._unwanted.exists())
         if wanted and (self._tending is None or self._tending.done()):
             self._tending = asyncio.create_task(self._tend(), name="access point")
 
@@ -111,7 +111,7 @@ class AccessPoints:
         """End what Sublet started of it, until it is wanted again; the queue stays."""
         self.authority.require_owner()
         async with self._starting:
-            known = known_access_point(self.settings.home)
+            known = read_access_point(self.settings.home)
             self.point = self._well = None
             if known:
                 self._unwanted.touch(mode=0o600)
@@ -157,7 +157,7 @@ class AccessPoints:
 
     async def _stage(self, release: Release, version: str) -> AccessPointState:
         place = str(release.bin.parent)
-        known = known_access_point(self.settings.home)
+        known = read_access_point(self.settings.home)
         if known is None:
             return AccessPointState("stopped", version=version, release=place)
         if known.master.pid() is None:
@@ -177,7 +177,7 @@ class AccessPoints:
             note=found.note,
         )
 
-    def _wanted(self) -> WantedPoint:
+    def _find_wanted_point(self) -> WantedPoint:
         set_up = self.settings.annex
         return WantedPoint(set_up.use, set_up.address, set_up.bind, set_up.port, set_up.job_lease)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sublet.annexes.model.annex import Annex, Lease, Named, check_name, chosen, parse_named
+from sublet.annexes.model.annex import Annex, Lease, Named, check_name, choose_leases, parse_named
 from sublet.booking.model.events import EventKind
 from sublet.booking.signals import Signals
 from sublet.kernel.authority import Authority
@@ -39,7 +39,7 @@ class Annexes:
         """The annex, and the leases that a name means: all of them, `example#3`, or those of `example@2026-11-14`."""
         named = parse_named(name)
         annex = await self.annex(named.name, person)
-        found = chosen(named, await self.store.read(lambda tx: tx.leases.list(annex.id)))
+        found = choose_leases(named, await self.store.read(lambda tx: tx.leases.list(annex.id)))
         if not found and named != Named(named.name):
             raise NotFound(noun="lease", name=name, hint=f"`sublet annex history {named.name}` lists its leases.")
         return annex, found
@@ -56,7 +56,7 @@ class Annexes:
         check_name(new)
 
         def renamed(tx: Tx, annex: Annex) -> Annex:
-            if new != annex.name and tx.annexes.named(person.name, new):
+            if new != annex.name and tx.annexes.find_named(person.name, new):
                 raise NameTaken(name=new)
             return replace(annex, name=new)
 
@@ -112,7 +112,7 @@ def whole(name: str) -> Named:
 
 def annex_named(tx: Tx, named: Named, person: Person) -> Annex:
     """A person's annex of this name, or NotFound."""
-    found = tx.annexes.named(person.name, named.name)
+    found = tx.annexes.find_named(person.name, named.name)
     if found is None:
         raise NotFound(noun="annex", name=named.name, hint="`sublet annex status` lists yours.")
     return found

@@ -47,7 +47,7 @@ class Dags:
         which = f"DAGManJobId == {int(id)}" if found.state == "removed" else ids([id])[0]
         await LocalReach("access point").run(to_remove(point.tools, which, f"{person.name} removed it"))
 
-    async def provisioned(self, job: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:
+    async def end_provisioning(self, job: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:
         """Tell a DAG that its provisioner has done its work: the nodes of its annex are up."""
         self.job_queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")

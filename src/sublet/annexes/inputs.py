@@ -22,7 +22,7 @@ from sublet.annexes.input_trees import NotShareable, pack_tree
 from sublet.annexes.kept_inputs import Brought, KeptInputs
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Lease
-from sublet.annexes.model.inputs import PATIENCE, InputCopies, NamedInput, combine_digests, rewritten, shared
+from sublet.annexes.model.inputs import PATIENCE, InputCopies, NamedInput, choose_shared, combine_digests, rewritten
 from sublet.annexes.model.lease_state import PENDING, UP
 from sublet.annexes.pilots import inputs
 from sublet.annexes.pilots.queue import to_vacate
@@ -87,7 +87,7 @@ class Inputs:
             point = self.access_points.point
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
-            leases = await self._there()
+            leases = await self._list_there()
             self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
             for jobs in _alike(waiting):
                 await self._provide(jobs, leases)
@@ -103,7 +103,7 @@ class Inputs:
         if self.access_points.point and due:
             await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
 
-    async def _there(self) -> list[There]:
+    async def _list_there(self) -> list[There]:
         found = []
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             session = await self.leases.session_of(lease)
@@ -129,7 +129,7 @@ class Inputs:
             there = [there for there in leases if there.lease.annex == one.annex]
             await self._tell_copies(jobs, digests, trees, there)
         elif not one.seen:
-            await self._tell_jobs(jobs, inputs.looked_at())
+            await self._tell_jobs(jobs, inputs.mark_looked_at())
         elif one.waits:
             await self._tell_jobs(jobs, inputs.send_files(one.named))
 
@@ -153,7 +153,7 @@ class Inputs:
         if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
             first = {} if one.seen else inputs.first_told(one.named, self._until())
             again = inputs.forget_copies(one.named, self._until()) if one.content and is_new else {}
-            changes = inputs.told(rewritten(one.named, copies), ready, content)
+            changes = inputs.change_ready(rewritten(one.named, copies), ready, content)
             await self._tell_jobs(jobs, {**first, **again, **changes})
 
     async def _restart_stale(
@@ -176,7 +176,7 @@ class Inputs:
     def _digests(self, named: NamedInput, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
         """The digests of the files that a job shares; None while one of them is being written or read."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
-        wanted = shared(named, sizes, [name for name in seen if seen[name].tree])
+        wanted = choose_shared(named, sizes, [name for name in seen if seen[name].tree])
         found: dict[str, str] = {}
         for name in wanted:
             if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
@@ -253,19 +253,19 @@ class Inputs:
                 brought.unneeded = brought.tried = None
             elif brought.tried is None or now - brought.tried >= AGAIN:
                 platform = self.platforms.by_name.get(system)
-                if not platform or not brought.may_be_there or await self._removed(platform, digest):
+                if not platform or not brought.may_be_there or await self._remove(platform, digest):
                     del self._inputs.brought[system, digest]
                 brought.unneeded = brought.unneeded or now
                 brought.tried = now if now - brought.unneeded >= SOON else None  # at first at every look
         self._inputs.save()
 
-    async def _removed(self, platform: Platform, digest: str) -> bool:
+    async def _remove(self, platform: Platform, digest: str) -> bool:
         """Whether a system has a copy no more: it stays while a session there needs it, or nobody is signed in."""
         try:
             gone = digest in await platform.let_go(digest)
             if gone:
                 log.info("input.let-go", platform=platform.name, digest=digest)
-            return gone or digest not in {kept.digest for kept in await platform.kept()}
+            return gone or digest not in {kept.digest for kept in await platform.list_kept()}
         except SubletError:
             return False
 

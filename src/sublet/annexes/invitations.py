@@ -64,10 +64,10 @@ class Invitations:
         (self.sites.directory / name).unlink()
         await self.changes.refresh()
 
-    async def wanted_of_site(self, name: str, told: Mapping[str, str]) -> bytes:
+    async def list_wanted_of_site(self, name: str, told: Mapping[str, str]) -> bytes:
         """What is asked of a site and not taken yet: a line each."""
         site = self.sites.get(name, told)
-        found = await asyncio.to_thread(site.wanted)
+        found = await asyncio.to_thread(site.list_wanted)
         lines = (f"{one.key} {one.nodes} {one.cores} {one.memory} {one.gpus} {one.seconds}\n" for one in found)
         return "".join(lines).encode()
 
@@ -82,10 +82,10 @@ class Invitations:
         await self.signals.announce()
         return files
 
-    async def ended_at_site(self, name: str, told: Mapping[str, str]) -> None:
+    async def end_at_site(self, name: str, told: Mapping[str, str]) -> None:
         """A site says how it ended there."""
         site = self.sites.get(name, told)
         code = told.get("code", "")
         ended = int(code) if code.isascii() and code.isdigit() else 1
-        await asyncio.to_thread(site.ended, told.get("request", ""), ended, told.get("words", "")[:4000])
+        await asyncio.to_thread(site.note_end, told.get("request", ""), ended, told.get("words", "")[:4000])
         await self.signals.announce()

@@ -40,7 +40,7 @@ class JobQueue:
 
     def find_or_add(self, tx: Tx, name: str, person: Person) -> Annex:
         """A person's annex of this name, which is made if it is new: jobs may wait for its nodes."""
-        found = tx.annexes.named(person.name, name)
+        found = tx.annexes.find_named(person.name, name)
         if found is None:
             found = Annex(str(uuid4()), person.name, name, self.now())
             tx.annexes.add(found)

@@ -125,7 +125,7 @@ class Jobs:
         if not 0 < len(wanted) <= MOST:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
         found = await self._find_jobs(point, wanted)
-        if missing := queue_commands.named(found, wanted):
+        if missing := queue_commands.find_unknown(found, wanted):
             raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
         sessions = [job for job in found if job.session]
         refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")

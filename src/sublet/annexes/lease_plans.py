@@ -13,7 +13,7 @@ from sublet.annexes.pilots.access_point import usual_lease
 from sublet.annexes.templates import Templates
 from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.platforms.systems import directory_of, known_system
+from sublet.booking.platforms.systems import directory_of, find_system
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import BadRequest
@@ -66,12 +66,12 @@ class LeasePlans:
         live = await self.store.read(lambda tx: [lease for lease in tx.leases.live() if lease.details.system == chosen])
         made = plan(sources, system, today=self.now().date(), jobs=len(live) + 1)
         rows = [self._check_own(row) if row.field == "system" else row for row in made.rows]
-        return replace(made, rows=(*rows, *self._added_rows(chosen), *await self._point_rows())), number
+        return replace(made, rows=(*rows, *self._list_added_rows(chosen), *await self._point_rows())), number
 
     def _any_system(self, name: str) -> System:
         """What is known of a system that can be leased on, or could be if it were the person's own."""
         if name in self.platforms.by_name:
-            return known_system(self.settings, name)
+            return find_system(self.settings, name)
         return Systems(str(directory_of(self.settings))).find(name)
 
     def _check_own(self, row: RequestRow) -> RequestRow:
@@ -83,7 +83,7 @@ class LeasePlans:
         message = f"{row.value} is in the catalogue, but not yet yours."
         return replace(row, state="error", message=message, nearest=f"sublet system add {row.value} --user NAME")
 
-    def _added_rows(self, system: str) -> list[RequestRow]:
+    def _list_added_rows(self, system: str) -> list[RequestRow]:
         """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
         platform = self.platforms.by_name.get(system)
         found = platform.additions if platform else Additions()
@@ -135,7 +135,7 @@ class LeasePlans:
 
 def _last(tx: Tx, name: str, person: Person) -> tuple[list[tuple[str, Details]], int]:
     """The details of the last time, of this annex or else of any; and the number that its next lease has."""
-    annex = tx.annexes.named(person.name, name)
+    annex = tx.annexes.find_named(person.name, name)
     leases = tx.leases.list(annex.id) if annex else []
     last = leases[-1] if leases else tx.leases.latest(person.name)
     number = tx.leases.next_number(annex.id) if annex else 1

@@ -32,7 +32,7 @@ from sublet.booking.model.giving_way import Precedence
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.model.shape import SIZES
-from sublet.booking.platforms.systems import known_system
+from sublet.booking.platforms.systems import find_system
 from sublet.booking.presenter import Presenter
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
@@ -130,7 +130,7 @@ class Leases:
     def _record(self, tx: Tx, id: str, name: str, details: Details, person: Person, more: bool) -> tuple[Annex, Lease]:
         """One write: the annex, if it is new, and the lease; of two who make the same name at once, one gets it."""
         now = self.now()
-        annex = tx.annexes.named(person.name, name)
+        annex = tx.annexes.find_named(person.name, name)
         if annex is None:
             if more:
                 annex_named(tx, whole(name), person)
@@ -154,7 +154,7 @@ class Leases:
         if not found.offers:
             raise _no_offers(lease.details.system, found)
         session = found.offers[0].id
-        await self.store.write(lambda tx: _sent(tx, lease, session))
+        await self.store.write(lambda tx: _record_sent(tx, lease, session))
         point("lease.sent")
         accepted = await self.direct.accept_of(found, session, person)
         point("lease.accepted")
@@ -163,7 +163,7 @@ class Leases:
     def _document(self, annex: Annex, lease: Lease) -> dict[str, Any]:
         """The resource request, as any request is written; the queue in the scheduler's own words."""
         details = lease.details
-        queue = known_system(self.settings, details.system).find_queue(details.queue)
+        queue = find_system(self.settings, details.system).find_queue(details.queue)
         words = queue.words if queue else {"partition": details.queue}
         own = details.scheduler
         where = {"queue": words.get("partition"), "qos": own.qos or words.get("qos"), "project": details.project}
@@ -216,7 +216,7 @@ class Leases:
             raise NoLease(name=name, wanted="waits")
         for lease, session in waiting:
             await self._give_up(lease, session, person)
-        return annex, await self._again([lease for lease, _ in waiting])
+        return annex, await self._read_again([lease for lease, _ in waiting])
 
     async def shutdown(self, name: str, person: Person) -> tuple[Annex, Sequence[Lease]]:
         """End leases, whatever they are doing: one, or all that a name means."""
@@ -225,7 +225,7 @@ class Leases:
         if not live:
             raise NoLease(name=name, wanted="runs or waits")
         await asyncio.gather(*(self._shut_down(lease, person) for lease in live))
-        return annex, await self._again(live)
+        return annex, await self._read_again(live)
 
     async def _shut_down(self, lease: Lease, person: Person) -> None:
         """Order its pilots to end, so that its jobs wait again at once; then cancel what is left of its session."""
@@ -279,7 +279,7 @@ class Leases:
         found = await self.store.read(lambda tx: tx.sessions.get(lease.session))
         return self.presenter.with_connectors(found) if found else None
 
-    async def _again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
+    async def _read_again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
         """The same leases, as they are now."""
         found = await self.store.read(lambda tx: [tx.leases.get(lease.id) for lease in leases])
         return [lease for lease in found if lease]
@@ -295,7 +295,7 @@ def end_of(session: Session) -> str:
     return meaning or end_sentence(session.end)
 
 
-def _sent(tx: Tx, lease: Lease, session: str) -> None:
+def _record_sent(tx: Tx, lease: Lease, session: str) -> None:
     """Write down which session it is, unless it was taken back meanwhile."""
     now = tx.leases.get(lease.id)
     if now is None or now.ended:

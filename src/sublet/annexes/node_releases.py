@@ -75,7 +75,7 @@ class NodeReleases:
             self._keeping[key] = asyncio.create_task(keep(), name="keep release")
         return self._keeping[key]
 
-    async def kept_release(self, session: Session, arch: str, libc: str) -> str:
+    async def find_kept_release(self, session: Session, arch: str, libc: str) -> str:
         """The digest of the release for such a node, once its system has it; NotYet before, ReleaseRefused if never."""
         release = await self.node_release(arch, libc)
         task = self.keep_release(session, release)

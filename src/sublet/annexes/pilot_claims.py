@@ -84,7 +84,7 @@ class Pilots:
         facts["claim"] = hashlib.sha256(nonce.encode()).hexdigest()
         now = self.now()
         pilot = Pilot(place.lease.id, number, now, facts.get("node", ""), facts=facts)
-        if not await self.store.write(lambda tx: _claimed(tx, place, pilot)):
+        if not await self.store.write(lambda tx: _claim(tx, place, pilot)):
             raise PilotRefused(why=f"Node {number} of this lease was claimed already.")
         log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
         self.sites.note_claim(place)
@@ -126,7 +126,7 @@ class Pilots:
         await self._own_place(lease, number, told)
         why = told.get("why", "")[:500]
         now = self.now()
-        if await self.store.write(lambda tx: _ended(tx, lease, number, now, why)):
+        if await self.store.write(lambda tx: _end_pilot(tx, lease, number, now, why)):
             log.info("pilot.ended", lease=lease, number=number, why=why)
             await self.signals.announce()
 
@@ -164,7 +164,7 @@ class Pilots:
         return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
 
 
-def _claimed(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
+def _claim(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
     """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
     if any(one.facts.get(DRAINING) == "lease" for one in tx.pilots.list(pilot.lease)):
         pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
@@ -179,7 +179,7 @@ def _claimed(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
     return same(str(before.facts.get("claim", "")), str(pilot.facts["claim"]))
 
 
-def _ended(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
+def _end_pilot(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
     pilot, found = tx.pilots.get(lease, number), tx.leases.get(lease)
     if pilot is None or found is None or not tx.pilots.end(lease, number, now, why):
         return False

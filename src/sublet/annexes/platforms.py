@@ -54,7 +54,7 @@ class AnnexPlatforms:
         if not self.has_annexes or (self._annexes_seen and abs(now - self._annexes_seen) < EVERY):
             return None
         self._annexes_seen = now
-        live = await self.store.read(_leased)
+        live = await self.store.read(_list_leased)
         found = await asyncio.to_thread(self._settings_of, live, now)
         if found == self.known:
             return None
@@ -73,7 +73,7 @@ class AnnexPlatforms:
         known = self.platforms.by_name.get(platform)
         return known is not None and known.has_queues
 
-    async def shared_with(self, person: Person) -> set[str]:
+    async def list_shared_with(self, person: Person) -> set[str]:
         """The annexes that are shared with someone, as platforms: by what is written down at this moment."""
         annexes = await self.store.read(lambda tx: {one.id for one in tx.annexes.list() if person.name in one.guests})
         return {name for name, values in self.known.items() if values.get("annex") in annexes}
@@ -124,7 +124,7 @@ def _about(terms: Terms, start: datetime) -> str:
     return f"{about} ± {half} min"
 
 
-def _leased(tx: Tx) -> list[Leased]:
+def _list_leased(tx: Tx) -> list[Leased]:
     """The annexes that have a lease which has not ended, each with those that wait, and their sessions."""
     leases: dict[str, list[tuple[Lease, Session]]] = {}
     for lease in tx.leases.live():

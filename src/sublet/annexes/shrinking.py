@@ -59,7 +59,7 @@ class Shrinking:
         except PlatformRefused as error:
             hint = "They take no jobs any more, but stay with the lease, and are charged, until it ends."
             raise PlatformRefused(error.message, hint=hint) from error
-        await self.store.write(lambda tx: _given(tx, annex, lease, numbers, self.now()))
+        await self.store.write(lambda tx: _record_given_back(tx, annex, lease, numbers, self.now()))
         await self.signals.announce()
         return annex, lease
 
@@ -74,7 +74,7 @@ class Shrinking:
         return annex, live[0]
 
 
-def _given(tx: Tx, annex: Annex, lease: Lease, numbers: Collection[int], now: datetime) -> None:
+def _record_given_back(tx: Tx, annex: Annex, lease: Lease, numbers: Collection[int], now: datetime) -> None:
     for number in numbers:
         tx.pilots.explain(lease.id, number, GIVEN_BACK)
     nodes = ", ".join(map(str, sorted(numbers)))

@@ -129,7 +129,7 @@ class Splits:
         self.remember_carry(system, "spool")
         wanted = told.get("want") == "release"
         kept = (
-            await self.node_releases.kept_release(place.session, told.get("arch", ""), told.get("libc", ""))
+            await self.node_releases.find_kept_release(place.session, told.get("arch", ""), told.get("libc", ""))
             if wanted
             else ""
         )
@@ -150,7 +150,7 @@ class Splits:
         relaying = self._relaying(lease)
         return relaying.state() if relaying.directory.is_dir() else None
 
-    async def carried_words(self, lease: str, system: str) -> str:
+    async def describe_carrying(self, lease: str, system: str) -> str:
         """How a lease is joined to its nodes, if that is through the spool; and what is the matter with it."""
         state = await asyncio.to_thread(self.relay_state, lease)
         if state is None:
@@ -172,7 +172,7 @@ class Splits:
             self._splitting = asyncio.create_task(self._look_at_splits(now), name="splits")
 
     async def _look_at_splits(self, now: datetime) -> None:
-        carried = await self.store.read(_carried)
+        carried = await self.store.read(_list_carried)
         for one in carried:
             try:
                 await self._look_at_split(one, now)
@@ -244,7 +244,7 @@ class Splits:
             return
         lease, number = one.lease.id, node.number
         if why := node.over or node.ending:
-            await self.store.write(lambda tx: _ended(tx, one, number, now, why))
+            await self.store.write(lambda tx: _end_pilot(tx, one, number, now, why))
             log.info("pilot.ended", lease=lease, number=number, why=why)
             await self.signals.announce()
         elif node.alive:
@@ -267,7 +267,7 @@ class Splits:
     async def _end_split(self, lease: str) -> None:
         """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
         relaying = self._relaying(lease)
-        if await asyncio.to_thread(relaying.prepared):
+        if await asyncio.to_thread(relaying.is_prepared):
             if not await asyncio.to_thread(relaying.runs):
                 await asyncio.to_thread(relaying.start)  # it knows which bridges an earlier one started
             await asyncio.to_thread(relaying.ask, {"op": "stop"})
@@ -278,7 +278,7 @@ class Splits:
         log.info("split.ended", lease=lease)
 
 
-def _carried(tx: Tx) -> list[Carried]:
+def _list_carried(tx: Tx) -> list[Carried]:
     found = []
     for lease in tx.leases.live():
         annex = tx.annexes.get(lease.annex)
@@ -288,7 +288,7 @@ def _carried(tx: Tx) -> list[Carried]:
     return found
 
 
-def _ended(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
+def _end_pilot(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
     if tx.pilots.end(one.lease.id, number, now, why):
         tx.events.add(now, one.lease.id, one.session.person, EventKind.PILOT_ENDED, f"{number}: {why}")
 

@@ -13,13 +13,13 @@ from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Annex, Lease, Pilot
 from sublet.annexes.model.lease_state import AnnexState, JobCounts, LeaseState, Slots, nodes_of, state_of
 from sublet.annexes.model.leasing import queue_of
-from sublet.annexes.pilots.access_point import known_access_point
+from sublet.annexes.pilots.access_point import read_access_point
 from sublet.annexes.pilots.occupancy import to_jobs, to_occupancy
 from sublet.annexes.shrinking import GIVEN_BACK
 from sublet.annexes.splits import Splits
 from sublet.booking.model.events import Event
 from sublet.booking.model.session import Session
-from sublet.booking.platforms.systems import known_system
+from sublet.booking.platforms.systems import find_system
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError
 from sublet.kernel.settings import Settings
@@ -75,7 +75,7 @@ class AnnexStatus:
     async def hear(self) -> Heard:
         """Ask the access point, if there is one."""
         try:
-            if self.access_points.point is None and not await asyncio.to_thread(known_access_point, self.settings.home):
+            if self.access_points.point is None and not await asyncio.to_thread(read_access_point, self.settings.home):
                 return Heard(trouble="there is no access point yet; `sublet annex setup` makes one")
             point, here = await self.access_points.access_point(), LocalReach("access point")
             slots, jobs = await asyncio.gather(here.run(to_occupancy(point.gathering)), here.run(to_jobs(point.tools)))
@@ -103,7 +103,7 @@ class AnnexStatus:
         nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
         if state in ("up", "dead", "starting") and session:
-            why = await self.splits.carried_words(lease.id, session.offer.platform) or why
+            why = await self.splits.describe_carrying(lease.id, session.offer.platform) or why
         return LeaseState(lease, state, why, session, nodes, await self._cost(lease, session, pilots, heard))
 
     async def _cost(self, lease: Lease, session: Session | None, pilots: Sequence[Pilot], heard: Heard) -> Cost | None:
@@ -112,12 +112,12 @@ class AnnexStatus:
             return None
         name = lease.details.system
         if name not in heard.systems:
-            heard.systems[name] = await asyncio.to_thread(known_system, self.settings, name)
-        lasted = timed(session, pilots, lease.details.nodes or 1, self.now())
+            heard.systems[name] = await asyncio.to_thread(find_system, self.settings, name)
+        lasted = average_time(session, pilots, lease.details.nodes or 1, self.now())
         return cost_of(lease.details, queue_of(lease.details, heard.systems[name]), lasted)
 
 
-def timed(session: Session, pilots: Sequence[Pilot], nodes: int, now: datetime) -> timedelta:
+def average_time(session: Session, pilots: Sequence[Pilot], nodes: int, now: datetime) -> timedelta:
     """For how long a lease has had its nodes, on the average: those that were given back count until then."""
     started = session.started or min((pilot.claimed for pilot in pilots), default=None)  # before its system tells
     if started is None:

@@ -45,7 +45,7 @@ def choose_media_type(request: Request) -> str:
     """
     accept = request.headers.get("accept", "")
     if not accept or accept == "*/*":
-        return _sent(request)
+        return _find_sent_type(request)
     if accept == JSON:
         return JSON
     best, weight = "", 0.0
@@ -82,14 +82,14 @@ class _PlainYaml(yaml.CSafeDumper):
         return True
 
 
-def _sent(request: Request) -> str:
+def _find_sent_type(request: Request) -> str:
     sent = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return YAML if sent in YAML_TYPES or sent.endswith("+yaml") else JSON
 
 
 def _match(wanted: str, request: Request) -> str:
     if wanted in {"*/*", "application/*"}:
-        return _sent(request)
+        return _find_sent_type(request)
     if wanted == JSON or wanted.endswith("+json"):
         return JSON
     if wanted == "text/*":

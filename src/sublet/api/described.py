@@ -43,7 +43,7 @@ IDEMPOTENCY_KEY = {
 }
 
 
-def keyed(responses: Responses) -> Route:
+def describe_keyed(responses: Responses) -> Route:
     """How an address that takes an idempotency key is described."""
     return {"responses": {**responses, **problems(422)}, "openapi_extra": {"parameters": [IDEMPOTENCY_KEY]}}
 

@@ -107,7 +107,7 @@ class Remembered:
         self._people.clear()
 
 
-async def operated(request: Request) -> Service:
+async def require_operated(request: Request) -> Service:
     """The service, for its operators alone."""
     if not (await person_of(request)).operator:
         raise OperatorsOnly

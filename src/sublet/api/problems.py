@@ -93,7 +93,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
     return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", hint=hint, errors=errors))
 
 
-async def _gone(_: Request, __: Exception) -> Response:
+async def _answer_gone(_: Request, __: Exception) -> Response:
     """Whoever asked went away before the request was complete: nobody reads this."""
     return Response(status_code=400)
 
@@ -108,7 +108,7 @@ async def _machine(request: Request, error: Exception) -> Response:
     raise error
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _answer_unexpected(request: Request, error: Exception) -> Response:
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
     said = problem(500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log.")
     return Response(to_json(said), 500, media_type=MEDIA_TYPE)
@@ -125,7 +125,7 @@ def add_problems(app: FastAPI) -> None:
     app.add_exception_handler(SubletError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(ClientDisconnect, _answer_gone)
     app.add_exception_handler(OSError, _machine)
     app.add_exception_handler(MemoryError, _machine)
-    app.add_exception_handler(Exception, _unexpected)
+    app.add_exception_handler(Exception, _answer_unexpected)

@@ -45,7 +45,7 @@ OF_ONE_SESSION = frozenset(  # all that a session's own token is good for
 _OF_ONE_SESSION = tuple((method, compile_path(path)[0]) for method, path in sorted(OF_ONE_SESSION))
 
 
-def needed(method: str, path: str) -> Scope:
+def find_needed(method: str, path: str) -> Scope:
     """What a request to an address needs."""
     if method in LOOKS:
         return Scope.READ
@@ -60,7 +60,7 @@ def check_scope(request: Request, person: Person) -> None:
         name = _session_in(request, path)
         if not name or not person.session.startswith(name):
             raise OutOfScope("This token is for one session only.", hint="Use a token of your own for all else.")
-    elif not allows(person.scope, need := needed(request.method, path)):
+    elif not allows(person.scope, need := find_needed(request.method, path)):
         raise OutOfScope(scope=" ".join(person.scope), needed=need)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sublet.access.quotas import Quotas
-from sublet.apps.model.app import App, Version, VersionState, read_ref, revoked
+from sublet.apps.model.app import App, Version, VersionState, find_revoked, read_ref
 from sublet.apps.model.tree import hash_of
 from sublet.booking.presenter import Presenter
 from sublet.kernel.errors import AppRevoked, NotFound
@@ -56,9 +56,9 @@ class AppCatalogue:
     async def apps(self, person: Person) -> list[AppState]:
         """Those that a person may run, and for those who bring or review them all."""
         states = await self.app_states()
-        return [shown for one in states if (shown := await self._seen(one, person))]
+        return [shown for one in states if (shown := await self._find_visible(one, person))]
 
-    async def approved_apps(self) -> list[AppState]:
+    async def list_approved(self) -> list[AppState]:
         """All that are approved, for a catalogue that anyone may read: whoever runs one is asked who they are."""
         states = [
             replace(one, versions=[version for version in one.versions if version.state is P.APPROVED])
@@ -77,27 +77,29 @@ class AppCatalogue:
     async def app(self, name: str, person: Person) -> AppState:
         """One of them."""
         found = await self.app_state(name)
-        shown = await self._seen(found, person) if found else None
+        shown = await self._find_visible(found, person) if found else None
         if shown is None:
-            raise await self.gone(found, person) or NotFound(noun="app", name=name, hint=HINT)
+            raise await self.find_revocation(found, person) or NotFound(noun="app", name=name, hint=HINT)
         return shown
 
-    async def gone(self, state: AppState | None, person: Person, number: int | None = None) -> AppRevoked | None:
+    async def find_revocation(
+        self, state: AppState | None, person: Person, number: int | None = None
+    ) -> AppRevoked | None:
         """That an app was revoked, for who could run it otherwise; None: that is not why, or not for them to know."""
-        taken = revoked(state.versions, number) if state else None
+        taken = find_revoked(state.versions, number) if state else None
         if state is None or taken is None:
             return None
         known = decides(person) or state.app.person == person.name
-        if not known and await self.quotas.refused(person, "app", taken.app) is not None:
+        if not known and await self.quotas.find_refusal(person, "app", taken.app) is not None:
             return None
         return AppRevoked(version=taken.name, when=taken.when, why=taken.why)
 
-    async def _seen(self, state: AppState, person: Person) -> AppState | None:
+    async def _find_visible(self, state: AppState, person: Person) -> AppState | None:
         """What of an app someone may see; None: nothing."""
         if decides(person) or state.app.person == person.name:
             return state
         own = [one for one in state.versions if one.state is P.APPROVED or one.proposed_by == person.name]
-        allowed = bool(own) and await self.quotas.refused(person, "app", state.app.name) is None
+        allowed = bool(own) and await self.quotas.find_refusal(person, "app", state.app.name) is None
         mine = any(one.proposed_by == person.name for one in own)
         return replace(state, versions=own) if allowed or mine else None
 

@@ -45,7 +45,7 @@ class Maintainers:
             for name, one in self.settings.maintainers.items()
         ]
 
-    def approved_for(self, maintainer: str, version: Version) -> bool:
+    def is_approved_for(self, maintainer: str, version: Version) -> bool:
         """Whether a version was approved for this maintainer; what is none's name says nothing."""
         return maintainer not in self.settings.maintainers or maintainer_of(version) == maintainer
 

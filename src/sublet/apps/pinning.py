@@ -44,16 +44,16 @@ class PinnedApps:
         executable = request.executable
         if executable is None or executable.kind != KIND or is_trial(name_of(executable)):
             return None
-        found = await self._approved(person, executable)
+        found = await self._find_approved(person, executable)
         if isinstance(found, Reason):
             return found
-        if reason := await self.quotas.refused(person, KIND, found.app):
+        if reason := await self.quotas.find_refusal(person, KIND, found.app):
             return reason
         fields = {**executable.fields, "app": found.app, "pinned": found.pinned}
         named = replace(executable, name=executable.name or found.app, fields=fields)
         return fit_request(replace(request, executable=named), found.as_manifest())
 
-    async def _approved(self, person: Person, executable: Executable) -> Version | Reason:
+    async def _find_approved(self, person: Person, executable: Executable) -> Version | Reason:
         """The approved version that an executable names: by number, else the newest."""
         said, wanted = name_of(executable), executable.fields.get("version")
         try:
@@ -69,7 +69,7 @@ class PinnedApps:
         for one in approved:
             if number in (None, one.number):
                 return one
-        return _no_version(name, number, await self.catalogue.gone(state, person, number), approved)
+        return _no_version(name, number, await self.catalogue.find_revocation(state, person, number), approved)
 
     def find_bar(self, platform: str, executable: Executable) -> Reason | None:
         """Why this may not run there: under an account only apps may, and apps only where they are known to run."""

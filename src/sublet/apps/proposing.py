@@ -126,7 +126,7 @@ class Proposing:
             manifest = replace(manifest, image=AppImage(maintainer, generic.image, generic.digest))
         if generic and manifest.image.name == maintainer and generic.hpc and not manifest.systems:
             manifest = replace(manifest, systems=generic.hpc)
-        manifest, trouble = await self._settled(manifest)
+        manifest, trouble = await self._settle_image(manifest)
         plain = to_json(manifest)
         here = self.facilities(self.platforms.by_name)
         needed = [*find_lacking_node(manifest, here), *find_needs(manifest, contents)]
@@ -171,7 +171,7 @@ class Proposing:
             largest=self.settings.largest_data if self.has_strangers else 0,
         )
 
-    async def _settled(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
+    async def _settle_image(self, manifest: Manifest) -> tuple[Manifest, list[str]]:
         """The manifest with exactly one image; or why it is not known which one that is."""
         image = manifest.image
         if not image.location:
@@ -190,7 +190,7 @@ class Proposing:
             pinned = await mover.pin(data) if isinstance(mover, Pins) else data
         except DataNotThere as error:
             return manifest, [UNKNOWN_DIGEST.format(image=image.location, why=error.message)]
-        return manifest.pinned_to(location.partition("@")[0], pinned.location.rpartition("@")[2]), []
+        return manifest.pin_to(location.partition("@")[0], pinned.location.rpartition("@")[2]), []
 
     def _propose(self, tx: Tx, person: Person, version: Version, host: str, *, is_named: bool) -> tuple[Version, bool]:
         app, now = tx.apps.get(version.app), self.now()

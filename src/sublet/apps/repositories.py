@@ -20,7 +20,7 @@ from sublet.apps.model.repository import (
     check_commit,
     check_names,
     read_address,
-    seen,
+    show_hidden,
 )
 from sublet.apps.model.tree import TreeFile
 from sublet.kernel.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
@@ -90,7 +90,7 @@ class Repositories:
         self.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         return self.home
 
-    def _trusted(self, address: RepositoryAddress) -> bool:
+    def _is_trusted(self, address: RepositoryAddress) -> bool:
         """Whether the operator lets this address be private."""
         return self.private or any(fnmatchcase(address.text, pattern) for pattern in self.settings.private)
 
@@ -108,7 +108,7 @@ class Repositories:
 
     async def _resolve_branch(self, address: RepositoryAddress) -> str:
         """What the name of its host means, once and for all; BadRepository if that is none of a stranger's business."""
-        if self._trusted(address):
+        if self._is_trusted(address):
             return ""
         if not any(fnmatchcase(address.text, pattern) for pattern in self.settings.repositories):
             known = ", ".join(self.settings.repositories)
@@ -213,7 +213,7 @@ async def _about(git: Git, address: RepositoryAddress, commit: str) -> tuple[str
     found = AUTHOR.search(head)
     subject = message.strip().partition("\n")[0][:200]
     who, written = (found["who"][:200], _time(found["time"], found["zone"])) if found else ("", "")
-    return seen(who), written, seen(subject)
+    return show_hidden(who), written, show_hidden(subject)
 
 
 def _time(seconds: str, zone: str) -> str:

@@ -103,7 +103,7 @@ class Reviewing:
         if await asyncio.to_thread(read_archive, self.catalogue.archives, version.tree) is None:
             told = "its code is no longer kept, or is not what was proposed"
             raise NotDecidable(version=version.name, state=version.state, wanted="approved", why=told)
-        return await self._decided(version, P.APPROVED, (P.PROPOSED,), person, why, host)
+        return await self._record_decision(version, P.APPROVED, (P.PROPOSED,), person, why, host)
 
     def _own_review(self, person: Person) -> bool:
         return self.settings.apps.own_review or self.is_own_reviewer
@@ -111,7 +111,7 @@ class Reviewing:
     async def refuse(self, ref: str, person: Person, why: str, host: str = "") -> Version:
         """Let a version never be run; its proposer is told why."""
         version = await self._deciding(ref, person, why, needed=True)
-        return await self._decided(version, P.REFUSED, (P.PROPOSED,), person, why, host)
+        return await self._record_decision(version, P.REFUSED, (P.PROPOSED,), person, why, host)
 
     async def revoke(self, ref: str, person: Person, why: str, *, cancel: bool = False, host: str = "") -> Revoked:
         """Let a version be run no longer; its sessions are told, and ended if that is wanted."""
@@ -150,7 +150,7 @@ class Reviewing:
             return current
         return await self.catalogue.version_of(ref, person)
 
-    async def _decided(
+    async def _record_decision(
         self, version: Version, to: VersionState, when: tuple[VersionState, ...], person: Person, why: str, host: str
     ) -> Version:
         await self.store.write(lambda tx: self._decide(tx, version, to, when, person, why, host))

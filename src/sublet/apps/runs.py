@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sublet.access.quotas import Quotas
 from sublet.apps.catalogue import AppCatalogue
 from sublet.apps.maintainers import Maintainers
-from sublet.apps.model.app import Version, VersionState, revoked
+from sublet.apps.model.app import Version, VersionState, find_revoked
 from sublet.apps.model.parameters import read as read_word
 from sublet.apps.model.repository import plain_address, read_address
 from sublet.apps.pinning import KIND, PinnedApps
@@ -54,12 +54,12 @@ class AppRuns:
 
     async def places(self, person: Person, version: Version) -> Places:
         """The platforms that this person may use, and where the app is known to run."""
-        if reason := await self.quotas.refused(person, KIND, version.app):
+        if reason := await self.quotas.find_refusal(person, KIND, version.app):
             return Places(reasons=(reason,))
         executable = Executable(KIND, version.app, {"app": version.app, "pinned": version.pinned})
         names, reasons = [], []
         for name in await self.candidates.open_to(person):
-            reason = self.apps.find_bar(name, executable) or await self.quotas.refused(
+            reason = self.apps.find_bar(name, executable) or await self.quotas.find_refusal(
                 person, self.platforms.noun_of(name), name
             )
             if reason:
@@ -97,11 +97,11 @@ class AppRuns:
             state = await self.catalogue.app(wish.app, person)
             for one in state.versions:
                 if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
-                    if not self.maintainers.approved_for(wish.maintainer, one):
+                    if not self.maintainers.is_approved_for(wish.maintainer, one):
                         raise NotFound(f"{one.name} was not approved for the maintainer {wish.maintainer}.", hint=LIST)
                     return one
             number = int(wish.version) if wish.version.isdecimal() else None
-            if gone := await self.catalogue.gone(await self.catalogue.app_state(wish.app), person, number):
+            if gone := await self.catalogue.find_revocation(await self.catalogue.app_state(wish.app), person, number):
                 raise gone
             raise NotFound(f"{wish.app} has no approved version {wish.version}".rstrip() + ".", hint=LIST)
         address = plain_address(read_address(wish.repository).text)
@@ -112,23 +112,23 @@ class AppRuns:
             for each in current
             if each
             and plain_address(each.repository) == address
-            and self.maintainers.approved_for(wish.maintainer, each)
+            and self.maintainers.is_approved_for(wish.maintainer, each)
         ]
         if len(found) > 1:
             names = ", ".join(each.app for each in found)
             raise Ambiguous(f"Several apps come from {wish.repository}: {names}.", hint="Name one of them instead.")
         if not found:
-            raise await self._gone(person, address) or NotReviewed(repository=wish.repository)
+            raise await self._find_revocation(person, address) or NotReviewed(repository=wish.repository)
         return found[0]
 
-    async def _gone(self, person: Person, address: str) -> AppRevoked | None:
+    async def _find_revocation(self, person: Person, address: str) -> AppRevoked | None:
         """That what came from a repository was revoked."""
         for state in await self.catalogue.app_states():
-            taken = revoked(state.versions)
+            taken = find_revoked(state.versions)
             if (
                 taken
                 and plain_address(taken.repository) == address
-                and (gone := await self.catalogue.gone(state, person))
+                and (gone := await self.catalogue.find_revocation(state, person))
             ):
                 return gone
         return None

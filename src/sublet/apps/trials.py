@@ -80,10 +80,10 @@ class Trials:
             return None
         tree = name_of(executable).removeprefix(PREFIX)
         if not self.is_allowed or not tree_of(f"app:{tree}"):
-            return _gone(tree)
-        manifest = await asyncio.to_thread(_stored, self.settings.home / FOLDER / f"{tree}.json")
+            return _describe_gone(tree)
+        manifest = await asyncio.to_thread(_read_stored, self.settings.home / FOLDER / f"{tree}.json")
         if manifest is None:
-            return _gone(tree)
+            return _describe_gone(tree)
         fields = {**executable.fields, "pinned": {"tree": tree, "manifest": manifest}}
         return replace(request, executable=replace(executable, fields=fields))
 
@@ -102,12 +102,12 @@ def read(
         reading = read_manifest(contents, None, name=name, image=image, kinds=kinds)
         if reading.manifest:
             found = given[image]
-            return replace(reading, manifest=reading.manifest.pinned_to(found.location, found.digest))
+            return replace(reading, manifest=reading.manifest.pin_to(found.location, found.digest))
         return reading
     return read_manifest(contents, given, name=name, kinds=kinds)
 
 
-def _stored(file: Path) -> object | None:
+def _read_stored(file: Path) -> object | None:
     try:
         found: object = json.loads(file.read_text())
     except (OSError, ValueError):
@@ -115,6 +115,6 @@ def _stored(file: Path) -> object | None:
     return found
 
 
-def _gone(tree: str) -> Reason:
+def _describe_gone(tree: str) -> Reason:
     told = "The code of this trial is not here any more."
     return Reason("urn:invalid-value", "executable.app", told, f"{PREFIX}{tree}"[:80], "", "sublet app check DIR --run")

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from sublet.access.model.access_words import capped, within
+from sublet.access.model.access_words import cap_request, within
 from sublet.booking.asked import Asked, DirectKey
 from sublet.booking.candidates import Candidate, Candidates
 from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, later, latest_end, own
@@ -21,7 +21,7 @@ from sublet.booking.model.answers import date_reasons
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import expiry_of, hold_of
-from sublet.booking.model.offer import Answer, Offer, Reason, rated
+from sublet.booking.model.offer import Answer, Offer, Reason, rate_offer
 from sublet.booking.model.offers import find_offers
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import OPEN, offers_within, pledge_text, sizes_in
@@ -113,7 +113,7 @@ class Asking:
             else:
                 asked = replace(asked, request=pinned)
         candidates, reasons = await self.candidates.find(asked, person)
-        shared = await self._shared(asked.request, candidates)
+        shared = await self._ask_shared(asked.request, candidates)
         found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(found.result).inc()
         for name in {reason.platform for reason in found.reasons if reason.as_of}:
@@ -134,7 +134,7 @@ class Asking:
         names = asked.request.after
         if not names:
             return asked
-        found = await self.store.read(lambda tx: [own(named(tx, name, person), person) for name in names])
+        found = await self.store.read(lambda tx: [own(find_named(tx, name, person), person) for name in names])
         why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
         others = [one for one in found if one]
         request = replace(
@@ -153,7 +153,7 @@ class Asking:
             raise NotYours(noun="offer set")
         return replace(found, offers=tuple(self.presenter.with_connectors(session, person) for session in found.offers))
 
-    async def _shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
+    async def _ask_shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answered, as their record makes it likely."""
         answers: dict[str, Answer] = {}
         for candidate in candidates:
@@ -213,12 +213,12 @@ class Asking:
         for candidate in candidates:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
-            found = [_marked(offer, candidate, asked.request.after) for offer in answer.offers]
+            found = [_mark_offer(offer, candidate, asked.request.after) for offer in answer.offers]
             offers += found
             no += date_reasons(answer.reasons, candidate.survey.as_of, now)
             if name in plans and found:
                 held[name] = found
-        offers = sort_offers(offers, rated, self.settings.prefer)
+        offers = sort_offers(offers, rate_offer, self.settings.prefer)
         hold = self.settings.hold
         expiries = [
             expiry_of(offer, now, hold) for offer in offers
@@ -231,7 +231,7 @@ class Asking:
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
             self.signals.freed |= list_held_platforms(give_back(tx, instead_of, now, by=person.name, newer=id))
         sessions = tuple(
-            self._offered(each, id, person, asked.request, offer, now, until)
+            self._make_session(each, id, person, asked.request, offer, now, until)
             for each, offer, until in zip(_new_ids(len(offers)), offers, expiries, strict=True)
         )
         made = OfferSet(
@@ -292,9 +292,9 @@ class Asking:
 
         def look(pledge: Mapping[str, int]) -> Answer:
             limits = bounds.across(pledge)
-            wish = capped(capped(request, bounds.limits), limits)
+            wish = cap_request(cap_request(request, bounds.limits), limits)
             thing = (self.platforms.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
-            return within(limits, thing, name, self._searched(calendar, candidate, wish, pledge, now))
+            return within(limits, thing, name, self._search(calendar, candidate, wish, pledge, now))
 
         if not bounds.pledges:
             return look({})
@@ -307,7 +307,7 @@ class Asking:
             return answer
         return Answer(reasons=(*answer.reasons, *(_not_yours(name, sizes, *other) for other in bounds.others.items())))
 
-    def _searched(
+    def _search(
         self, calendar: Calendar, candidate: Candidate, request: Request, pledge: Mapping[str, int], now: datetime
     ) -> Answer:
         return find_offers(
@@ -328,7 +328,7 @@ class Asking:
             pledge=pledge,
         )
 
-    def _offered(
+    def _make_session(
         self, id: str, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
     ) -> Session:
         executable: Any = request.executable
@@ -347,7 +347,7 @@ class Asking:
         )
 
 
-def named(tx: Tx, name: str, person: Person) -> Session | None:
+def find_named(tx: Tx, name: str, person: Person) -> Session | None:
     """By its whole id, else by the beginning of one of the person's own, else by the name that they gave it."""
     if whole := tx.sessions.get(name):
         return whole
@@ -381,7 +381,7 @@ def _whole(tx: Tx, found: OfferSet | None, prefer: Preference) -> OfferSet | Non
     """An offer set with its offers as they are now, in the order in which they were made."""
     if found is None:
         return None
-    offers = sort_offers(tx.sessions.of_set(found.id), lambda session: rated(session.offer), prefer)
+    offers = sort_offers(tx.sessions.of_set(found.id), lambda session: rate_offer(session.offer), prefer)
     return replace(found, offers=tuple(offers))
 
 
@@ -391,7 +391,7 @@ def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Rea
     return replace(reason, message=f"{part} {reason.message}", platform=platform)
 
 
-def _marked(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
+def _mark_offer(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
     interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
     if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
         return offer

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from sublet.access.model.access_words import capped
+from sublet.access.model.access_words import cap_request
 from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
 from sublet.booking.model.answers import date_reasons, find_fault
@@ -92,7 +92,7 @@ class Candidates:
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
         open_to = await self.open_to(person)
-        bounds, refused = await self._bounded(person, open_to, request)
+        bounds, refused = await self._find_bounds(person, open_to, request)
         if refused and not bounds:
             return [], [*reasons, *refused]
         if asked.unresolved:
@@ -119,14 +119,14 @@ class Candidates:
 
     async def open_to(self, person: Person) -> dict[str, Platform]:
         """The platforms where a person may run something; a guest only where someone shares with them, now."""
-        invited = await self.guests.shared_with(person) if person.guest else set()
+        invited = await self.guests.list_shared_with(person) if person.guest else set()
         return {
             name: platform
             for name, platform in self.platforms.by_name.items()
             if (name in invited if person.guest else platform.serves(person.name))
         }
 
-    async def _bounded(
+    async def _find_bounds(
         self, person: Person, open_to: Mapping[str, Platform], request: Request
     ) -> tuple[dict[str, Bounds], list[Reason]]:
         """Of the platforms that are asked, those that the asker may use, with their limits; and why not the others."""
@@ -149,7 +149,7 @@ class Candidates:
         reasons = (bar.find_bar(platform, executable) for bar in self.bars)
         return next((reason for reason in reasons if reason), None)
 
-    def _unnamed(self, platform: Platform, request: Request) -> Reason | None:
+    def _find_unnameable(self, platform: Platform, request: Request) -> Reason | None:
         """Why a pledge, or an option of a scheduler, can't be named here; None if it can, or none is."""
         name = platform.name
         if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
@@ -237,7 +237,9 @@ class Candidates:
         """Why a platform need not be asked."""
         executable: Any = request.executable
         return (
-            self._unnamed(platform, request) or _unfit(platform, request) or self._find_bar(platform.name, executable)
+            self._find_unnameable(platform, request)
+            or _unfit(platform, request)
+            or self._find_bar(platform.name, executable)
         )
 
     async def _consult(
@@ -258,7 +260,7 @@ class Candidates:
         if slow := check_metrics(request, survey.metrics, name):
             return slow[0]
         parts = self.kinds.by_name[executable.kind].parts(executable, request.compute.cores.min)
-        wanted = capped(replace(request, parts=parts, metrics=()), most.limits)
+        wanted = cap_request(replace(request, parts=parts, metrics=()), most.limits)
         ways = [way.name for way in found.ways]
         answer = await platform.offers(wanted, ways, self.now())
         if fault := find_fault(answer, name, ways, wanted):

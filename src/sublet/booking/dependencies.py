@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed
+from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import set_condition
@@ -48,10 +48,10 @@ def hopeless(name: str, session: Session | None) -> Reason | None:
         why = f"There is no session {name} that could be waited for."
         return Reason("urn:invalid-value", FIELD, why, name, nearest="the id of one that `sublet ps` lists")
     if session.phase is Phase.OFFERED:
-        why = f"{_called(session)} is an offer that nobody has accepted, and can't be waited for."
+        why = f"{_name_session(session)} is an offer that nobody has accepted, and can't be waited for."
         return Reason("urn:invalid-value", FIELD, why, name, nearest=f"accept it first: sublet accept {session.id[:8]}")
     if session.phase in OVER - {Phase.COMPLETED}:
-        why = f"{_called(session)} is {session.phase}: what waits for it would never start."
+        why = f"{_name_session(session)} is {session.phase}: what waits for it would never start."
         return Reason("urn:invalid-value", FIELD, why, name, nearest="a session that is under way or has completed")
     return None
 
@@ -109,25 +109,25 @@ def _as_it_is(id: str, session: Session | None) -> Dependency:
 
 def _words(session: Session) -> str:
     end = f": {end_sentence(session.end)}" if session.end else ""
-    return f"{_called(session)} is {session.phase}{end}".rstrip(".")
+    return f"{_name_session(session)} is {session.phase}{end}".rstrip(".")
 
 
-def _called(session: Session) -> str:
+def _name_session(session: Session) -> str:
     return session.id[:8] if session.name == session.kind else f"{session.id[:8]} ({session.name})"
 
 
 # In the loop
 
 
-async def _found(context: LoopContext, session: Session) -> list[Dependency]:
+async def _find_dependencies(context: LoopContext, session: Session) -> list[Dependency]:
     return await context.store.read(lambda tx: tx.dependencies.of(session.id)) if session.offer.after else []
 
 
 async def end_in_vain(context: LoopContext, session: Session) -> Step | None:
     """The end of a session whose wait is in vain."""
-    for one in await _found(context, session):
+    for one in await _find_dependencies(context, session):
         if one.failed:
-            return failed(context, EndKind.DEPENDENCY_FAILED, one.words)
+            return fail_early(context, EndKind.DEPENDENCY_FAILED, one.words)
     return None
 
 
@@ -141,7 +141,7 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
     if not words or (booked and session.phase is Phase.WAITING):
         return None
     if latest and now >= latest + GRACE:
-        return failed(context, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
+        return fail_early(context, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
     if not booked and await _chain(context, session, platform) is not None:
         return None
     again = now + (RETRY if booked else LOOK)
@@ -150,7 +150,7 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
 
 async def describe_wait(context: LoopContext, session: Session) -> str:
     """For whom a session waits, in words; empty if for nobody."""
-    names = [one.id[:8] for one in await _found(context, session) if one.open]
+    names = [one.id[:8] for one in await _find_dependencies(context, session) if one.open]
     return f"waits for {', '.join(names)} to complete" if names else ""
 
 
@@ -164,7 +164,7 @@ async def _chain(context: LoopContext, session: Session, platform: Platform) -> 
 
     Not for one in parts: how that ended is only known when what they left is put together.
     """
-    ids = [one.id for one in await _found(context, session) if one.open]
+    ids = [one.id for one in await _find_dependencies(context, session) if one.open]
     others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
     there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
     jobs = [one.job for one in there if one.job]

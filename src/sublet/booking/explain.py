@@ -86,7 +86,7 @@ class Explain:
         session = await self.sessions.get(name, person)
         sentences = SENTENCES[session.phase](session, self.now())
         if person.name == session.person:
-            sentences += await self._held_up(session)
+            sentences += await self._explain_holds(session)
         if session.offer.after and session.phase in ACTIVE and not session.started:
             others = ", ".join(id[:8] for id in session.offer.after)
             sentences.append(f"It starts only when these have completed: {others}.")
@@ -105,7 +105,7 @@ class Explain:
             sentences.append("Its start is a prediction: others share that queue, and nothing is held.")
         return session, sentences
 
-    async def _held_up(self, session: Session) -> list[str]:
+    async def _explain_holds(self, session: Session) -> list[str]:
         """Whose unaccepted offers it waits for, and how to give back one's own."""
         now = self.now()
         if session.phase not in (P.ACCEPTED, P.WAITING) or session.offer.terms.kind != "booked" or session.offer.after:

@@ -15,7 +15,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import End, EndKind, Session
 from sublet.booking.model.starts import instant
 from sublet.booking.store.holds import Hold
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.store.tx import Tx
 
 HELD = "urn:held"  # the kind of a reason that names what unaccepted offers hold
@@ -115,7 +115,7 @@ class Blame:
         """What they hold, where, and for how long."""
         cores = cores_at(self.calendar, [hold.offerset for hold in holds], time)
         until = instant(max(hold.expires for hold in holds))
-        return f"{counted(cores, 'core') if cores else 'room'} of {self.platform} until {until}"
+        return f"{count_text(cores, 'core') if cores else 'room'} of {self.platform} until {until}"
 
 
 def find_blame(tx: Tx, platform: str, person: str, now: datetime) -> Blame:

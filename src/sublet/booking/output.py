@@ -137,7 +137,7 @@ class SessionOutput:
                 return file, partial(self.platforms.of(session).read, session.id, file.path)
         raise NotFound(f"The session left no file {path}.", hint="`sublet result SESSION` lists the files.")
 
-    async def fetched(self, name: str, person: Person) -> None:
+    async def note_fetched(self, name: str, person: Person) -> None:
         """Its files are home: they need not stay where it was a guest."""
         session = await self.contents.session_to_read(name, person, "results")
         if session.phase in OVER and session.job:

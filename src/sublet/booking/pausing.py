@@ -9,7 +9,7 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import PAUSED, set_condition
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import Session, paused
+from sublet.booking.model.session import Session, describe_pause
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.presenter import Presenter
 from sublet.booking.session_endings import write_down
@@ -42,7 +42,7 @@ class Pausing:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
         session = await self._pausable(name, person, "paused")
         how = await self.platforms.of(session).pause(session.job)
-        changes = set_condition(paused(how), session.marks | PAUSED)
+        changes = set_condition(describe_pause(how), session.marks | PAUSED)
         return await self._tell(session, person, changes, EventKind.PAUSED, how), how
 
     async def resume(self, name: str, person: Person) -> tuple[Session, str]:

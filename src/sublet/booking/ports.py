@@ -35,7 +35,7 @@ class Names(Protocol):
 class GuestPlatforms(Protocol):
     """Knows what is shared with guests of a personal service."""
 
-    async def shared_with(self, person: Person) -> set[str]:
+    async def list_shared_with(self, person: Person) -> set[str]:
         """The platforms that are shared with a guest, now."""
         ...
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
-from sublet.booking.asking import named
+from sublet.booking.asking import find_named
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
-from sublet.booking.loop.clock_watch import recorded_now
+from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
@@ -50,7 +50,7 @@ from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.people.model.person import Person
 from sublet.people.model.scopes import Scope, allows
 from sublet.store.store import Store
@@ -111,7 +111,7 @@ class Sessions:
 
     async def get(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = await self.store.read(lambda tx: named(tx, name, person))
+        found = await self.store.read(lambda tx: find_named(tx, name, person))
         session = self.presenter.with_connectors(self.authority.authorize(found, person, name), person)
         if session.app and session.phase in ACTIVE and not session.condition:
             return replace(session, condition=await self.code.describe_code(session))
@@ -170,7 +170,7 @@ class Sessions:
         What was accepted before, and is over, is the session as it ended. A key stays with its offer.
         """
         offered = await self._find_offer(name, person)
-        if person.guest and offered.offer.platform not in await self.guests.shared_with(person):
+        if person.guest and offered.offer.platform not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=offered.offer.platform)
         id = offered.id
         point("accept.before")
@@ -196,7 +196,7 @@ class Sessions:
             raise NotFound(noun="offer", name=name, hint=hint) from error
 
     def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
-        now = recorded_now(tx, self.now())
+        now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
         if key:
             tx.keys.bind(person.name, "accept", key, id, now)
@@ -265,7 +265,7 @@ class Sessions:
             names = [f"{one.id[:8]} ({one.name}) on {one.offer.platform}" for one in theirs if one.person == owner]
             text = "\n".join(["An operator cancelled these sessions of yours:", "", *names, ""])
             text += f"\nThe reason: {reason}\n" if reason else "\nNo reason was given.\n"
-            await self.mail.send_each([owner], f"{counted(len(names), 'session')} of yours cancelled", text)
+            await self.mail.send_each([owner], f"{count_text(len(names), 'session')} of yours cancelled", text)
 
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""

@@ -199,7 +199,7 @@ def _had_enough(_: BaseException) -> int:
     return 0
 
 
-def _left(error: SystemExit) -> int:
+def _leave(error: SystemExit) -> int:
     if error.code == 1 and hasattr(sys.stdout, "wrapped"):  # so click leaves when nobody reads any more
         return _had_enough(error)
     raise error
@@ -209,10 +209,10 @@ def _report_unwritten(error: OSError) -> Problem:
     if error.errno in FULL:
         detail = f"Nothing more can be written: {error.strerror}."
         return Problem(detail, "Make room, and type it again.", 1, "disk-full", 507)
-    return _unexpected(error)
+    return _describe_unexpected(error)
 
 
-def _unexpected(error: Exception) -> Problem:
+def _describe_unexpected(error: Exception) -> Problem:
     if os.environ.get("SUBLET_DEBUG"):
         raise error
     from sublet.kernel.home import sublet_home
@@ -230,7 +230,7 @@ WAYS: tuple[tuple[type[BaseException], Callable[[Any], int | Problem]], ...] = (
     (SubletError, Problem.from_error),
     (KeyboardInterrupt, lambda _: 130),
     (BrokenPipeError, _had_enough),
-    (SystemExit, _left),
+    (SystemExit, _leave),
     (OSError, _report_unwritten),
-    (Exception, _unexpected),
+    (Exception, _describe_unexpected),
 )

@@ -11,7 +11,7 @@ from sublet.cli.output import Output
 from sublet.cli.texts import size
 from sublet.kernel.extras import require_server
 from sublet.kernel.home import sublet_home
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 CONFIG = click.option("--config", type=click.Path(exists=True, dir_okay=False), help="The service's settings file.")
 FILE = click.Path(dir_okay=False)
@@ -33,10 +33,10 @@ def backup(out: Output, file: str, config: str | None) -> None:
 
     to, home, given = Path(file).absolute(), sublet_home(), Path(config) if config else None
     manifest = make_backup(home, _database(home.root, given), to, version("sublet"), given)
-    bytes_, files = to.stat().st_size, counted(len(manifest.files), "file")
+    bytes_, files = to.stat().st_size, count_text(len(manifest.files), "file")
     out.show(
         {"file": str(to), "size": bytes_, "sessions": manifest.sessions, "files": len(manifest.files)},
-        lambda: [f"{to} has {counted(manifest.sessions, 'session')} and {files}, {size(bytes_)}."],
+        lambda: [f"{to} has {count_text(manifest.sessions, 'session')} and {files}, {size(bytes_)}."],
         lambda: [str(to)],
     )
 
@@ -63,7 +63,7 @@ def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
     manifest, aside = restore_backup(home, find_database, Path(file).absolute(), replace=replace)
     out.show(
         {"home": home.root, "sessions": manifest.sessions, "created": manifest.created, "replaced": aside or None},
-        lambda: [f"{home.root} is as it was at {manifest.created}, with {counted(manifest.sessions, 'session')}."],
+        lambda: [f"{home.root} is as it was at {manifest.created}, with {count_text(manifest.sessions, 'session')}."],
         lambda: [home.root],
     )
     if aside:

@@ -14,7 +14,7 @@ from sublet.kernel.errors import NoAnswer
 T = TypeVar("T")
 
 
-def typed(question: str, how: str, **options: Any) -> str:
+def ask_for(question: str, how: str, **options: Any) -> str:
     """What is typed; `how` says what to do where nobody can type."""
     return str(_ask_person(lambda: click.prompt(question, err=True, **options), question, how))
 

@@ -88,7 +88,7 @@ class AsyncSession(SessionFacts):
     async def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> AsyncIterator[str]:
         """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
         following, decoder = Following(self.id, stream, offset), Decoder("replace")
-        async for piece in self._followed(following) if follow else self._so_far(following):
+        async for piece in self._follow(following) if follow else self._so_far(following):
             if text := decoder.decode(piece):
                 yield text
         if text := decoder.decode(b"", final=True):
@@ -98,12 +98,12 @@ class AsyncSession(SessionFacts):
         while piece := following.saw((await self._client.do(following.rest)).body):
             yield piece
 
-    async def _followed(self, following: Following) -> AsyncIterator[bytes]:
+    async def _follow(self, following: Following) -> AsyncIterator[bytes]:
         while not following.over:
             try:
                 async for piece in self._client.stream(following.call):
                     yield following.saw(piece)
-                yield following.ended(await self._client.do(following.rest))
+                yield following.end_stream(await self._client.do(following.rest))
             except ServiceUnreachable as error:
                 await asyncio.sleep(following.broke(error).seconds)
 
@@ -147,13 +147,13 @@ class AsyncSession(SessionFacts):
 
     async def pause(self) -> str:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
-        return await self._paused(moves.pause(self.id))
+        return await self._pause(moves.pause(self.id))
 
     async def resume(self) -> str:
         """Let it go on, and say how."""
-        return await self._paused(moves.resume(self.id))
+        return await self._pause(moves.resume(self.id))
 
-    async def _paused(self, call: Call[PauseView]) -> str:
+    async def _pause(self, call: Call[PauseView]) -> str:
         said = await self._client.do(call)
         self.view = said.session
         return said.how

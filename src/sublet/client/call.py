@@ -90,10 +90,10 @@ def path_of(*parts: str) -> str:
 
 def body_of(value: Any) -> bytes:
     """A value as a JSON body; NumPy's arrays and numbers are lists and numbers, paths, times and lengths are text."""
-    return json.dumps(value, default=_said).encode()
+    return json.dumps(value, default=_to_said).encode()
 
 
-def _said(value: Any) -> Any:
+def _to_said(value: Any) -> Any:
     if callable(listed := getattr(value, "tolist", None)):
         return listed()
     if isinstance(value, PathLike):

@@ -14,7 +14,7 @@ from sublet.kernel.errors import Changed, NotFound, SubletError
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
 
 
-def chosen(left: ResultList, wanted: Sequence[str]) -> ResultList:
+def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
     """Those that are named, are below a directory that is named, or fit a pattern; all if nothing is."""
     if not wanted:
         return left

@@ -55,7 +55,7 @@ class Patience:
         """It has answered so far."""
         self._tries = 0
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """It is there."""
         self._tries = 0
 
@@ -114,10 +114,10 @@ class Following:
     def saw(self, piece: bytes) -> bytes:
         """These bytes came."""
         self.offset += len(piece)
-        self._patience.answered()
+        self._patience.note_answer()
         return piece
 
-    def ended(self, rest: HttpAnswer) -> bytes:
+    def end_stream(self, rest: HttpAnswer) -> bytes:
         """A stream has ended, and this was left; if the session is over, so is this."""
         self.over = rest.headers.get("sublet-ended", "").lower() == "true"
         return self.saw(rest.body)

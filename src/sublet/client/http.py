@@ -43,7 +43,7 @@ class Reply:
             if self.headers.get("transfer-encoding", "").lower() == "chunked":
                 yield from self._chunks()
             elif "content-length" in self.headers:
-                yield from self._counted(int(self.headers["content-length"]))
+                yield from self._count(int(self.headers["content-length"]))
             else:
                 yield from iter(lambda: self._file.read(PIECE), b"")
         finally:
@@ -71,7 +71,7 @@ class Reply:
             raise ConnectionResetError("the connection was lost")
         return line.decode("latin-1").rstrip("\r\n")
 
-    def _counted(self, size: int) -> Iterator[bytes]:
+    def _count(self, size: int) -> Iterator[bytes]:
         while size:
             piece = self._file.read(min(size, PIECE))
             if not piece:
@@ -81,7 +81,7 @@ class Reply:
 
     def _chunks(self) -> Iterator[bytes]:
         while size := int(self._line().partition(";")[0], 16):
-            yield from self._counted(size)
+            yield from self._count(size)
             self._line()
         while self._line():
             pass

@@ -11,7 +11,7 @@ from sublet.booking.calls import results
 from sublet.booking.views.events import EventView
 from sublet.booking.views.results import ResultFileView
 from sublet.booking.views.sessions import SessionView
-from sublet.client.fetching import chosen, fetch
+from sublet.client.fetching import choose_results, fetch
 from sublet.client.sync import Client
 from sublet.client.sync_sessions import Session
 from sublet.kernel.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
@@ -104,7 +104,7 @@ class Job:
 
     def download(self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = ()) -> list[str]:
         """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was."""
-        left = chosen(self.client.do(results.results(self.session.id)), paths)
+        left = choose_results(self.client.do(results.results(self.session.id)), paths)
         return fetch(self.client.stream, self.session.id, left, os.fspath(directory))
 
     def cancel(self) -> Job:

@@ -37,7 +37,7 @@ class PulledRequest:
         """Whether this machine alone can be the lease."""
         return self.nodes == 1 and self.cores <= (os.cpu_count() or 1)
 
-    def filled(self, words: Sequence[str]) -> list[str]:
+    def fill(self, words: Sequence[str]) -> list[str]:
         """The words of a command, with the amounts put in where `{nodes}` and the like stand."""
         amounts = {
             "nodes": self.nodes,
@@ -61,7 +61,7 @@ class Pulling:
         self._values = read_invitation(self._text)
         self.site = self._values["site"]
 
-    def wanted(self) -> list[PulledRequest]:
+    def list_wanted(self) -> list[PulledRequest]:
         """What nobody has taken yet, the oldest first."""
         lines = self._ask("wanted").decode().splitlines()
         return [PulledRequest(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
@@ -72,7 +72,7 @@ class Pulling:
         script = [os.path.join(place, RUN), place]
         if not words:
             return subprocess.Popen(["sh", *script], stdin=subprocess.DEVNULL, start_new_session=True)
-        command = subprocess.Popen([*one.filled(words), *script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        command = subprocess.Popen([*one.fill(words), *script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         complaint = command.communicate()[1].decode(errors="replace").strip()
         if command.returncode:
             shutil.rmtree(place, ignore_errors=True)

@@ -18,7 +18,7 @@ class Choice:
     why: str = ""
 
 
-def rated(view: OfferView) -> Rated:
+def rate_offer(view: OfferView) -> Rated:
     """What of an offer is compared with others."""
     return Rated(
         platform=view.platform,
@@ -47,15 +47,15 @@ def sort_views(view: OfferSetView, prefer: str = "") -> OfferSetView:
     if not prefer:
         return view
     order = preference(prefer)
-    return replace(view, offers=tuple(sort_offers(view.offers, rated, order)), prefer=order)
+    return replace(view, offers=tuple(sort_offers(view.offers, rate_offer, order)), prefer=order)
 
 
 def choose(view: OfferSetView, prefer: str = "") -> Choice:
     """The best of these offers; it may need a login."""
     known = view.prefer if view.prefer in PREFERENCES else "soonest"  # of a newer service
     order = preference(prefer or known)
-    ranked = sort_offers(view.offers, rated, order)
-    return Choice(ranked[0], explain_choice(rated(ranked[0]), [rated(one) for one in ranked], order))
+    ranked = sort_offers(view.offers, rate_offer, order)
+    return Choice(ranked[0], explain_choice(rate_offer(ranked[0]), [rate_offer(one) for one in ranked], order))
 
 
 def login_needed(offers: Sequence[OfferView]) -> LoginNeeded:

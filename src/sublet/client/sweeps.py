@@ -90,7 +90,7 @@ def read_values(text: str) -> tuple[str, list[Any]]:
     if not equals or not name or not values:
         raise BadRequest(detail=f"{text!r} is not a name and its values", hint="Write a=0.1,0.5 or b=1:10:3.")
     if values.startswith("["):
-        return name, _listed(name, values)
+        return name, _read_list(name, values)
     return name, list(_range(name, values)) if _is_range(values) else values.split(",")
 
 
@@ -137,7 +137,7 @@ def _range(name: str, text: str) -> Iterator[str]:
     return (format(first + number * step, "f") for number in range(steps + 1))
 
 
-def _listed(name: str, text: str) -> list[Any]:
+def _read_list(name: str, text: str) -> list[Any]:
     try:
         values = json.loads(text)
     except ValueError as error:

@@ -136,13 +136,13 @@ class Session(SessionFacts):
 
     def pause(self) -> str:
         """Let it stand still, and say how: held in its queue, or stopped where it runs. Its time limit runs on."""
-        return self._paused(moves.pause(self.id))
+        return self._pause(moves.pause(self.id))
 
     def resume(self) -> str:
         """Let it go on, and say how."""
-        return self._paused(moves.resume(self.id))
+        return self._pause(moves.resume(self.id))
 
-    def _paused(self, call: Call[PauseView]) -> str:
+    def _pause(self, call: Call[PauseView]) -> str:
         said = self._client.do(call)
         self.view = said.session
         return said.how

@@ -43,12 +43,12 @@ def _row(line: dict[str, Any], read: Read) -> dict[str, Any]:
         row["name"] = line["name"]
     row |= {name: _number(value) for name, value in (line.get("parameters") or {}).items()}
     code = line["code"] if line["code"] is not None else 128 + (line.get("signal") or 0)
-    for name, value in {"exit_code": code, "seconds": line.get("seconds"), **_said(line, read)}.items():
+    for name, value in {"exit_code": code, "seconds": line.get("seconds"), **_read_row(line, read)}.items():
         row[f"result.{name}" if name in row else name] = value
     return row
 
 
-def _said(line: dict[str, Any], read: Read) -> dict[str, Any]:
+def _read_row(line: dict[str, Any], read: Read) -> dict[str, Any]:
     if not line.get("stdout"):
         return {}
     offset, length = line["stdout"]

@@ -52,7 +52,7 @@ def follow(link: Link, following: Following) -> Iterator[bytes]:
         try:
             for piece in link.stream(following.call):
                 yield following.saw(piece)
-            yield following.ended(link.do(following.rest))
+            yield following.end_stream(link.do(following.rest))
         except ServiceUnreachable as error:
             time.sleep(following.broke(error).seconds)
 

@@ -20,7 +20,7 @@ from sublet.kernel.texts import directory_name
 BROUGHT = "brought.json"  # in a session's directory: size and time of each file, or empty FOLDER/, that was laid out
 
 
-def laid_out(request: Request) -> list[tuple[Data, Volume]]:
+def list_laid_out(request: Request) -> list[tuple[Data, Volume]]:
     """The data that goes into the working directory, and where."""
     data = {item.name: item for item in request.data if not item.storage}
     return [
@@ -32,7 +32,7 @@ def laid_out(request: Request) -> list[tuple[Data, Volume]]:
 
 def lay_out(request: Request, place: Path) -> None:
     """Move it from where it was brought to; DataNotThere if something is in its place already."""
-    items = laid_out(request)
+    items = list_laid_out(request)
     if not items:
         return
     work = place / "work"

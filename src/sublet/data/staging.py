@@ -16,7 +16,7 @@ from sublet.booking.model.job import Mount
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.data.executables import ExecutableKinds, Movers
-from sublet.data.layout import laid_out, lay_out
+from sublet.data.layout import lay_out, list_laid_out
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.kernel.texts import directory_name
@@ -65,7 +65,7 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
     """
     data = {item.name for item in request.data}
     mounts = []
-    laid = {volume for _, volume in laid_out(request)}
+    laid = {volume for _, volume in list_laid_out(request)}
     for volume in request.compute.volumes:
         if volume in laid:
             continue
@@ -162,7 +162,7 @@ async def _stage(
                 group.create_task(_bring(context, data, mover, place / "data" / directory_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    kept = await _fetched(context, request.executable, platform, way, place, session, guest=guest)
+    kept = await _fetch_there(context, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
             kept |= await _keep(context, data, platform, way, place, session)
@@ -192,7 +192,7 @@ async def _keep(
     return found
 
 
-async def _fetched(
+async def _fetch_there(
     context: StagingContext,
     executable: Executable | None,
     platform: Platform,

@@ -21,7 +21,7 @@ def utc_now() -> datetime:
 
 
 @contextlib.contextmanager
-def fixed_clock(offset: float | None) -> Iterator[None]:
+def fix_clock(offset: float | None) -> Iterator[None]:
     """Let this task's clock be ahead of the steady one by this much, also if someone sets the machine's meanwhile."""
     token = _offset.set(offset)
     try:

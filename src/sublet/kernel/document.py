@@ -62,7 +62,7 @@ def _from_json(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"at line {error.lineno}, column {error.colno}"
-        raise BadRequest(detail=f"not JSON: {_told(error)} {where}", line=error.lineno) from None
+        raise BadRequest(detail=f"not JSON: {_describe_error(error)} {where}", line=error.lineno) from None
     except RecursionError:
         _too_deep()
     _check(value, 0)
@@ -73,7 +73,7 @@ def _whole(text: str) -> float:
     return int(text) if len(text) <= MOST_DIGITS else finite(text)
 
 
-def _told(error: json.JSONDecodeError) -> str:
+def _describe_error(error: json.JSONDecodeError) -> str:
     """What is wrong with what was meant to be JSON, for who wrote it by hand."""
     there = error.doc[error.pos : error.pos + 1]
     if there in ("/", "#"):
@@ -169,7 +169,7 @@ class _Builder:
         if event.tag is not None and event.tag != "!":
             raise BadRequest(detail=f"the tag {shown(event.tag)} can't be used", hint="Write values without tags.")
         if isinstance(event, yaml.ScalarEvent):
-            value = _plain(event.value) if event.implicit[0] else _checked(event.value)
+            value = _plain(event.value) if event.implicit[0] else _check_whole(event.value)
         elif isinstance(event, yaml.MappingStartEvent):
             value = self._map(depth + 1)
         else:
@@ -185,7 +185,7 @@ class _Builder:
             if not isinstance(event, yaml.ScalarEvent):
                 line = event.start_mark.line + 1
                 raise BadRequest(detail=f"line {line}: the name of a field must be text", line=line)
-            name = _checked(event.value)
+            name = _check_whole(event.value)
             if name in value:
                 mark = event.start_mark
                 _twice(name, mark.line + 1 if mark else 0)
@@ -222,10 +222,10 @@ def _plain(text: str) -> Any:
         number = float(text) if "." in text else int(text)
         if str(number) == text:
             return number
-    return _checked(text)
+    return _check_whole(text)
 
 
-def _checked(text: str) -> str:
+def _check_whole(text: str) -> str:
     _check_text(text)
     return text
 

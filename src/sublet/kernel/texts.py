@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """`1 offer`, `3 offers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

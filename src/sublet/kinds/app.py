@@ -26,7 +26,7 @@ from sublet.kinds import fields as f
 from sublet.kinds.container import TOOLS
 from sublet.kinds.inside.task_runner import HOST
 from sublet.kinds.port import Kind, Setting, Way
-from sublet.kinds.travel import PROGRAM, packed
+from sublet.kinds.travel import PROGRAM, pack
 
 # `pinned` is the service's own; no document may bring it. `resources` are amounts by the manifest's own names.
 FIELDS = ("app", "version", "parameters", "tasks", "resources", "pinned")
@@ -160,7 +160,7 @@ def program(
 ) -> Program:
     """The runner, what it is to run, and the stages as scripts."""
     manifest = manifest_of(executable.fields["pinned"])
-    values = p.filled(manifest, executable.fields.get("parameters") or {})
+    values = p.fill_parameters(manifest, executable.fields.get("parameters") or {})
     host = tool == HOST
     folders = _folders(manifest, setting) if host else _inner_folders(manifest)
     stages = f"{setting.work}/.sublet/stages"
@@ -176,7 +176,7 @@ def program(
         "work": f"{setting.work}/result",
         "inside": m.RESULT,
         "start": manifest.folder,
-        "code": setting.brought(BROUGHT),
+        "code": setting.find_brought(BROUGHT),
         "copied": f"{setting.work}/job" if manifest.folder == m.JOB else "",
         "home": home,
         "detail": f"{setting.directory}/detail",
@@ -193,7 +193,7 @@ def program(
         "program": PROGRAM,
         "mpi": manifest.environment.get("SLURM_MPI_TYPE", ""),
     }
-    travels = {PROGRAM: packed("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
+    travels = {PROGRAM: pack("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
     environment["SUBLET_HOME_FOLDER"] = home if host else HOME
     scripts = _scripts(manifest, stages if host else INSIDE) | {"environment": _exports(environment)}
     if manifest.notebook:
@@ -229,7 +229,7 @@ def _inner_folders(manifest: m.Manifest) -> dict[str, str]:
 
 def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
     """The same on the machine itself."""
-    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
+    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.find_brought(BROUGHT)
     own = [mount.source for mount in setting.mounts]
     data = own[0] if manifest.one_folder and len(own) == 1 else "data"
     return {
@@ -241,7 +241,7 @@ def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
 
 def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> list[list[Any]]:
     """Only what is the session's own: its code, its data, its home and what runs its stages."""
-    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.brought(BROUGHT)
+    code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.find_brought(BROUGHT)
     found: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
     alone = manifest.one_folder and len(setting.mounts) == 1
     for mount in setting.mounts:

@@ -15,7 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way
-from sublet.kinds.travel import PROGRAM, packed
+from sublet.kinds.travel import PROGRAM, pack
 
 BROUGHT = "sublet.tasks"  # the file of lines
 INSIDE = ("kinds/inside/bag_joining.py", "kinds/inside/bag_output.py")
@@ -57,7 +57,7 @@ class BagKind(Kind):
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The file of lines, if there is one."""
         location = executable.fields.get("file")
-        return [f.brought(BROUGHT, str(location))] if location is not None else []
+        return [f.bring(BROUGHT, str(location))] if location is not None else []
 
     def parts(self, executable: Executable, cores: int) -> int:
         """As many as it says itself, else as many as its tasks are worth."""
@@ -70,9 +70,9 @@ def program(executable: Executable, setting: Setting) -> Program:
     plan = {
         "fields": {name: fields[name] for name in bag.FIELDS if name in fields and name != "environment"},
         "parallel": fields.get("parallel") or setting.amounts.shape.cores * setting.amounts.parts,
-        "lines": setting.brought(BROUGHT) if fields.get("file") is not None else "",
+        "lines": setting.find_brought(BROUGHT) if fields.get("file") is not None else "",
     }
-    travels = {PROGRAM: packed("bag_runner", *MODULES), ".sublet/bag.json": json.dumps(plan).encode()}
+    travels = {PROGRAM: pack("bag_runner", *MODULES), ".sublet/bag.json": json.dumps(plan).encode()}
     words = (setting.tool("python3"), PROGRAM)
     return Program(words, f.environment_of(fields), travels, join=(*words, "join"))
 

@@ -16,7 +16,7 @@ from sublet.booking.model.shape import sizes_of
 from sublet.kinds import fields as f
 from sublet.kinds import images
 from sublet.kinds.port import Kind, Setting, Way
-from sublet.kinds.travel import PROGRAM, packed
+from sublet.kinds.travel import PROGRAM, pack
 
 INSIDE = (
     *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
@@ -260,7 +260,7 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
         "tool": tool,
         "paths": {name: setting.tool(name) for name in setting.tools if name in CALLED},
         "name": f"sublet-{setting.directory.rstrip('/').rpartition('/')[2]}",
-        "sources": [images.placed(source, setting) for source in sources],
+        "sources": [images.place_source(source, setting) for source in sources],
         "digest": digest,
         "work": setting.work,
         "image": f"{setting.directory}/image",
@@ -291,7 +291,7 @@ def program(
         "program": PROGRAM,
         "mpi": f.environment_of(fields).get("SLURM_MPI_TYPE", ""),
     }
-    travels = {PROGRAM: packed("container_job", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
+    travels = {PROGRAM: pack("container_job", *PARTS), ".sublet/container.json": json.dumps(plan).encode()}
     environment = {"SUBLET_SECRET": setting.secret} if ports else {}
     connects = "uri:http" if ports else ""
     return Program((setting.tool("python3"), PROGRAM), environment, travels, tools=(tool,), connects=connects)

@@ -99,7 +99,7 @@ def unknown_fields(fields: Mapping[str, Any], known: Iterable[str], under: str =
     ]
 
 
-def brought(name: str, location: str, *, shared: bool = False) -> Data:
+def bring(name: str, location: str, *, shared: bool = False) -> Data:
     """A file at a location, as something to bring: a bare path is a file."""
     location = f"file://{location}" if location.startswith("/") else location
     return Data(name, "simple-data-resource", location, shared=shared)

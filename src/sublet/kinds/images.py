@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from sublet.booking.model.image import REFERENCE, ImageArchive
 from sublet.booking.model.request import Data
 from sublet.kinds import fields as f
-from sublet.kinds.inside.container_images import pinned
+from sublet.kinds.inside.container_images import pin
 from sublet.kinds.inside.image_files import Archive, NotAnImage
 from sublet.kinds.port import Setting
 
@@ -46,7 +46,7 @@ def describe_archive(path: str) -> ImageArchive | None:
         return None
     try:
         archive.verify_layers()
-        return ImageArchive("oci-archive" if archive.digests else "docker-archive", tuple(archive.known_as()))
+        return ImageArchive("oci-archive" if archive.digests else "docker-archive", tuple(archive.list_digests()))
     except NotAnImage:
         return None
     finally:
@@ -78,7 +78,7 @@ def is_ours(source: Mapping[str, str]) -> bool:
 def to_bring(locations: Sequence[str], sif: bool = False) -> list[Data]:
     """The images that lie at an address and are brought as data."""
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
-    return [f.brought(source["brought"], source["said"], shared=True) for source in sources if "brought" in source]
+    return [f.bring(source["brought"], source["said"], shared=True) for source in sources if "brought" in source]
 
 
 def to_fetch(locations: Sequence[str], digest: str = "", sif: bool = False) -> list[Data]:
@@ -86,12 +86,10 @@ def to_fetch(locations: Sequence[str], digest: str = "", sif: bool = False) -> l
     sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
     if any(source["how"] != "registry" for source in sources):
         return []
-    return [
-        f.brought(source["fetched"], f"docker://{pinned(source['ref'], digest)}", shared=True) for source in sources
-    ]
+    return [f.bring(source["fetched"], f"docker://{pin(source['ref'], digest)}", shared=True) for source in sources]
 
 
-def placed(source: Mapping[str, str], setting: Setting) -> dict[str, str]:
+def place_source(source: Mapping[str, str], setting: Setting) -> dict[str, str]:
     """The source as the runner finds it: what was brought, or fetched for it, is a file in a directory."""
     name = source.get("brought") or source.get("fetched")
-    return {**source, "folder": setting.brought(name)} if name else dict(source)
+    return {**source, "folder": setting.find_brought(name)} if name else dict(source)

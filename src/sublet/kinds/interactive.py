@@ -9,7 +9,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way
-from sublet.kinds.travel import PROGRAM, packed
+from sublet.kinds.travel import PROGRAM, pack
 
 INTERFACES = ("lab", "shell")
 FIELDS = ("interface", "environment")
@@ -84,7 +84,7 @@ def shell(environment: Mapping[str, str], setting: Setting) -> Program:
     """The person's shell in the working directory, behind a small server."""
     parts = ("kinds/inside/gate.py", "kinds/inside/shell_page.html")
     argv = (setting.tool("python3"), PROGRAM)
-    files = {PROGRAM: packed("shell_server", *parts)}
+    files = {PROGRAM: pack("shell_server", *parts)}
     return Program(argv, {**environment, **_own(setting)}, files, connects="uri:shell")
 
 

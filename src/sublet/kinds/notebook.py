@@ -13,7 +13,7 @@ from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds.container import KINDS
 from sublet.kinds.port import Kind, Setting, Way
-from sublet.kinds.travel import PROGRAM, packed
+from sublet.kinds.travel import PROGRAM, pack
 
 BROUGHT = "sublet.notebook"
 FIELDS = ("location", "parameters", "requirements", "environment")
@@ -48,7 +48,7 @@ class NotebookKind(Kind):
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The notebook itself."""
-        return [f.brought(BROUGHT, str(executable.fields["location"]))]
+        return [f.bring(BROUGHT, str(executable.fields["location"]))]
 
 
 def check_parameters(parameters: Any) -> list[Reason]:
@@ -92,14 +92,14 @@ def program(executable: Executable, setting: Setting) -> Program:
     """The runner, and what it is to run."""
     fields = executable.fields
     plan = {
-        "notebook": setting.brought(BROUGHT),
+        "notebook": setting.find_brought(BROUGHT),
         "parameters": dict(fields.get("parameters") or {}),
         "requirements": [requirement(item) for item in fields.get("requirements") or ()],
         "papermill": setting.tool("papermill"),
         "environment": f"{setting.directory}/venv",
         "own": f"{setting.directory}/jupyter",
     }
-    travels = {PROGRAM: packed("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
+    travels = {PROGRAM: pack("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
     words = (setting.tool("python3"), PROGRAM)
     return Program(words, f.environment_of(fields), travels, tools=("papermill",))
 

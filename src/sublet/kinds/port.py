@@ -40,7 +40,7 @@ class Setting:
     network: str = USUAL  # the policy of what network its containers may have: one of container_network.POLICIES
     has_files: bool = False  # something was laid out in the working directory
 
-    def brought(self, name: str) -> str:
+    def find_brought(self, name: str) -> str:
         """The directory that one of the things named by `Kind.brings` is in."""
         return f"{self.directory}/data/{name}"
 

@@ -13,7 +13,7 @@ MADE = (2020, 1, 1, 0, 0, 0)  # always the same, so that the same program is alw
 
 
 @cache
-def packed(program: str, *parts: str) -> bytes:
+def pack(program: str, *parts: str) -> bytes:
     """The module `kinds.inside.PROGRAM` as the main one, with the modules (paths below the package) that it imports."""
     package = files("sublet")
     own = f"kinds/inside/{program}.py"

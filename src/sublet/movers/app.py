@@ -14,7 +14,7 @@ from sublet.apps.model.tree_links import without_links
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import BadTree
-from sublet.movers.arrival import missing, refused
+from sublet.movers.arrival import missing, refuse
 from sublet.movers.port import Policy, Progress
 
 FOLDER = "apps"  # below SUBLET_HOME
@@ -34,9 +34,9 @@ class AppMover:
         """A location is a hash of an archive that is here."""
         tree = tree_of(data.location)
         if not tree:
-            return [refused(data, "The code of an app is named by the hash of its archive.")]
+            return [refuse(data, "The code of an app is named by the hash of its archive.")]
         if not self._archive(tree).is_file():
-            return [refused(data, "The code of this app is not here any more.", nearest="another version of the app")]
+            return [refuse(data, "The code of this app is not here any more.", nearest="another version of the app")]
         return []
 
     def _archive(self, tree: str) -> Path:

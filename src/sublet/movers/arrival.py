@@ -22,7 +22,7 @@ def safe_name(name: str, otherwise: str = "data") -> str:
     return plain.encode()[:LONGEST_NAME].decode(errors="ignore") or otherwise
 
 
-def refused(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:
+def refuse(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:
     """Why a location can't be used."""
     field = f"data[{data.name}].location"
     return Reason("urn:invalid-value", field, message, wanted=wanted or data.location, nearest=nearest)

@@ -17,7 +17,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
-from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refused, safe_name
+from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refuse, safe_name
 from sublet.movers.port import Policy, Progress
 
 SPEED = 200_000_000  # bytes a second, for a guess
@@ -42,17 +42,17 @@ class FileMover:
         if address.netloc not in ("", "localhost"):
             nearest = f"file://{address.path}"
             reasons.append(
-                refused(data, "A file: address names a file of this machine, not of another.", nearest=nearest)
+                refuse(data, "A file: address names a file of this machine, not of another.", nearest=nearest)
             )
         elif not self.path(data).is_absolute() or "\0" in str(self.path(data)):
             message = "A file is named by its whole path, from / on."
-            reasons.append(refused(data, message, nearest="file:///home/me/cube.fits"))
-        elif not self._allowed(Path(os.path.normpath(self.path(data)))):
+            reasons.append(refuse(data, message, nearest="file:///home/me/cube.fits"))
+        elif not self._is_allowed(Path(os.path.normpath(self.path(data)))):
             allowed = ", ".join(map(str, self.policy.file_roots or ()))
             message = (
                 f"Files may be brought from {allowed} only." if allowed else "No files of this machine may be brought."
             )
-            reasons.append(refused(data, message, nearest=allowed or "an http(s): address"))
+            reasons.append(refuse(data, message, nearest=allowed or "an http(s): address"))
         return reasons
 
     def path(self, data: Data) -> Path:
@@ -61,7 +61,7 @@ class FileMover:
             return Path(data.location)
         return Path(unquote(urlsplit(data.location).path))
 
-    def _allowed(self, path: Path) -> bool:
+    def _is_allowed(self, path: Path) -> bool:
         roots = self.policy.file_roots
         return roots is None or any(path.is_relative_to(root) for root in roots)
 
@@ -70,7 +70,7 @@ class FileMover:
         return await asyncio.to_thread(self._size, self.path(data))
 
     def _size(self, path: Path) -> int | None:
-        return path.stat().st_size if self._allowed(path) and path.is_file() else None
+        return path.stat().st_size if self._is_allowed(path) and path.is_file() else None
 
     def estimate(self, data: Data) -> timedelta:
         """How long the copy is going to take."""
@@ -89,7 +89,7 @@ class FileMover:
             raise missing(data, reason.message)
         try:
             source = self.path(data).resolve(strict=True)
-            if not self._allowed(source):
+            if not self._is_allowed(source):
                 raise missing(data, f"it leads to {source}, from where no files may be brought")
             copy = Copy(data, progress, stop)
             if source.is_dir():

@@ -17,7 +17,7 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.public_addresses import PublicOnly
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refused, safe_name
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
 from sublet.movers.port import SIMPLE, Policy, Progress
 
 SPEED = 10_000_000  # bytes a second, for a guess
@@ -55,9 +55,9 @@ class HttpMover:
             address = httpx2.URL(data.location)
             urlsplit(data.location)
         except (httpx2.InvalidURL, ValueError) as error:
-            return [*reasons, refused(data, f"It is not an address: {error}.", nearest="https://example.org/cube.fits")]
+            return [*reasons, refuse(data, f"It is not an address: {error}.", nearest="https://example.org/cube.fits")]
         if not address.host:
-            reasons.append(refused(data, "The address names no host.", nearest="https://example.org/cube.fits"))
+            reasons.append(refuse(data, "The address names no host.", nearest="https://example.org/cube.fits"))
         return reasons
 
     async def measure(self, data: Data) -> int | None:

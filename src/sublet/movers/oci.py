@@ -19,7 +19,7 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
-from sublet.movers.arrival import guess, missing, refused
+from sublet.movers.arrival import guess, missing, refuse
 from sublet.movers.http import MOMENT, SPEED, HttpMover, PartFile, words
 from sublet.movers.logins import login_for
 from sublet.movers.port import Policy, Progress
@@ -58,7 +58,7 @@ class OciMover:
         """What is wrong with its address."""
         if read_reference(data.location):
             return []
-        return [refused(data, "It is not a reference to an image in a registry.", nearest=EXAMPLE)]
+        return [refuse(data, "It is not a reference to an image in a registry.", nearest=EXAMPLE)]
 
     async def measure(self, data: Data) -> int | None:
         """The size of all that it is made of."""
@@ -78,7 +78,7 @@ class OciMover:
             return data
         async with self._registry(data) as (client, reference):  # a stranger's one must be public, pinned or not
             raw, _ = await raw_manifest(client, reference, reference.digest or reference.tag)
-            return replace(data, location=reference.pinned(digest_of(raw)))
+            return replace(data, location=reference.pin(digest_of(raw)))
 
     def signs_in(self, data: Data) -> bool:
         """Whether there is a login for it."""

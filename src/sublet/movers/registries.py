@@ -56,7 +56,7 @@ class Reference:
         """`docker.io/owner/tool`: where it is, as people write it."""
         return f"{'docker.io' if self.registry == DOCKER_HUB else self.registry}/{self.name}"
 
-    def pinned(self, digest: str) -> str:
+    def pin(self, digest: str) -> str:
         """The same name, for this one only."""
         return f"docker://{self.place}@{digest}"
 
@@ -129,7 +129,7 @@ async def sign_in(client: httpx2.AsyncClient, reference: Reference, login: str =
     if realm.scheme != "https" and not is_loopback(realm.host):
         raise NotInRegistry(f"{reference.registry} wants a token from {realm}, which is no safe address")
     wanted = {name: asked[name] for name in ("service", "scope") if name in asked}
-    token = await _bounded(client, realm.copy_merge_params(wanted), {"Authorization": login} if login else {})
+    token = await _get_bounded(client, realm.copy_merge_params(wanted), {"Authorization": login} if login else {})
     if not token.is_success:
         whom = "this login" if login else "strangers"
         raise NotInRegistry(f"{reference.registry} gives no token to {whom} ({token.status_code})")
@@ -199,7 +199,7 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     headers = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
     for pause in PAUSES:
         try:
-            answer = await _bounded(client, url, headers)
+            answer = await _get_bounded(client, url, headers)
             if answer.status_code not in TRY_AGAIN:
                 return answer
         except httpx2.TimeoutException:
@@ -207,10 +207,10 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
         except httpx2.TransportError:
             pass
         await asyncio.sleep(pause)
-    return await _bounded(client, url, headers)
+    return await _get_bounded(client, url, headers)
 
 
-async def _bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:
+async def _get_bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:
     """An answer, of which no more is read than a manifest may have."""
     async with client.stream("GET", url, headers=headers) as answer:
         content = b""

@@ -59,7 +59,7 @@ class Hooks:
     ) -> tuple[Hook, str]:
         """A new hook, and the secret that its calls are signed with, which is shown this once (mail has none)."""
         of = (await self.sessions.get(session, person)).id if session else ""
-        address = await self.checked_address(person, address.strip())
+        address = await self.check_address(person, address.strip())
         lasts = lasts or self.settings.hooks.lasts
         if not timedelta(0) < lasts <= self.settings.hooks.longest:
             raise BadRequest(detail=f"a hook lasts {self.settings.hooks.longest.days} days at most.")
@@ -80,7 +80,7 @@ class Hooks:
         tx.audit.add(AuditEntry(hook.created, hook.person, "hook.add", "hook", hook.id, detail, host))
         return hook
 
-    async def checked_address(self, person: Person, address: str) -> str:
+    async def check_address(self, person: Person, address: str) -> str:
         """The address, if this person may have it told."""
         if person.guest:
             raise BadHook(address=address, why="guests of a personal service have no hooks")

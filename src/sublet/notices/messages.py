@@ -51,7 +51,7 @@ def message(hook: Hook, delivery: str, event: Event, session: Session | None) ->
     return told
 
 
-def encoded(told: dict[str, Any]) -> bytes:
+def encode(told: dict[str, Any]) -> bytes:
     """A message as it travels."""
     return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -62,7 +62,7 @@ def signature(secret: str, at: datetime, body: bytes) -> str:
     return f"t={seconds},v1={_digest(secret, seconds, body)}"
 
 
-def verified(secret: str, header: str, body: bytes, now: datetime, tolerance: timedelta = TOLERANCE) -> bool:
+def is_signed(secret: str, header: str, body: bytes, now: datetime, tolerance: timedelta = TOLERANCE) -> bool:
     """Whether a body was signed with this secret, not long ago; for those who receive it."""
     parts = dict(part.strip().partition("=")[::2] for part in header.split(","))
     seconds = parts.get("t", "")

@@ -17,7 +17,7 @@ from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.vault import Vault
-from sublet.notices.messages import DELIVERY, SIGNATURE, encoded, letter, message, signature
+from sublet.notices.messages import DELIVERY, SIGNATURE, encode, letter, message, signature
 from sublet.notices.model.hooks import MAILTO, TRIES, Delivery, Hook
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person
@@ -65,7 +65,7 @@ class WebhookDelivery:
                 while await self._spread():
                     point("hook.spread")
                 self._heard = newest
-            while some := await self._claimed():
+            while some := await self._claim():
                 point("hook.claimed")
                 await asyncio.gather(*(self._deliver(one) for one in some))
         except SubletError as error:
@@ -78,7 +78,7 @@ class WebhookDelivery:
             return False
         return await self.store.write(lambda tx: max([spread(tx, hook, now) for hook in hooks]))
 
-    async def _claimed(self) -> Sequence[Delivery]:
+    async def _claim(self) -> Sequence[Delivery]:
         now = self.now()
         due = await self.store.read(lambda tx: tx.hooks.next_due())
         return await self.store.write(lambda tx: tx.hooks.claim(now, AT_ONCE)) if due and due <= now else ()
@@ -89,7 +89,7 @@ class WebhookDelivery:
             return
         why = await self._untold(hook, event)
         if event is None or why:
-            await self.store.write(lambda tx: tx.hooks.answered(delivery, why, over=True))
+            await self.store.write(lambda tx: tx.hooks.record_answer(delivery, why, over=True))
             return
         answer = await self.tell_hook(hook, delivery.key, event, session)
         point("hook.sent")
@@ -118,7 +118,7 @@ class WebhookDelivery:
             if hook.by_mail:
                 await self.mail.send(hook.address.removeprefix(MAILTO), *letter(hook, event, session))
                 return Answered(True, "sent")
-            body = encoded(message(hook, key, event, session))
+            body = encode(message(hook, key, event, session))
             secret = self.vault.open(f"hook:{hook.id}", hook.secret)
         except SubletError as error:
             return Answered(False, error.message)
@@ -158,7 +158,7 @@ def _facts(tx: Tx, delivery: Delivery) -> tuple[Hook | None, Event | None, Sessi
 
 def _note(tx: Tx, hook: Hook, delivery: Delivery, answer: Answered) -> None:
     last = delivery.tries >= TRIES or answer.gone
-    tx.hooks.answered(delivery, answer.words, over=answer.well or last)
+    tx.hooks.record_answer(delivery, answer.words, over=answer.well or last)
     if last and not answer.well:
         said = "it wants no more" if answer.gone else f"{delivery.tries} tries failed, the last so"
         tx.hooks.give_up(hook.id, f"{said}: {answer.words}")

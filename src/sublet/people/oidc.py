@@ -24,7 +24,7 @@ from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle, neighbours
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.people import Identity, Known, Role
-from sublet.people.same_mailbox import is_blocked, known_as
+from sublet.people.same_mailbox import add_name, is_blocked
 from sublet.people.sign_in_tokens import SignInTokens
 from sublet.people.signing_in import SigningIn
 from sublet.people.tokens import ONCE, PREFIX, Token
@@ -228,7 +228,7 @@ ASK = "Ask the operator of this gateway."
 def _note_confirmed_address(tx: Tx, person: str, address: str, provider: str, now: datetime, host: str) -> None:
     """Know someone by an address that a provider verified too, unless it is someone's already."""
     if address and tx.people.find("email", address) is None:
-        known_as(tx, Identity("email", address, person, now))
+        add_name(tx, Identity("email", address, person, now))
         detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
         tx.audit.add(AuditEntry(now, person, "identity.add", "person", person, detail, host))
 

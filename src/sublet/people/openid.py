@@ -57,7 +57,7 @@ class Provider:
 
     async def address(self, redirect: str, state: str, nonce: str, verifier: str) -> str:
         """Where a browser is sent to sign in there."""
-        endpoint = self._endpoint(await self._discovered(), "authorization_endpoint")
+        endpoint = self._endpoint(await self._discover(), "authorization_endpoint")
         wish = {
             "response_type": "code",
             "client_id": self.settings.client_id,
@@ -72,17 +72,17 @@ class Provider:
 
     async def confirm(self, code: str, redirect: str, nonce: str, verifier: str) -> Confirmed:
         """Who came back with this code; NotConfirmed if anything about it is not as it should be."""
-        metadata = await self._discovered()
+        metadata = await self._discover()
         said = await self._redeem(metadata, code, redirect, verifier)
         token, access = said.get("id_token"), said.get("access_token")
         if not isinstance(token, str):
-            raise self._refused("it sent no ID token")
+            raise self._refuse("it sent no ID token")
         claims = await self.check(token, nonce)
         subject = str(claims["sub"])
         if self.settings.address not in claims and isinstance(access, str) and metadata.get("userinfo_endpoint"):
             more = await self._ask("GET", self._endpoint(metadata, "userinfo_endpoint"), bearer=access)
             if more.get("sub") != subject:
-                raise self._refused("it told of someone else")
+                raise self._refuse("it told of someone else")
             claims = {**more, **claims}
         verified = claims.get("email_verified") is True
         address = claims.get(self.settings.address) if verified else ""
@@ -108,7 +108,7 @@ class Provider:
             try:
                 claims = jwt.decode(token, await self._key_set(anew=True), algorithms=ALGORITHMS).claims
             except (JoseError, ValueError) as error:
-                raise self._refused("its ID token is not signed by its keys") from error
+                raise self._refuse("its ID token is not signed by its keys") from error
         audience = claims.get("aud")
         audiences = audience if isinstance(audience, list) else [audience]
         now = self.now().timestamp()
@@ -124,15 +124,15 @@ class Provider:
             "its ID token names nobody": not isinstance(claims.get("sub"), str) or not claims["sub"],
         }
         if why := next((why for why, so in wrong.items() if so), ""):
-            raise self._refused(why)
+            raise self._refuse(why)
         return dict(claims)
 
-    async def _discovered(self) -> Mapping[str, Any]:
+    async def _discover(self) -> Mapping[str, Any]:
         now = self.now()
         if self._asked is None or abs(now - self._asked) >= KEPT:
             found = await self._ask("GET", f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration")
             if found.get("issuer") != self.settings.issuer:
-                raise self._refused(f"it calls itself {str(found.get('issuer'))[:200]}, not {self.settings.issuer}")
+                raise self._refuse(f"it calls itself {str(found.get('issuer'))[:200]}, not {self.settings.issuer}")
             self._metadata, self._asked = found, now
         return self._metadata
 
@@ -141,7 +141,7 @@ class Provider:
         now = self.now()
         stale = self._asked_keys is None or abs(now - self._asked_keys) >= (AGAIN if anew else KEPT)
         if self._keys is None or stale:
-            found = await self._ask("GET", self._endpoint(await self._discovered(), "jwks_uri"))
+            found = await self._ask("GET", self._endpoint(await self._discover(), "jwks_uri"))
             try:
                 self._keys = KeySet.import_key_set(found)  # type: ignore[arg-type]
             except (JoseError, ValueError, KeyError, TypeError) as error:
@@ -189,7 +189,7 @@ class Provider:
         except (ValueError, RecursionError):
             found = None
         if refusable and said.status_code in (400, 401) and isinstance(found, dict):
-            raise self._refused(f"it refused the code ({str(found.get('error', ''))[:60]})")
+            raise self._refuse(f"it refused the code ({str(found.get('error', ''))[:60]})")
         if said.status_code != httpx2.codes.OK or not isinstance(found, dict):
             raise self._unreachable(f"it answered with {said.status_code}")
         return found
@@ -211,7 +211,7 @@ class Provider:
         """What people know it as."""
         return self.settings.title or self.name
 
-    def _refused(self, why: str) -> NotConfirmed:
+    def _refuse(self, why: str) -> NotConfirmed:
         return NotConfirmed(provider=self.title, why=f"{why}.")
 
     def _unreachable(self, why: str) -> ProviderUnreachable:

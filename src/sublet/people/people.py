@@ -16,7 +16,7 @@ from sublet.kernel.settings import Settings
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.people import Identity, Known, Role, check_address, check_identity
 from sublet.people.model.person import Person
-from sublet.people.same_mailbox import known_as, note_same_people
+from sublet.people.same_mailbox import add_name, note_same_people
 from sublet.people.standings import Standings
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -77,7 +77,7 @@ class People:
         """Know someone before they come; they can sign in whatever the patterns say."""
         self.authority.require_operator(person)
         now, by, plain = self.now(), person.name, self.authority.check_address(address)
-        return await self.store.write(lambda tx: added(tx, now, by, plain, role, host))
+        return await self.store.write(lambda tx: add_person(tx, now, by, plain, role, host))
 
     async def set_role(self, person: Person, name: str, role: str, host: str = "") -> Profile:
         """Give someone another part, from now on."""
@@ -124,7 +124,7 @@ class People:
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             if tx.people.find(kind, value):
                 raise AlreadyThere(noun=f"{kind} identity", name=value)
-            known_as(tx, Identity(kind, value, known.name, self.now()))
+            add_name(tx, Identity(kind, value, known.name, self.now()))
             return {"kind": kind, "value": value}
 
         return await self._change_person(person, name, "identity.add", change, host)
@@ -169,7 +169,7 @@ class People:
         return (kind, self.authority.check_address(value)) if kind == "email" else check_identity(kind, value)
 
 
-def added(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
+def add_person(tx: Tx, now: datetime, by: str, address: str, role: str, host: str = "") -> Profile:
     """Know someone by a plain address, in this transaction."""
     part = role_of(role)
     if tx.people.find("email", address):
@@ -186,7 +186,7 @@ def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile
     plain = fold_address(check_address(address), settings.signing.subaddresses)
     store = Store.open(settings.database_url)
     try:
-        return store.write_sync(lambda tx: added(tx, utc_now(), by, plain, role))
+        return store.write_sync(lambda tx: add_person(tx, utc_now(), by, plain, role))
     finally:
         store.close()
 

@@ -63,7 +63,7 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
         for address in dict.fromkeys(fold_address(one, by_domain) for one in addresses):
             owner = tx.people.find("email", address)
             if owner is None:
-                known_as(tx, Identity("email", address, known.name, now))
+                add_name(tx, Identity("email", address, known.name, now))
             other = first.setdefault(address, known.name)
             if other != known.name and known.name not in same_people(tx, other):
                 tx.people.add_identity(Identity(SAME_MAILBOX, known.name, find_first(tx, other), now))
@@ -73,7 +73,7 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
     return noted
 
 
-def known_as(tx: Tx, identity: Identity) -> None:
+def add_name(tx: Tx, identity: Identity) -> None:
     """Know someone by another name too; groups that an address of theirs was in are theirs."""
     tx.people.add_identity(identity)
     if identity.kind == "email":

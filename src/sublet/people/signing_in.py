@@ -88,8 +88,8 @@ class SigningIn:
             raise MailNotSent(address=address, why="no mail server is set.")
         self.throttle.spend("sign_ins_per_host", neighbours(host))
         code = f"{secrets.randbelow(10**DIGITS):0{DIGITS}}"
-        made = self._made(address, KNOWN if known else neighbours(host), code)
-        refused, wait = await self.store.write(lambda tx: self._asked(tx, made, host))
+        made = self._make_code(address, KNOWN if known else neighbours(host), code)
+        refused, wait = await self.store.write(lambda tx: self._check_asking(tx, made, host))
         if wait:
             raise TooMany(seconds=wait)
         if not refused:
@@ -106,7 +106,7 @@ class SigningIn:
         self.throttle.spend("codes_per_host", neighbours(host))
         typed = "".join(letter for letter in code if letter not in " -\t")
         name = " ".join(note.split())[:LONGEST_NOTE]
-        done = await self.store.write(lambda tx: self._tried(tx, address, typed, host, name, use))
+        done = await self.store.write(lambda tx: self._try_code(tx, address, typed, host, name, use))
         if done is None:
             raise WrongCode
         return done
@@ -164,11 +164,11 @@ class SigningIn:
             return ""
         return "not allowed"
 
-    def _made(self, address: str, host: str, code: str) -> Code:
+    def _make_code(self, address: str, host: str, code: str) -> Code:
         id, now = str(uuid4()), self.now()
         return Code(id, address, host, self._hash(id, address, code), now, now + LASTS)
 
-    def _asked(self, tx: Tx, code: Code, host: str) -> tuple[str, int]:
+    def _check_asking(self, tx: Tx, code: Code, host: str) -> tuple[str, int]:
         """Why it is not sent, and how long its asker must wait; nothing and nought: it is."""
         limits = self.settings.throttle
         own, strange = limits.sign_ins_per_person, limits.sign_ins_per_address
@@ -183,12 +183,12 @@ class SigningIn:
         tx.audit.add(AuditEntry(code.created, "", "sign-in.ask", "person", code.address, detail, host))
         return refused, wait
 
-    def _tried(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
+    def _try_code(self, tx: Tx, address: str, typed: str, host: str, note: str, use: str) -> tuple[Token, str] | None:
         """Try a code: the try is counted before the code is looked at, and a code that was right is used up."""
         now = self.now()
         code = tx.codes.open(address, now)
         id = code.id if code else ""
-        counted = tx.codes.tried(id, TRIES)
+        counted = tx.codes.count_try(id, TRIES)
         expected = code.hash if code and counted else ""
         right = hmac.compare_digest(self._hash(id, address, typed), expected) and tx.codes.close(address, now)
         known = tx.people.find("email", address)

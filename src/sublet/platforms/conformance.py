@@ -80,7 +80,7 @@ class ConformanceTrial:
         except TimeoutError:
             raise Broken(f"waited {PATIENCE:.0f} s for {what}, and saw {last}") from None
 
-    async def ended(self, job: str) -> JobState:
+    async def wait_for_end(self, job: str) -> JobState:
         """Its state once it has ended."""
         state: JobState | None = None
 
@@ -99,7 +99,7 @@ class ConformanceTrial:
         for key in self.keys:
             if (job := await self.platform.find(key)) is not None:
                 await self.platform.cancel([job], "sublet platform check")
-                await self.ended(job)
+                await self.wait_for_end(job)
             await self.platform.clean(key)
 
 
@@ -117,7 +117,7 @@ async def the_survey_shows_nodes(trial: ConformanceTrial) -> None:
 
 async def an_exit_code_comes_back(trial: ConformanceTrial) -> None:
     """A job that exits with 3 has ended with the code 3."""
-    state = await trial.ended(await trial.submit("sh", "-c", "exit 3", code=3, takes="0s"))
+    state = await trial.wait_for_end(await trial.submit("sh", "-c", "exit 3", code=3, takes="0s"))
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 3))
 
 
@@ -129,7 +129,7 @@ async def a_key_is_one_job(trial: ConformanceTrial) -> None:
     first = await trial.platform.submit(job, key)
     _same("what is found", await trial.platform.find(key), first)
     _same("the second submit's job", await trial.platform.submit(job, key), first)
-    await trial.ended(first)
+    await trial.wait_for_end(first)
     _same("the third submit's job, after its end", await trial.platform.submit(job, key), first)
     if not trial.platform.plays:
         _same("what it printed", await trial.platform.output(key, "stdout", 0, 100), b"ran\n")
@@ -148,16 +148,16 @@ async def a_cancelled_job_says_by_whom(trial: ConformanceTrial) -> None:
     job = await trial.submit("sleep", "50")
     _same("its state", (await trial.state(job)).state in (State.RUNNING, State.QUEUED), True)
     await trial.platform.cancel([job], "somebody")
-    state = await trial.ended(job)
+    state = await trial.wait_for_end(job)
     _same("its end", state.end and (state.end.kind, state.end.by), (EndKind.CANCELLED, "somebody"))
     await trial.platform.cancel([job], "somebody else")
-    state = await trial.ended(job)
+    state = await trial.wait_for_end(job)
     _same("who cancelled it", state.end and state.end.by, "somebody")
 
 
 async def the_end_of_the_time_is_a_timeout(trial: ConformanceTrial) -> None:
     """A job that runs on at the end of its time is stopped, and ends as a timeout."""
-    state = await trial.ended(await trial.submit("sleep", "50", seconds=1))
+    state = await trial.wait_for_end(await trial.submit("sleep", "50", seconds=1))
     _same("its end", state.end and state.end.kind, EndKind.TIMEOUT)
 
 
@@ -170,7 +170,7 @@ async def the_time_can_be_extended(trial: ConformanceTrial) -> None:
         if datetime.now(UTC) - began < timedelta(seconds=seconds / 2):
             break
         await trial.platform.cancel([job], "sublet platform check")  # the word may have come too late
-    state = await trial.ended(job)
+    state = await trial.wait_for_end(job)
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
 
@@ -221,13 +221,13 @@ async def output_is_read_by_offset(trial: ConformanceTrial) -> None:
     _same("how much it has printed", await trial.platform.output_size(key, "stdout"), len(whole))
     _same("what follows the end", await trial.platform.output(key, "stdout", len(whole), 10), b"")
     await trial.platform.cancel([job], "check")
-    await trial.ended(job)
+    await trial.wait_for_end(job)
     _same("what it printed, after its end", (await printed())[: len(whole)], whole)
 
 
 async def a_missing_program_is_told(trial: ConformanceTrial) -> None:
     """A program that doesn't exist was not started, and the system's words say why."""
-    state = await trial.ended(await trial.submit("no-such-program-anywhere"))
+    state = await trial.wait_for_end(await trial.submit("no-such-program-anywhere"))
     _same("its end", state.end and state.end.kind, EndKind.NOT_STARTED)
     if not (state.end and "no-such-program-anywhere" in state.end.detail):
         raise Broken(f"its end says only {state.end}")
@@ -246,15 +246,15 @@ async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     await trial.until("the grandchild", grandchild)
     pid = (await grandchild()).decode().strip()
     await trial.platform.cancel([job], "check")
-    await trial.ended(job)
-    gone = await trial.ended(await trial.submit("sh", "-c", f"! readlink /proc/{pid}/exe"))
+    await trial.wait_for_end(job)
+    gone = await trial.wait_for_end(await trial.submit("sh", "-c", f"! readlink /proc/{pid}/exe"))
     _same("whether the grandchild is gone", gone.end and gone.end.code, 0)
 
 
 async def results_are_listed_and_read(trial: ConformanceTrial) -> None:
     """The files that a job leaves are listed with their sizes, beside empty folders, and can be read."""
     job = await trial.submit("sh", "-c", "mkdir -p a/b a/d/e; printf hello >a/b/c.txt; ln -s /etc/hostname link")
-    await trial.ended(job)
+    await trial.wait_for_end(job)
     key = trial.keys[-1]
     left = await trial.platform.results(key)
     _same("the list", [(file.path, file.size) for file in left.files], [("a/b/c.txt", 5)])
@@ -267,7 +267,7 @@ async def a_program_finds_the_same_everywhere(trial: ConformanceTrial) -> None:
     """A program is told what it has in the same variables everywhere, and has a place for what it need not keep."""
     told = "$SUBLET_CORES $SUBLET_MEMORY $SUBLET_GPUS $SUBLET_NODES $SUBLET_PART $SUBLET_PARTS"
     there = '[ -d "$SUBLET_DATA" ] && [ -w "$TMPDIR" ] && [ -n "$SUBLET_SESSION$SUBLET_UNTIL$SUBLET_WARNING" ]'
-    state = await trial.ended(await trial.submit("sh", "-c", f'echo "{told}"; {there}'))
+    state = await trial.wait_for_end(await trial.submit("sh", "-c", f'echo "{told}"; {there}'))
     said = (await trial.platform.output(trial.keys[-1], "stdout", 0, 100)).decode().strip()
     _same("what it is told", said, f"1 {MEMORY} 0 1 0 1")
     _same("whether its data, its scratch space and its own facts are there", state.end and state.end.code, 0)
@@ -277,7 +277,7 @@ async def clean_leaves_nothing(trial: ConformanceTrial) -> None:
     """After it is cleaned, a job is unknown and has no files or output."""
     job = await trial.submit("sh", "-c", "echo here | tee file", takes="0s")
     key = trial.keys[-1]
-    await trial.ended(job)
+    await trial.wait_for_end(job)
     await trial.platform.clean(key)
     _same("its state", (await trial.state(job)).state, State.UNKNOWN)
     _same("what is found", await trial.platform.find(key), None)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def lock(file: Path) -> Iterator[None]:
     """One at a time, over all processes of this machine."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -289,7 +289,7 @@ class Platform(BaseModel):
         """
         return False
 
-    async def kept(self) -> Sequence[KeptFile]:
+    async def list_kept(self) -> Sequence[KeptFile]:
         """The shared files that are kept there."""
         return ()
 
@@ -374,7 +374,7 @@ class Platform(BaseModel):
     async def come_home(self, key: str) -> None:
         """Its results were fetched: where it was a guest nothing of it stays; what it printed can still be read."""
 
-    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+    async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
         """The sessions of this service that have had something there for so long, where it is a guest."""
         return ()
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from sublet.booking.model.job import JobState, Mount, State
 from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, paused
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, describe_pause
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.kernel.shortage import is_shortage
 from sublet.platforms.local.shim import clocks, scratch
@@ -203,7 +203,7 @@ class SessionDir:
             return JobState(State.UNKNOWN, started=moment(shim.began_now) if shim else None)
         warning = self._text("warning")
         is_paused = bool(self._text("paused"))
-        words = [paused(STOPPED)] if is_paused else []
+        words = [describe_pause(STOPPED)] if is_paused else []
         words += [f"ends soon, at {warning}"] if warning else []
         return JobState(
             State.RUNNING,
@@ -213,7 +213,7 @@ class SessionDir:
             marks=PAUSED if is_paused else NONE,
         )
 
-    def obeyed(self, order: str) -> bool:
+    def has_obeyed(self, order: str) -> bool:
         """Whether the shim has paused it, or let it go on, as it was told to."""
         return self._text("paused") == order
 
@@ -270,11 +270,11 @@ class SessionDir:
             if not folders and not names and at not in mounted | {self.work}:
                 empty += {str(at.relative_to(self.work))} - {path.rstrip("/") for path in brought if path[-1:] == "/"}
             folders[:] = sorted(name for name in folders if at / name != self.work / OWN)
-            left = (self._left(at / name, brought) for name in sorted(names) if at / name not in mounted)
+            left = (self._find_left(at / name, brought) for name in sorted(names) if at / name not in mounted)
             files += [file for file in left if file]
         return Results(tuple(files), tuple(empty))
 
-    def _left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
+    def _find_left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
         """A plain file that was not brought, or is another now."""
         try:
             found = path.lstat()

@@ -65,9 +65,9 @@ class Batch:
         """The commands' words, quoted here and nowhere else."""
         lines = [_PRELUDE.replace("MARK", self.mark.decode())]
         lines += [_line(index, command) for index, command in enumerate(self.commands, 1)]
-        return encoded("".join(lines)) + b"#" + self._end
+        return encode("".join(lines)) + b"#" + self._end
 
-    def begun(self, stdout: bytes | bytearray) -> bool:
+    def has_begun(self, stdout: bytes | bytearray) -> bool:
         """Whether the far `sh` had started on it."""
         return self._mark(0) in stdout
 
@@ -107,7 +107,7 @@ class Batch:
         return parts[1:]
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     """As a system takes it; PlatformRefused if it is no text."""
     try:
         return os.fsencode(text)

@@ -28,7 +28,7 @@ async def expires(target: Target, *, named: bool = False) -> datetime | None:
     return max(ends, default=None)
 
 
-async def expired(target: Target, *, named: bool = False) -> datetime | None:
+async def find_expired(target: Target, *, named: bool = False) -> datetime | None:
     """When the last certificate stopped being valid, if it has."""
     end = await expires(target, named=named)
     return end if end is not None and end <= datetime.now(UTC) else None

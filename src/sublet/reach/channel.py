@@ -168,7 +168,7 @@ class Channel(asyncio.SubprocessProtocol):
         if max(len(stdout), len(stderr)) > _MOST:
             return Cut(True, None, f"it said more than {_MOST >> 20} MiB")
         words = batch.strip_marks(bytes(stderr[-4000:]) or bytes(stdout[-4000:])).decode("utf-8", "replace").strip()
-        return Cut(batch.begun(stdout), self._transport.get_returncode(), words)
+        return Cut(batch.has_begun(stdout), self._transport.get_returncode(), words)
 
     async def _feed(self, pieces: Sequence[bytes], last: bool) -> None:
         for piece in pieces:

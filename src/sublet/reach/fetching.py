@@ -15,7 +15,7 @@ from sublet.reach.files import (
     Counter,
     TransferEntry,
     TransferPace,
-    asked,
+    ask,
     digest,
     groups,
     part_name,
@@ -34,7 +34,7 @@ cd -- "$1" && exec find . -name '{PART}*' -o \\( -type d -o -type f -o -type l -
 
 async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> None:
     """Bring a file or directory from there; links to files arrive as the files, links to directories are left out."""
-    said = await asked(reach, _LIST, source)
+    said = await ask(reach, _LIST, source)
     directories, entries = _listing(reach.name, said.text, source, target)
     await asyncio.to_thread(_make, directories)
     counter = Counter(progress, entries)
@@ -106,7 +106,7 @@ async def _fetch_group(reach: Reach, group: Sequence[TransferEntry], counter: Co
 async def _fetch_large(reach: Reach, entry: TransferEntry, counter: Counter) -> None:
     known = await reach.run(to_digest(entry))
     part = Path(part_name(str(entry.here), known or f"{entry.size} {entry.changed}"))
-    at = await asyncio.to_thread(_arrived, part, entry)
+    at = await asyncio.to_thread(_count_arrived, part, entry)
     counter.add(at)
     pace = TransferPace()
     while at < entry.size:
@@ -120,7 +120,7 @@ async def _fetch_large(reach: Reach, entry: TransferEntry, counter: Counter) -> 
     await asyncio.to_thread(_finish, reach.name, entry, part, known)
 
 
-def _arrived(part: Path, entry: TransferEntry) -> int:
+def _count_arrived(part: Path, entry: TransferEntry) -> int:
     size = part.stat().st_size if part.is_file() else 0
     return size if size <= entry.size else 0
 

@@ -134,7 +134,7 @@ def to_digests(entries: Sequence[TransferEntry]) -> Command[dict[str, str]]:
     return Command(("sh", "-c", _DIGESTS, "sh", *(entry.there for entry in entries)), read, seconds=CHECKING)
 
 
-async def asked(reach: Reach, script: str, *words: str, stdin: bytes = b"", seconds: int = 60) -> Outcome:
+async def ask(reach: Reach, script: str, *words: str, stdin: bytes = b"", seconds: int = 60) -> Outcome:
     """What a far `sh` answers to a script with words; PlatformRefused, or DiskFull, with its complaint."""
     outcome = await reach.run(Command(("sh", "-c", script, "sh", *words), as_is, stdin, seconds))
     if outcome.code:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.kernel.shortage import is_shortage
-from sublet.reach.batch import LISTEN, Batch, encoded
+from sublet.reach.batch import LISTEN, Batch, encode
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
@@ -53,7 +53,7 @@ class LocalReach(ShellReach):
         told |= {"HOME": str(self._home), "TZ": "UTC", "LC_ALL": "C"}
         place = self._home if self._home.is_dir() else None
         try:
-            channel = await Channel.open([*map(encoded, command.argv)], environment=told, directory=place)
+            channel = await Channel.open([*map(encode, command.argv)], environment=told, directory=place)
         except OSError as error:
             if is_shortage(error):
                 raise PlatformUnreachable(platform=self.name, why=str(error.strerror)) from error

@@ -15,7 +15,7 @@ from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import ask_ssh, master
 from sublet.reach.batch import LISTEN, Batch
-from sublet.reach.certificates import expired, expires
+from sublet.reach.certificates import expires, find_expired
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.prompts import Prompter, answering
 from sublet.reach.record import LoginRecord, new_record, read_record
@@ -173,7 +173,7 @@ class Login:
 
     async def _refusal(self, words: str) -> SubletError:
         error = read_refusal(self.reach.name, self.target.host, words)
-        end = await expired(self.target) if isinstance(error, PlatformRefused) else None
+        end = await find_expired(self.target) if isinstance(error, PlatformRefused) else None
         if end is None:
             return error
         return PlatformRefused(

@@ -57,7 +57,7 @@ def as_is(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def said(outcome: Outcome) -> str:
+def read_printed(outcome: Outcome) -> str:
     """What a command printed, if it succeeded; else PlatformRefused with its own words."""
     if outcome.code:
         raise PlatformRefused(outcome.complaint)

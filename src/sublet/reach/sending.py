@@ -17,7 +17,7 @@ from sublet.reach.files import (
     Counter,
     TransferEntry,
     TransferPace,
-    asked,
+    ask,
     complaint,
     digest,
     groups,
@@ -52,7 +52,7 @@ async def send(reach: Reach, source: Path, target: str, progress: Progress) -> N
     """Bring a file or directory there; links to files arrive as the files, links to directories are left out."""
     directories, entries = await asyncio.to_thread(_tree, source, target)
     for places in groups(TransferEntry(source, name, 0, 0) for name in directories):
-        await asked(reach, 'mkdir -p -- "$@"', *(place.there for place in places))
+        await ask(reach, 'mkdir -p -- "$@"', *(place.there for place in places))
     counter = Counter(progress, entries)
     missing = await _missing(reach, entries, counter)
     for group in groups(small(missing)):

@@ -12,7 +12,7 @@ from datetime import datetime
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import configuration, master
 from sublet.reach.batch import LISTEN, Batch
-from sublet.reach.certificates import expired
+from sublet.reach.certificates import find_expired
 from sublet.reach.channel import Channel, Cut, NotSent
 from sublet.reach.port import Outcome
 from sublet.reach.record import elsewhere
@@ -106,13 +106,13 @@ class SshReach(ShellReach):
             return PlatformUnreachable(platform=self.name, why=last_words(cut.words))
         if self.target.record.exists() and not await self._answers():
             return PlatformUnreachable(platform=self.name, why=f"{self.target.host} does not answer")
-        return elsewhere(self.target) or await self._lapsed()
+        return elsewhere(self.target) or await self._describe_lapse()
 
-    async def _lapsed(self) -> LoginNeeded:
+    async def _describe_lapse(self) -> LoginNeeded:
         """A login is needed; where a certificate is what lets one in, a new one may be needed first."""
         when, end = self._certificate
         if time.monotonic() - when >= _FRESH:
-            end = await expired(self.target, named=True)
+            end = await find_expired(self.target, named=True)
             self._certificate = (time.monotonic(), end)
         if end is None:
             return LoginNeeded(platform=self.name)

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 
 from sublet.kernel.errors import AccountRefused, LoginNeeded, PlatformRefused
 from sublet.reach.batch import Batch
-from sublet.reach.certificates import expired
+from sublet.reach.certificates import find_expired
 from sublet.reach.login import Login
 from sublet.reach.port import Outcome
 from sublet.reach.prompts import nobody
@@ -81,7 +81,7 @@ class UnattendedReach(ShellReach):
             if self._refused and self._refused[1] == stamp and time.monotonic() - self._refused[0] < _AGAIN:
                 raise self._refused[2]
             try:
-                if end := await expired(self._login.target):
+                if end := await find_expired(self._login.target):
                     raise self._too_old(f"{end:%Y-%m-%d %H:%M}")
                 async with self._holding():
                     await self._login.open(nobody, _SECONDS)

@@ -43,7 +43,7 @@ class Connections:
         self._refused = self._closed = 0  # since it was told last
 
     @classmethod
-    def limited(cls, settings: ConnectionSettings, proxies: Sequence[str], descriptors: int) -> Connections:
+    def limit(cls, settings: ConnectionSettings, proxies: Sequence[str], descriptors: int) -> Connections:
         """As it is set, and no more than leaves descriptors for everything else."""
         most = min(settings.most, max(descriptors - RESERVED, descriptors // 4))
         return cls(most, settings.per_host, (*LOOPBACK, *_networks(proxies)))

@@ -84,7 +84,7 @@ class TimedProtocol(H11Protocol):
             return False
         if self.flow.read_paused:  # it is we who make it wait
             self._since += passed
-        if now - self._since <= self.patience + self._arrived_in_time():
+        if now - self._since <= self.patience + self._earn_time():
             return False
         self._give_up()
         return True
@@ -93,7 +93,7 @@ class TimedProtocol(H11Protocol):
         """Whether a whole request has come."""
         return self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body
 
-    def _arrived_in_time(self) -> float:
+    def _earn_time(self) -> float:
         """Seconds that a body has earned by what has come of it; a head earns none."""
         is_body = self.cycle is not None and not self.cycle.response_complete
         return self._arrived / LEAST_RATE if is_body else 0.0

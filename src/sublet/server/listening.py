@@ -158,12 +158,12 @@ class PilotListener:
                 if not await self._service.annexes.pilots.pilots_may_ask():
                     await self.close()
                 else:
-                    trouble = await self._tried(trouble)
+                    trouble = await self._try(trouble)
                 await asyncio.sleep(LOOK)
         finally:
             await self.close()
 
-    async def _tried(self, before: str) -> str:
+    async def _try(self, before: str) -> str:
         """Listen, if that is possible; else why not, said once."""
         try:
             await self._service.annexes.pilot_plans.callback()

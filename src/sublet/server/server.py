@@ -110,7 +110,7 @@ async def _serve(options: ServeOptions, home: Home, path: str, settings: Setting
 
 def _receptions(settings: Settings) -> tuple[Reception, Reception]:
     """For what comes by TCP, and for the owner's socket: both make room by closing what comes by TCP."""
-    connections = Connections.limited(settings.connections, settings.proxies, raise_limit())
+    connections = Connections.limit(settings.connections, settings.proxies, raise_limit())
     patience = settings.connections.request_timeout.total_seconds()
     return Reception(connections, patience), Reception(connections, patience, is_counted=False)
 

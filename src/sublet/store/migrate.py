@@ -33,7 +33,7 @@ def migrate(database: Database, copies: CopyBefore | None = None) -> None:
         if not inspect(connection).get_table_names():
             furnish(connection)
         elif (old := version(connection)) != HEAD:
-            if copies and not database.postgres and old in known(connection):
+            if copies and not database.postgres and old in list_known(connection):
                 copies.make(database.url.database or "", old or "0")
             upgrade(database, connection)
         connection.commit()
@@ -87,7 +87,7 @@ def upgrade(database: Database, connection: Connection) -> None:
         raise BrokenStore(where=database.where, why=why, hint=hint) from error
 
 
-def known(connection: Connection) -> set[str | None]:
+def list_known(connection: Connection) -> set[str | None]:
     """The migrations that this version ships, and None: a database from before there were any."""
     from alembic.script import ScriptDirectory
 

@@ -40,7 +40,7 @@ class Readers:
         """
         with self._door:
             if self._closed:
-                raise self._database.broken("it is closed")
+                raise self._database.describe_broken("it is closed")
             if not self._threads:
                 self._start()
             self._waiting.append(job)

@@ -99,7 +99,7 @@ class Store:
             try:
                 self._checking = asyncio.get_running_loop().run_in_executor(self._checker, self._check)
             except RuntimeError as error:
-                raise self._database.broken("it is closed") from error
+                raise self._database.describe_broken("it is closed") from error
         await asyncio.shield(self._checking)
 
     def _check(self) -> None:

@@ -51,7 +51,7 @@ class Writer:
         """Let a work wait for its turn."""
         with self._door:
             if self._closed:
-                raise self._database.broken("it is closed")
+                raise self._database.describe_broken("it is closed")
             self._queue.put(job)
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class Writer:
             meaning = self._database.meaning(error)
             why = str(meaning.values.get("why")) if isinstance(meaning, BrokenStore) else repr(error)
             for job in jobs:
-                job.error = self._database.broken(why)
+                job.error = self._database.describe_broken(why)
                 job.error.__cause__ = error
             self._memory.clear()
             self._disconnect()

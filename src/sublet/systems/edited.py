@@ -22,9 +22,9 @@ def with_fields(text: str, fields: Mapping[str, Any]) -> str:
     }
     replaced = sorted(((places[name], name) for name in fields if name in places), reverse=True)
     for (begin, end), name in replaced:
-        lines[begin:end] = _written(name, fields[name])
+        lines[begin:end] = _write(name, fields[name])
     for name in fields:
-        lines += _written(name, fields[name]) if name not in places else []
+        lines += _write(name, fields[name]) if name not in places else []
     return "\n".join(lines) + "\n"
 
 
@@ -35,7 +35,7 @@ def _end(lines: list[str], begin: int, end: int) -> int:
     return end
 
 
-def _written(name: str, value: Any) -> list[str]:
+def _write(name: str, value: Any) -> list[str]:
     import yaml
 
     return yaml.safe_dump({name: value}, sort_keys=False, allow_unicode=True, width=120).splitlines()

@@ -128,7 +128,7 @@ def number(value: Any, path: Path) -> float:
     return value
 
 
-def _told(parse: Callable[[Any], Any]) -> Read:
+def _make_reader(parse: Callable[[Any], Any]) -> Read:
     def read(value: Any, path: Path) -> Any:
         try:
             return parse(value)
@@ -154,4 +154,9 @@ def _duration(value: Any) -> timedelta:
     return parse_duration(str(value))
 
 
-count, counts, memory, duration = _told(_count), _told(_counts), _told(_memory), _told(_duration)
+count, counts, memory, duration = (
+    _make_reader(_count),
+    _make_reader(_counts),
+    _make_reader(_memory),
+    _make_reader(_duration),
+)

@@ -36,7 +36,7 @@ class Systems:
 
     def file(self, name: str) -> str:
         """Where an own system is kept."""
-        return os.path.join(self.directory, checked_name(name) + SUFFIX)
+        return os.path.join(self.directory, check_name(name) + SUFFIX)
 
     def find(self, name: str) -> System:
         """A system by its name, own ones first."""
@@ -105,7 +105,7 @@ class Systems:
             raise blame_line(BadField(_own_path(wrong.path, whole, document), wrong.detail), name, file) from None
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """A name that can be a file's, and a platform's."""
     if not _NAME.fullmatch(name):
         hint = "Use small letters, digits, dots, dashes and underscores, 40 at most, and begin with a letter or digit."

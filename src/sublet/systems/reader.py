@@ -153,7 +153,7 @@ def _nodes(value: Any, path: Path) -> tuple[NodeKind, ...]:
 
 def _tools(value: Any, path: Path) -> tuple[Tool, ...]:
     return tuple(
-        Tool(**_rename_source(_named(fields(given, (*path, index), TOOL), (*path, index))))
+        Tool(**_rename_source(_read_named(fields(given, (*path, index), TOOL), (*path, index))))
         for index, given in enumerate(items(value, path))
     )
 
@@ -167,7 +167,7 @@ def _files(value: Any, path: Path) -> dict[str, str]:
 def _queues(value: Any, path: Path) -> tuple[dict[str, Any], ...]:
     read, names = [], set()
     for index, given in enumerate(items(value, path)):
-        found = _named(fields(given, (*path, index), QUEUE), (*path, index))
+        found = _read_named(fields(given, (*path, index), QUEUE), (*path, index))
         if found["name"] in names:
             raise BadField((*path, index, "name"), f"the queue {found['name']} is there twice.")
         names.add(found["name"])
@@ -236,7 +236,7 @@ def _charges(value: Any, path: Path) -> tuple[Charge, ...]:
     return tuple(read)
 
 
-def _named(found: dict[str, Any], path: Path) -> dict[str, Any]:
+def _read_named(found: dict[str, Any], path: Path) -> dict[str, Any]:
     if "name" not in found:
         raise BadField(path, "it has no name.")
     return found

@@ -50,7 +50,7 @@ def environment() -> Environment:
         "price": words.price,
         "local": localize,
     }
-    made.globals |= {"tones": words.TONES, "counted": words.counted, "static": _static}
+    made.globals |= {"tones": words.TONES, "counted": words.count_text, "static": _static}
     return made
 
 

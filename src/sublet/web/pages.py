@@ -127,7 +127,7 @@ def mount(app: FastAPI) -> None:
             Route("/systems/{name}/{change}", systems.change, methods=["POST"]),
             Mount("/static", StaticFiles(directory=str(resources.files("sublet.web") / "static"))),
         ],
-        exception_handlers={SubletError: _ours, HTTPException: _http, Exception: _unexpected},
+        exception_handlers={SubletError: _ours, HTTPException: _http, Exception: _answer_unexpected},
     )
     pages.state = app.state
     pages.state.used_codes = UsedCodes()
@@ -165,7 +165,7 @@ async def _http(request: Request, error: Exception) -> Response:
     return await _error(request, error.status_code, words.get(error.status_code, f"{error.detail}."), "")
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _answer_unexpected(request: Request, error: Exception) -> Response:
     if isinstance(error, OSError) and error.errno in FULL:
         return await _ours(request, ServiceFull())
     log.error("page.failed", method=request.method, path=request.url.path, exc_info=error)

@@ -129,15 +129,15 @@ def memory_about(size: int) -> str:
     return f"{size} B"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def count_text(number: int, one: str, many: str = "") -> str:
     """`1 core`, `2 cores`."""
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 def has(thing: Shape | Node | Take) -> str:
     """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
-    gpus = f" · {counted(thing.gpus, 'GPU')}" if thing.gpus else ""
-    return f"{counted(thing.cores, 'core')} · {memory_about(thing.memory)}{gpus}"
+    gpus = f" · {count_text(thing.gpus, 'GPU')}" if thing.gpus else ""
+    return f"{count_text(thing.cores, 'core')} · {memory_about(thing.memory)}{gpus}"
 
 
 def resources(offer: Offer) -> str:

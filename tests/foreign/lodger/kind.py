@@ -34,7 +34,7 @@ class Recital(Kind):
 
 
 def _recite(executable: Executable, setting: Setting) -> Program:
-    poem = f"{setting.brought('poem')}/poem.txt"
+    poem = f"{setting.find_brought('poem')}/poem.txt"
     script = 'echo "$1"; cat "$2"; echo done >encore.txt'
     return Program(("sh", "-c", script, "recital", executable.fields["title"], poem))
 

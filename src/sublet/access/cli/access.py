@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sublet.access.calls import access as calls
-from sublet.access.cli.limits import limits, said, shown
+from sublet.access.cli.limits import describe_limits, limits, read_limits
 from sublet.access.model.access import Use
 from sublet.access.model.access_words import describe_rest
 from sublet.access.views.access import AccessAnswer, AccessAsked, AccessView
@@ -34,12 +34,20 @@ def access(ctx: click.Context) -> None:
 def standings(items: Sequence[AccessView]) -> list[str]:
     """How someone stands with each thing, in a table."""
     rows = [
-        (one.noun, one.name, "yes" if one.allowed else "no", shown(one.limits), _left(one), _why(one)) for one in items
+        (
+            one.noun,
+            one.name,
+            "yes" if one.allowed else "no",
+            describe_limits(one.limits),
+            _describe_rest(one),
+            _why(one),
+        )
+        for one in items
     ]
     return table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows) if rows else ["There is nothing to use here."]
 
 
-def _left(view: AccessView) -> str:
+def _describe_rest(view: AccessView) -> str:
     return describe_rest(limits_of(view.limits), Use(view.jobs, view.hours)) if view.allowed else ""
 
 
@@ -57,7 +65,7 @@ def _why(view: AccessView) -> str:
 def ask(out: Output, name: str, reason: str, app: bool, pledge: bool) -> None:
     """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
     view = out.link().do(calls.ask(name, reason, "app" if app else "pledge" if pledge else ""))
-    _told(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
+    _show_request(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
 
 
 @command("list", "sublet access list")
@@ -84,10 +92,10 @@ def list_(out: Output, every: bool) -> None:
 @click.option("--answer", metavar="TEXT", default="", help="What to tell them.")
 def grant(out: Output, request: str, answer: str, **given: Any) -> None:
     """Let someone in who asked, by a rule for them alone; for operators. They are told by mail."""
-    most, expires = said(given)
+    most, expires = read_limits(given)
     view = out.link().do(calls.grant(request, AccessAnswer(limits=most, expires=expires, answer=answer)))
     one = view.request
-    _told(out, view, f"{one.person} may use the {one.noun} {one.name} now, by rule {one.rule[:8]}.")
+    _show_request(out, view, f"{one.person} may use the {one.noun} {one.name} now, by rule {one.rule[:8]}.")
 
 
 @command("refuse", "sublet access refuse 3f2a --answer 'please use the teaching account'")
@@ -97,10 +105,10 @@ def refuse(out: Output, request: str, answer: str) -> None:
     """Don't let someone in who asked; for operators. They are told by mail."""
     view = out.link().do(calls.refuse(request, answer))
     one = view.request
-    _told(out, view, f"{one.person}'s request for the {one.noun} {one.name} is refused.")
+    _show_request(out, view, f"{one.person}'s request for the {one.noun} {one.name} is refused.")
 
 
-def _told(out: Output, view: AccessAsked, sentence: str) -> None:
+def _show_request(out: Output, view: AccessAsked, sentence: str) -> None:
     out.show(view, lambda: [sentence], lambda: [view.request.id])
     for note in view.notes:
         out.note(note)

@@ -62,12 +62,12 @@ class Importing:
         """Refuse what can be no account, or needs what nobody has given up."""
         if plan.problem:
             raise BadAccount(name=plan.name, why=plan.problem)
-        if needed := [field for field in plan.refused if not self._left_out(field)]:
+        if needed := [field for field in plan.refused if not self._is_left_out(field)]:
             names = " ".join(f"--leave-out {field}" for field in needed)
             why = f"it needs what can't be had here: {', '.join(needed)}"
             raise BadAccount(name=plan.name, why=why, hint=f"If it can do without: {names}")
 
-    def _left_out(self, field: str) -> bool:
+    def _is_left_out(self, field: str) -> bool:
         return any(field == name or field.startswith(f"{name}.") for name in self.leave_out)
 
     def _show(self, plans: list[AccountPlan]) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from sublet.access.calls import accounts
 from sublet.access.model.account import fingerprint
-from sublet.access.model.known_hosts import known_keys
+from sublet.access.model.known_hosts import read_host_keys
 from sublet.cli.output import Output
-from sublet.cli.prompts import ask_yes_or_no, typed
+from sublet.cli.prompts import ask_for, ask_yes_or_no
 from sublet.kernel.errors import BadRequest, PassphraseNeeded, UnknownHostKey
 
 LONGEST = 1 << 16  # bytes of a key
@@ -42,7 +42,7 @@ def with_passphrase(out: Output, wish: dict[str, Any], send: Any) -> Any:
 
 def _passphrase(out: Output) -> str:
     if out.can_ask:
-        return typed(
+        return ask_for(
             "Passphrase of the key", "Type it in a terminal, or name a program in SSH_ASKPASS.", hide_input=True
         )
     program = os.environ.get("SSH_ASKPASS", "")
@@ -56,7 +56,7 @@ def confirm_host_keys(out: Output, host: str, port: int, given: str, print_: str
     """Host keys that are confirmed: by a file or a line, by a fingerprint, or by who sits there."""
     if given:
         text = read_file(given, "host keys") if given == "-" or os.path.exists(given) else given
-        found = known_keys(text, host, port)
+        found = read_host_keys(text, host, port)
         if not found:
             raise UnknownHostKey(
                 f"There is no key of {host} in {given}.", hint="Give a known_hosts file or a line of one."

@@ -60,7 +60,7 @@ def add(out: Output, name: str, host: str, user: str, key: str, **given: Any) ->
 
     The key is read once and stored sealed; its file can go then. A passphrase is asked for.
     """
-    wish = {"name": name, "host": host, "user": user, **_given(given)}
+    wish = {"name": name, "host": host, "user": user, **_read_options(given)}
     wish["host_keys"] = confirm_host_keys(out, host, given["port"] or 22, given["host_key"], given["fingerprint"])
     _add(out, wish, read_file(key, "the key"))
     if key != "-":
@@ -75,7 +75,7 @@ def add(out: Output, name: str, host: str, user: str, key: str, **given: Any) ->
 @fields
 def change(out: Output, name: str, key: str | None, **given: Any) -> None:
     """Change an account, or give it another key; what is not named stays as it is."""
-    wish = {field: given[field] for field in ("host", "user") if given[field]} | _given(given)
+    wish = {field: given[field] for field in ("host", "user") if given[field]} | _read_options(given)
     link = out.link()
     if wish.get("host") or given["host_key"] or given["fingerprint"]:
         old = link.do(calls.account(name))
@@ -182,7 +182,7 @@ def rekey(out: Output) -> None:
     out.show(view, lambda: [f"Sealed with the newest key: {words}."], list)
 
 
-def _given(given: dict[str, Any]) -> dict[str, Any]:
+def _read_options(given: dict[str, Any]) -> dict[str, Any]:
     """What was typed, as the service reads it."""
     apart = ("host_key", "fingerprint", "certificate", "host", "user")
     wish = {name: value for name, value in given.items() if name not in apart and value not in (None, ())}

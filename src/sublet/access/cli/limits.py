@@ -29,7 +29,7 @@ def limits(function: F) -> F:
     return with_options(function, OPTIONS)
 
 
-def said(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
+def read_limits(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
     """What was typed of them."""
     typed = {name: text for name in AMOUNTS if (text := given.get(name)) is not None}
     expires = given.get("expires")
@@ -37,6 +37,6 @@ def said(given: dict[str, str | None]) -> tuple[LimitsView, datetime | None]:
     return LimitsView(**{name: parse_amount(name, text) for name, text in typed.items()}), until
 
 
-def shown(view: LimitsView) -> str:
+def describe_limits(view: LimitsView) -> str:
     """Limits in one line."""
     return limits_text(limits_of(view))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from sublet.access.calls import pledges
-from sublet.access.cli.limits import shown
+from sublet.access.cli.limits import describe_limits
 from sublet.access.views.access import RuleView
 from sublet.access.views.pledges import PledgeView
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 HEAD = ("PLATFORM", "NAME", "CORES", "TAKEN", "FREE", "MAY", "TITLE")
 
@@ -53,21 +53,21 @@ def _table(views: tuple[PledgeView, ...]) -> list[str]:
 def show(out: Output, name: str) -> None:
     """Show a pledge on each platform that has it; to operators, who may draw on it too."""
     view = out.link().do(pledges.pledge(name))
-    out.show(view, lambda: (line for one in view.items for line in described(one)), lambda: [name])
+    out.show(view, lambda: (line for one in view.items for line in describe_pledge(one)), lambda: [name])
 
 
-def described(view: PledgeView) -> list[str]:
+def describe_pledge(view: PledgeView) -> list[str]:
     """A part of a platform in full."""
     return pairs(
         [
             ("pledge", view.name),
             ("platform", view.platform),
             ("title", view.title),
-            ("size", counted(view.cores, "core")),
-            ("taken now", counted(view.taken, "core")),
-            ("free now", counted(view.free, "core")),
+            ("size", count_text(view.cores, "core")),
+            ("taken now", count_text(view.taken, "core")),
+            ("free now", count_text(view.free, "core")),
             ("you may", f"{'yes' if view.allowed else 'no'}: {view.why}"),
-            ("limits", shown(view.limits) if view.allowed else ""),
+            ("limits", describe_limits(view.limits) if view.allowed else ""),
             ("to be let in", view.how),
             *(("rule", _rule(one)) for one in view.rules),
         ]
@@ -75,7 +75,7 @@ def described(view: PledgeView) -> list[str]:
 
 
 def _rule(view: RuleView) -> str:
-    limits = shown(view.limits)
+    limits = describe_limits(view.limits)
     return f"{view.id[:8]} {view.effect} {view.who}{f': {limits}' if limits else ''}"
 
 

@@ -10,13 +10,13 @@ import click
 from sublet.access.calls import access as access_calls
 from sublet.access.calls import rules
 from sublet.access.cli.access import standings
-from sublet.access.cli.limits import limits, said, shown
+from sublet.access.cli.limits import describe_limits, limits, read_limits
 from sublet.access.model.access import NOUNS
 from sublet.access.views.access import RuleAsk, RuleChange, RuleView
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import when
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 ADD = "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hours-month 1000 --expires 2027-06-30"
 
@@ -51,7 +51,7 @@ def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     about = [(noun, name) for noun in NOUNS if (name := given.pop(noun))]
     if len(about) != 1:
         raise click.UsageError("Say what it is about: one of --system, --account, --pledge and --app.")
-    most, expires = said(given)
+    most, expires = read_limits(given)
     noun, name = about[0]
     ask = RuleAsk(effect=effect, who=who, noun=noun, name=name, limits=most, expires=expires, note=note)
     _show_change(out, out.link().do(rules.add(ask)), "is added")
@@ -62,7 +62,15 @@ def list_(out: Output) -> None:
     """List the rules, oldest first."""
     view, now = out.link().do(rules.rules()), datetime.now(UTC)
     rows = [
-        (one.id[:8], one.effect, one.who, f"{one.noun} {one.name}", shown(one.limits), _until(one, now), one.note)
+        (
+            one.id[:8],
+            one.effect,
+            one.who,
+            f"{one.noun} {one.name}",
+            describe_limits(one.limits),
+            _until(one, now),
+            one.note,
+        )
         for one in view.items
     ]
     out.show(
@@ -113,7 +121,7 @@ def _show_change(out: Output, view: RuleChange, what: str) -> None:
     for note in view.notes:
         out.note(note)
     if view.running and out.for_people:
-        out.note(f"{counted(len(view.running), 'session')} of people who lose their access by this go on:")
+        out.note(f"{count_text(len(view.running), 'session')} of people who lose their access by this go on:")
         rows = [(run.session[:8], run.person, run.platform, run.phase, run.name) for run in view.running]
         for line in table(("SESSION", "PERSON", "WHERE", "PHASE", "NAME"), rows):
             out.note(line)
@@ -127,7 +135,7 @@ def _lines(view: RuleView) -> list[str]:
             ("effect", view.effect),
             ("who", view.who),
             (view.noun, view.name),
-            ("limits", shown(view.limits)),
+            ("limits", describe_limits(view.limits)),
             ("expires", _until(view, now)),
             ("note", view.note),
             ("added", f"{when(view.created, now)} by {view.by}"),

@@ -38,12 +38,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         """An amount is a number from 0 on."""
-        for name, value in self.given():
+        for name, value in self.list_given():
             least: Any = timedelta(0) if name == "time" else 0
             if (isinstance(value, float) and not math.isfinite(value)) or value < least:
                 raise BadAmount(text=shown(value), what=f"a limit of {name}", example="a number from 0 on")
 
-    def given(self) -> list[tuple[str, Any]]:
+    def list_given(self) -> list[tuple[str, Any]]:
         """Those that there are, by name."""
         return [(name, value) for name in AMOUNTS if (value := getattr(self, name)) is not None]
 
@@ -93,7 +93,7 @@ class AccessRule:
         _check_pattern(self.who.removeprefix(GROUP), LONGEST_WHO, "who it is for")
         _check_pattern(self.name, LONGEST_NAME, f"the name of a {self.noun}")
 
-    def expired(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         """Whether it counts no more."""
         return self.expires is not None and self.expires <= now
 
@@ -105,7 +105,7 @@ class AccessRule:
 
     def about(self, noun: str, name: str) -> bool:
         """Whether it is about this thing."""
-        return self.noun == noun and bool(_named(self.name).fullmatch(name))
+        return self.noun == noun and bool(_compile_pattern(self.name).fullmatch(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def decide(
     something else allows it, without limits: of these rules the denies alone count.
     """
     about = [rule for rule in rules if rule.about(noun, name) and rule.is_for(who)]
-    live = sorted((rule for rule in about if not rule.expired(now)), key=lambda rule: (rule.created, rule.id))
+    live = sorted((rule for rule in about if not rule.is_expired(now)), key=lambda rule: (rule.created, rule.id))
     denies = [rule for rule in live if rule.effect == "deny"]
     if whole := [rule for rule in denies if rule.limits == NO_LIMITS]:
         return Decision(noun, name, False, rules=tuple(whole))
@@ -197,7 +197,7 @@ def _person(pattern: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def _named(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
 
 

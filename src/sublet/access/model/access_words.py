@@ -20,7 +20,7 @@ from sublet.booking.model.offer import Answer, Reason
 from sublet.booking.model.request import Range, Request
 from sublet.booking.model.shape import TotalAmounts
 from sublet.kernel.errors import BadAmount, NotAllowed
-from sublet.kernel.texts import counted, describe_duration
+from sublet.kernel.texts import count_text, describe_duration
 
 NOT_ALLOWED = "urn:not-allowed"
 TOO_MUCH = "urn:resource-limit"
@@ -81,7 +81,7 @@ def amount_text(name: str, value: Any) -> str:
 
 def limits_text(limits: Limits) -> str:
     """All limits in one line; empty if there are none."""
-    return ", ".join(amount_text(name, value) for name, value in limits.given())
+    return ", ".join(amount_text(name, value) for name, value in limits.list_given())
 
 
 def rule_text(rule: AccessRule) -> str:
@@ -130,7 +130,7 @@ def refusal(decision: Decision) -> Reason | None:
 def excesses(decision: Decision, wanted: TotalAmounts | None, use: Use | None) -> Iterator[Reason]:
     """What of a session is beyond the limits of whoever wants it."""
     if wanted is not None:
-        for name, limit in decision.limits.given():
+        for name, limit in decision.limits.list_given():
             if name in FIELDS and getattr(wanted, name) > limit + _slack(name):
                 yield _excess(decision, name, limit, getattr(wanted, name))
     if use is not None:
@@ -142,7 +142,7 @@ def _beyond(decision: Decision, wanted: TotalAmounts, use: Use) -> Iterator[Reas
     thing, limits = f"the {decision.noun} {decision.name}", decision.limits
     if limits.jobs is not None and use.jobs >= limits.jobs:
         most = amount_text("jobs", limits.jobs)
-        message = f"You have {counted(use.jobs, 'session')} under way on {thing}, and may have {most}."
+        message = f"You have {count_text(use.jobs, 'session')} under way on {thing}, and may have {most}."
         yield Reason(TOO_MUCH, "sessions", message, "1 more", most, "wait until one has ended")
     if limits.hours_month is not None and use.hours + wanted.hours > limits.hours_month + ROUNDING:
         left = max(limits.hours_month - use.hours, 0.0)
@@ -171,7 +171,7 @@ def _slack(name: str) -> Any:
     return timedelta(0) if name == "time" else ROUNDING if name == "hours" else 0
 
 
-def capped(request: Request, limits: Limits) -> Request:
+def cap_request(request: Request, limits: Limits) -> Request:
     """The request without the more that would be welcome and is beyond the limits; what it must have stays."""
     if limits == NO_LIMITS:
         return request

@@ -40,7 +40,7 @@ def _whole(limits: Limits, part: Fraction) -> Limits:
     """The limits of a session of which a part counts here; none where nothing does."""
     if not part:
         return NO_LIMITS
-    most = {name: value // part for name, value in limits.given() if name in PORTIONED}
+    most = {name: value // part for name, value in limits.list_given() if name in PORTIONED}
     hours = None if limits.hours is None else limits.hours / float(part)
     return replace(limits, **most, hours=hours)
 

@@ -14,7 +14,7 @@ from sublet.access.model.account import host_key
 _KEY_ALONE = re.compile(r"(ssh|ecdsa|sk)-")
 
 
-def known_keys(text: str, host: str, port: int = 22) -> tuple[str, ...]:
+def read_host_keys(text: str, host: str, port: int = 22) -> tuple[str, ...]:
     """`TYPE KEY` of each line that is about this host; a line without hosts is about any."""
     name = host if port == 22 else f"[{host}]:{port}"
     found = [key for line in text.splitlines() if _about(line.strip(), name) and (key := host_key(line))]

@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.access.model.access import NOUNS
 from sublet.access.model.access_words import describe_rest, limits_text, why
-from sublet.access.pages.limits import LABELS, granted
+from sublet.access.pages.limits import LABELS, read_grant
 from sublet.api.people import host_of, service_of
 from sublet.kernel.errors import SubletError
 from sublet.web.drawing import page
@@ -98,7 +98,7 @@ async def decide(request: Request) -> Response:
         service, answer = service_of(request), form.get("answer", "").strip()
         if request.path_params["change"] == "grant":
             await service.access.requests.grant_access(
-                id, who.person, **granted(form, service.now()), answer=answer, host=host
+                id, who.person, **read_grant(form, service.now()), answer=answer, host=host
             )
         else:
             await service.access.requests.refuse_access(id, who.person, answer, host)

@@ -11,7 +11,7 @@ from sublet.access.model.access_words import LIMIT_TEXTS, parse_amount, parse_ex
 LABELS = {name: (label, hint) for name, (_, _, label, hint) in LIMIT_TEXTS.items()}
 
 
-def granted(form: dict[str, str], now: datetime) -> dict[str, Any]:
+def read_grant(form: dict[str, str], now: datetime) -> dict[str, Any]:
     """The limits and the last day that a form names."""
     typed = {name: text for name in AMOUNTS if (text := form.get(name, "").strip())}
     limits = Limits(**{name: parse_amount(name, text) for name, text in typed.items()})

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from sublet.access.model.access import NOUNS
 from sublet.access.model.access_words import limits_text
-from sublet.access.pages.limits import LABELS, granted
+from sublet.access.pages.limits import LABELS, read_grant
 from sublet.access.rules import ChangedRules
 from sublet.api.people import host_of, service_of
 from sublet.kernel.errors import SubletError
@@ -55,7 +55,7 @@ async def add(request: Request) -> Response:
     service = service_of(request)
     said: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
     try:
-        most = granted(form, service.now())
+        most = read_grant(form, service.now())
         changed = await service.access.rules.add_rule(who.person, **said, **most, host=host_of(request))
     except SubletError as error:
         return await _page(request, who, form, wrong=error)

@@ -22,7 +22,7 @@ async def look(request: Request) -> Response:
     """The visitor's own; an operator sees everybody's."""
     who = await visitor(request)
     service = service_of(request)
-    typed, wrong = _typed(request, who), None
+    typed, wrong = _read_filters(request, who), None
     try:
         report = await _report(request, who, typed)
     except BadRequest as error:
@@ -38,11 +38,11 @@ async def look(request: Request) -> Response:
 async def export(request: Request) -> Response:
     """The same, to be saved."""
     who = await visitor(request)
-    text = csv_text(await _report(request, who, _typed(request, who)))
+    text = csv_text(await _report(request, who, _read_filters(request, who)))
     return Response(text, media_type=CSV, headers={"content-disposition": 'attachment; filename="usage.csv"'})
 
 
-def _typed(request: Request, who: Visitor) -> dict[str, str]:
+def _read_filters(request: Request, who: Visitor) -> dict[str, str]:
     typed = {field: request.query_params.get(field, "").strip() for field in FIELDS}
     return typed if who.person.operator else {**typed, "person": ""}
 

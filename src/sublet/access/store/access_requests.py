@@ -9,26 +9,26 @@ from sqlalchemy import func, insert, select, update
 from sublet.access.model.access import AccessRequest
 from sublet.access.store.tables import access_requests
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, micros_or_none, moment_or_none, plain
 
 A = access_requests.c
 REQUEST = select(A.id, A.person, A.noun, A.name, A.why, A.created, A.state, A.decided, A.by, A.answer, A.rule)
-GET = REQUEST.where(A.id == given("request_id"))
-BY_PREFIX = REQUEST.where(A.id >= given("low"), A.id < given("high")).order_by(A.id).limit(100)
+GET = REQUEST.where(A.id == bind("request_id"))
+BY_PREFIX = REQUEST.where(A.id >= bind("low"), A.id < bind("high")).order_by(A.id).limit(100)
 OPEN = REQUEST.where(
-    A.person == given("of_person"), A.noun == given("of_noun"), A.name == given("of_name"), A.state == "open"
+    A.person == bind("of_person"), A.noun == bind("of_noun"), A.name == bind("of_name"), A.state == "open"
 )
-COUNT = select(func.count()).where(A.person == given("of_person"), A.state == "open")
+COUNT = select(func.count()).where(A.person == bind("of_person"), A.state == "open")
 ADD = insert(access_requests)
 DECIDE = (
     update(access_requests)
-    .where(A.id == given("request_id"), A.state == "open")
+    .where(A.id == bind("request_id"), A.state == "open")
     .values(
-        state=given("new_state"),
-        decided=given("new_decided"),
-        by=given("new_by"),
-        answer=given("new_answer"),
-        rule=given("new_rule"),
+        state=bind("new_state"),
+        decided=bind("new_decided"),
+        by=bind("new_by"),
+        answer=bind("new_answer"),
+        rule=bind("new_rule"),
     )
 )
 

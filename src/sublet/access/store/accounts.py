@@ -11,19 +11,19 @@ from sqlalchemy import delete, func, insert, select, update
 from sublet.access.model.account import Account
 from sublet.access.store.tables import accounts
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, dump, plain
 
 ACCOUNT = TypeAdapter(Account)
 C = accounts.c
-ONE = C.name == given("of_name")
+ONE = C.name == bind("of_name")
 ADD = insert(accounts)
 ROWS = select(C.settings, C.created, C.changed, C.by)
 GET = ROWS.where(ONE)
 LIST = ROWS.order_by(C.name)
-SET = update(accounts).where(ONE).values(settings=given("s"), capacity=given("most"), changed=given("at"))
+SET = update(accounts).where(ONE).values(settings=bind("s"), capacity=bind("most"), changed=bind("at"))
 KEY = select(C.key).where(ONE)
 KEYS = select(C.name, C.key).order_by(C.name)
-SET_KEY = update(accounts).where(ONE).values(key=given("sealed"))
+SET_KEY = update(accounts).where(ONE).values(key=bind("sealed"))
 REMOVE = delete(accounts).where(ONE)
 STAMP = select(func.count(), func.max(C.changed))
 

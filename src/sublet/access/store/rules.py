@@ -11,17 +11,17 @@ from sublet.access.model.access import AccessRule, Limits
 from sublet.access.store.tables import rules
 from sublet.apps.store.tables import versions
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, dump, given, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, dump, micros_or_none, moment_or_none, plain
 
 R = rules.c
 LIMITS = TypeAdapter(Limits)
 RULE = select(R.id, R.effect, R.who, R.noun, R.name, R.limits, R.created, R.expires, R.by, R.note)
 ALL = RULE.order_by(R.created, R.id)
-OF_NOUN = ALL.where(R.noun == given("of_noun"))
-GET = RULE.where(R.id == given("rule_id"))
-BY_PREFIX = ALL.where(R.id >= given("low"), R.id < given("high")).limit(6)
+OF_NOUN = ALL.where(R.noun == bind("of_noun"))
+GET = RULE.where(R.id == bind("rule_id"))
+BY_PREFIX = ALL.where(R.id >= bind("low"), R.id < bind("high")).limit(6)
 ADD = insert(rules)
-REMOVE = delete(rules).where(R.id == given("rule_id"))
+REMOVE = delete(rules).where(R.id == bind("rule_id"))
 APPS = select(versions.c.app).where(versions.c.state == "approved").distinct().order_by(versions.c.app)
 
 

@@ -16,17 +16,17 @@ from sublet.booking.model.session import Session
 from sublet.booking.model.shape import TotalAmounts
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.rows import SESSION, S, read_session
-from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, micros_or_none, plain
 
 U, D = uses.c, draws.c
 HOUR = 3_600_000_000  # microseconds
 ADD = insert(uses)
 DRAW = insert(draws)
-EXTEND = update(uses).where(U.session == given("of_session")).values(reserved=given("new_reserved"))
+EXTEND = update(uses).where(U.session == bind("of_session")).values(reserved=bind("new_reserved"))
 END_USE = (
-    update(uses).where(U.session == given("of_session")).values(started=given("new_started"), ended=given("new_ended"))
+    update(uses).where(U.session == bind("of_session")).values(started=bind("new_started"), ended=bind("new_ended"))
 )
-APP = select(versions.c.app).where(versions.c.id == given("version_id"))
+APP = select(versions.c.app).where(versions.c.id == bind("version_id"))
 UNDER_WAY = U.ended.is_(None)
 TAKEN = case(
     (UNDER_WAY, U.reserved),
@@ -36,15 +36,15 @@ TAKEN = case(
 )
 TOTAL = select(
     func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(U.cores * TAKEN), 0)
-).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")))
+).where(U.person == bind("of_person"), or_(UNDER_WAY, U.ended >= bind("since")))
 DRAWN = select(
     func.coalesce(func.sum(case((UNDER_WAY, 1), else_=0)), 0), func.coalesce(func.sum(D.cores * TAKEN), 0.0)
-).where(U.person == given("of_person"), or_(UNDER_WAY, U.ended >= given("since")), D.pledge == given("of_name"))
+).where(U.person == bind("of_person"), or_(UNDER_WAY, U.ended >= bind("since")), D.pledge == bind("of_name"))
 BY = {
-    "app": TOTAL.where(U.app == given("of_name")),
+    "app": TOTAL.where(U.app == bind("of_name")),
     "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
 }
-ELSE = TOTAL.where(U.platform == given("of_name"))
+ELSE = TOTAL.where(U.platform == bind("of_name"))
 OVER = select(U.session, U.person, U.platform, U.started, U.ended, U.nodes, U.cores, U.gpus)
 COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
 

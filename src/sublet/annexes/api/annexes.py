@@ -44,7 +44,7 @@ async def annexes(request: Request) -> Response:
     return json_response(AnnexList(items=tuple(map(annex_view, states))))
 
 
-@router.post("", status_code=201, response_model=LeaseView, **described.keyed(CHANGE))
+@router.post("", status_code=201, response_model=LeaseView, **described.describe_keyed(CHANGE))
 async def create(request: Request, ask: LeaseAsk, key: Key) -> Response:
     """Make an annex: its name must be new, or have no lease that goes on."""
     return await _lease(request, ask.name, ask, key, more=False)
@@ -54,7 +54,7 @@ async def create(request: Request, ask: LeaseAsk, key: Key) -> Response:
 async def plan(request: Request, name: Name, ask: LeaseAsk) -> Response:
     """The whole resource request, where each line comes from, what speaks against it, and its cost. Nothing is sent."""
     person = await person_of(request)
-    found, number = await service_of(request).annexes.plans.plan_lease(name, _wanted(ask), person)
+    found, number = await service_of(request).annexes.plans.plan_lease(name, _read_wanted(ask), person)
     return json_response(plan_view(name, number, found))
 
 
@@ -66,7 +66,7 @@ async def annex(request: Request, name: Name) -> Response:
     )
 
 
-@router.post("/{name}/leases", status_code=201, response_model=LeaseView, **described.keyed(CHANGE))
+@router.post("/{name}/leases", status_code=201, response_model=LeaseView, **described.describe_keyed(CHANGE))
 async def add(request: Request, name: Name, ask: LeaseAsk, key: Key) -> Response:
     """Put more nodes under the same name."""
     return await _lease(request, name, ask, key, more=True)
@@ -150,13 +150,13 @@ async def history(request: Request, name: Name) -> Response:
     return json_response(AnnexHistory(annex=annex_view(state), events=tuple(map(event_view, events))))
 
 
-def _wanted(ask: LeaseAsk) -> WantedLease:
+def _read_wanted(ask: LeaseAsk) -> WantedLease:
     return WantedLease(details_of(ask.details), ask.template, ask.like)
 
 
 async def _lease(request: Request, name: str, ask: LeaseAsk, key: str | None, *, more: bool) -> Response:
     person, service = await person_of(request), service_of(request)
-    annex, lease, _ = await service.annexes.leases.lease(name, _wanted(ask), person, more=more, key=key)
+    annex, lease, _ = await service.annexes.leases.lease(name, _read_wanted(ask), person, more=more, key=key)
     state = await service.annexes.status.state_of_leases(annex, [lease])
     return json_response(lease_view(annex, state.leases[0]), 201)
 

@@ -41,6 +41,8 @@ async def remove(request: Request, id: Id) -> Response:
 
 
 @router.post("/provisioners/{job}/ready", response_model=DagView, responses=PROBLEMS)
-async def provisioned(request: Request, job: Job) -> Response:
+async def end_provisioning(request: Request, job: Job) -> Response:
     """Tell a DAG that its provisioner has done its work; the DAG."""
-    return json_response(dag_view(*await service_of(request).annexes.dags.provisioned(job, await person_of(request))))
+    return json_response(
+        dag_view(*await service_of(request).annexes.dags.end_provisioning(job, await person_of(request)))
+    )

@@ -88,33 +88,33 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-async def _wanted(service: Service, site: str, told: Told) -> bytes:
-    return await service.annexes.invitations.wanted_of_site(site, told)
+async def _list_wanted(service: Service, site: str, told: Told) -> bytes:
+    return await service.annexes.invitations.list_wanted_of_site(site, told)
 
 
 async def _take(service: Service, site: str, told: Told) -> bytes:
     return await service.annexes.invitations.take_for_site(site, told)
 
 
-async def _ended(service: Service, site: str, told: Told) -> bytes:
-    await service.annexes.invitations.ended_at_site(site, told)
+async def _note_end(service: Service, site: str, told: Told) -> bytes:
+    await service.annexes.invitations.end_at_site(site, told)
     return b""
 
 
-SITE_ANSWERS: dict[str, SiteAnswer] = {"wanted": _wanted, "take": _take, "ended": _ended}
+SITE_ANSWERS: dict[str, SiteAnswer] = {"wanted": _list_wanted, "take": _take, "ended": _note_end}
 
 
 def _pilot_route(rate: Rate, service: Service, what: str, answer: Answer) -> Route:
     async def asked(request: Request) -> bytes | Path:
         place = request.path_params
-        return await answer(service, str(place["lease"]), int(place["number"]), await said(request))
+        return await answer(service, str(place["lease"]), int(place["number"]), await read_told(request))
 
     return Route(f"/pilots/{{lease}}/{{number:int}}/{what}", _endpoint(rate, what, asked), methods=["POST"])
 
 
 def _site_route(rate: Rate, service: Service, what: str, answer: SiteAnswer) -> Route:
     async def asked(request: Request) -> bytes:
-        return await answer(service, str(request.path_params["site"]), await said(request))
+        return await answer(service, str(request.path_params["site"]), await read_told(request))
 
     return Route(f"/sites/{{site}}/{what}", _endpoint(rate, what, asked), methods=["POST"])
 
@@ -138,7 +138,7 @@ def _endpoint(
     return endpoint
 
 
-async def said(request: Request) -> Told:
+async def read_told(request: Request) -> Told:
     """What a pilot said; ValueError if it is too long or no such thing."""
     body = b""
     try:

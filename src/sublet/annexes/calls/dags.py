@@ -21,6 +21,6 @@ def remove(id: str) -> Call[None]:
     return Call("DELETE", path_of("dags", id), nothing)
 
 
-def provisioned(job: str) -> Call[DagView]:
+def end_provisioning(job: str) -> Call[DagView]:
     """Tell the DAG of a provisioner's job that its work is done."""
     return Call("POST", path_of("dags", "provisioners", job, "ready"), as_view(DagView))

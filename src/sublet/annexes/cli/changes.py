@@ -10,7 +10,7 @@ from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_yes_or_no
 from sublet.kernel.errors import SubletError
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 @command("cancel", "sublet annex cancel example#2")
@@ -18,7 +18,7 @@ from sublet.kernel.texts import counted
 def cancel(out: Output, name: str) -> None:
     """Take back resource requests that still wait in a queue."""
     view = out.link().do(annexes.cancel(name))
-    out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
+    out.show(view, lambda: map(_describe_end, view.leases), lambda: (lease.name for lease in view.leases))
 
 
 @command(
@@ -44,7 +44,7 @@ def shutdown(out: Output, name: str, nodes: tuple[int, ...], yes: bool) -> None:
         given = ", ".join(map(str, nodes))
         out.show(view, lambda: [f"Given back of {view.leases[0].name}: {given}."], lambda: [view.leases[0].name])
         return
-    out.show(view, lambda: map(_ended, view.leases), lambda: (lease.name for lease in view.leases))
+    out.show(view, lambda: map(_describe_end, view.leases), lambda: (lease.name for lease in view.leases))
 
 
 def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> None:
@@ -53,7 +53,7 @@ def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> N
     running = sum(node.running for node in there)
     if running:
         busy = ", ".join(f"{node.running} on {node.node}" for node in there if node.running)
-        out.note(f"{counted(running, 'job')} {'runs' if running == 1 else 'run'} there now: {busy}.")
+        out.note(f"{count_text(running, 'job')} {'runs' if running == 1 else 'run'} there now: {busy}.")
         out.note(
             "What they have not saved is lost, and they wait in the queue again. `sublet annex drain` lets them end."
         )
@@ -61,12 +61,12 @@ def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> N
         out.note(f"Whether jobs run there is not known: {view.trouble}. Those that run are stopped, and wait again.")
     else:
         return
-    which = f"{counted(len(nodes), 'node')} of {name}" if nodes else name
+    which = f"{count_text(len(nodes), 'node')} of {name}" if nodes else name
     if not ask_yes_or_no(f"End {which}?", "Agree with --yes."):
         raise click.Abort
 
 
-def _ended(lease: LeaseView) -> str:
+def _describe_end(lease: LeaseView) -> str:
     if lease.state == "ended":
         return f"{lease.name} has ended."
     return f"{lease.name} is {lease.state}{f': {lease.why}' if lease.why else ''}."
@@ -124,7 +124,7 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
         if not ask_yes_or_no(f"Share {name} with {guest}?", "Agree with --yes."):
             raise click.Abort
     view = out.link().do(annexes.share(name, guest))
-    out.show(view, lambda: [_shared(view)], lambda: view.guests)
+    out.show(view, lambda: [_describe_sharing(view)], lambda: view.guests)
 
 
 @command("unshare", "sublet annex unshare example bob")
@@ -133,10 +133,10 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
 def unshare(out: Output, name: str, guest: str) -> None:
     """Let someone run jobs on an annex no longer. What they have there is cancelled."""
     view = out.link().do(annexes.unshare(name, guest))
-    out.show(view, lambda: [_shared(view)], lambda: view.guests)
+    out.show(view, lambda: [_describe_sharing(view)], lambda: view.guests)
 
 
-def _shared(view: AnnexView) -> str:
+def _describe_sharing(view: AnnexView) -> str:
     return (
         f"{view.name} is shared with {', '.join(view.guests)}."
         if view.guests

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from sublet.annexes.calls import annexes
-from sublet.annexes.cli.details import details, said
-from sublet.annexes.cli.texts import planned
+from sublet.annexes.cli.details import details, read_details
+from sublet.annexes.cli.texts import describe_plan
 from sublet.annexes.views.annexes import LeaseAsk, LeaseView, PlanView
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
@@ -57,7 +57,7 @@ def create(out: Output, name: str, template: str, **given: Any) -> int:
     second factor in this terminal, if you are not signed in. No jobs need to be waiting.
     """
     how = _how(given)
-    return _made(out, LeaseAsk(name=name, template=template, details=said(given)), annexes.create, **how)
+    return _make_lease(out, LeaseAsk(name=name, template=template, details=read_details(given)), annexes.create, **how)
 
 
 @command("add", "sublet annex add example --nodes 4")
@@ -66,7 +66,7 @@ def create(out: Output, name: str, template: str, **given: Any) -> int:
 def add(out: Output, name: str, template: str, **given: Any) -> int:
     """Lease more nodes under the same name; what isn't said is as it was the last time."""
     how = _how(given)
-    return _made(out, LeaseAsk(name=name, template=template, details=said(given)), annexes.add, **how)
+    return _make_lease(out, LeaseAsk(name=name, template=template, details=read_details(given)), annexes.add, **how)
 
 
 @command("clone", "sublet annex clone example second", "sublet annex clone example#2 second --nodes 4")
@@ -76,14 +76,16 @@ def add(out: Output, name: str, template: str, **given: Any) -> int:
 def clone(out: Output, like: str, name: str, template: str, **given: Any) -> int:
     """Make another annex with the same details."""
     how = _how(given)
-    return _made(out, LeaseAsk(name=name, like=like, template=template, details=said(given)), annexes.create, **how)
+    return _make_lease(
+        out, LeaseAsk(name=name, like=like, template=template, details=read_details(given)), annexes.create, **how
+    )
 
 
 def _how(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given.pop(name) for name in ("wait", "yes", "dry_run", "key")}
 
 
-def _made(
+def _make_lease(
     out: Output,
     ask: LeaseAsk,
     send: Callable[[LeaseAsk, str | None], Any],
@@ -96,13 +98,15 @@ def _made(
     link = out.link()
     plan = link.do(annexes.plan(ask))
     if dry_run:
-        out.show(plan, lambda: planned(plan), lambda: [plan.lease])
+        out.show(plan, lambda: describe_plan(plan), lambda: [plan.lease])
         return 1 if plan.refused else 0
-    for line in planned(plan):
+    for line in describe_plan(plan):
         out.note(line)
     _agree(out, plan, yes)
     whole = LeaseAsk(name=ask.name, details=plan.details)
-    lease = _run_signed_in(out, link, plan.details.system, lambda: _sent(out, link, link.do(send(whole, key)), wait))
+    lease = _run_signed_in(
+        out, link, plan.details.system, lambda: _wait_until_sent(out, link, link.do(send(whole, key)), wait)
+    )
     out.show(lease, lambda: [_result(lease)], lambda: [lease.name])
     if out.for_people:
         out.note(f"Look at it with: sublet annex status {ask.name}")
@@ -144,7 +148,7 @@ def _run_signed_in(out: Output, link: Link, system: str, work: Callable[[], Leas
     return asyncio.run(visit())
 
 
-def _sent(out: Output, link: Link, lease: LeaseView, wait: bool) -> LeaseView:
+def _wait_until_sent(out: Output, link: Link, lease: LeaseView, wait: bool) -> LeaseView:
     """Look at it until it is in the queue; or, if that is wanted, until all its nodes have reported."""
     progress = Progress(wanted=out.for_people)
     deadline = time.monotonic() + PATIENCE

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from sublet.annexes.calls import annexes, dags, jobs
-from sublet.annexes.cli.details import details, said
+from sublet.annexes.cli.details import details, read_details
 from sublet.annexes.cli.submitting import tool
 from sublet.annexes.views.annexes import LeaseAsk, LeaseView
 from sublet.annexes.views.jobs import DagView
@@ -42,7 +42,7 @@ def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
     rescue DAG, and the provisioner's error file says why. It needs an open login (`sublet system login`): without one
     the DAG fails at once, and the provisioner's error file says so.
     """
-    said(given)  # what can't be read is told now
+    read_details(given)  # what can't be read is told now
     words = ["dag", "provision", name, *([f"--template={template}"] if template else []), *_retype(given)]
     lines = [
         f"# Leases nodes of {name} for a DAG, and gives them back when it ends. In the DAG: PROVISIONER lease FILE",
@@ -71,8 +71,8 @@ def _describe(words: list[str], name: str) -> list[str]:
     return [
         "universe = scheduler",
         f"executable = {_literal(program)}",
-        f'arguments = {_quoted([*first, *words])[:-1]} --job=$(Cluster).$(Process)"',
-        f"environment = {_quoted([f'SUBLET_HOME={sublet_home().root}'])}",
+        f'arguments = {_quote([*first, *words])[:-1]} --job=$(Cluster).$(Process)"',
+        f"environment = {_quote([f'SUBLET_HOME={sublet_home().root}'])}",
         "getenv = PATH,HOME,USER,LANG,LC_ALL,PYTHONPATH,TZ",
         *(f"{kind} = {name}.{ending}" for kind, ending in (("output", "out"), ("error", "err"), ("log", "log"))),
         "notification = never",
@@ -84,7 +84,7 @@ def _literal(text: str) -> str:
     return text.replace("$", "$(DOLLAR)")
 
 
-def _quoted(words: list[str]) -> str:
+def _quote(words: list[str]) -> str:
     """Words as HTCondor reads a list of them: in quotation marks, each in single quotes."""
     each = " ".join("'" + word.replace("'", "''").replace('"', '""') + "'" for word in words)
     return f'"{_literal(each)}"'
@@ -107,15 +107,15 @@ def provision(out: Output, name: str, template: str, job: str, give_back: str, *
         _give_back_after(out, link, name, give_back)
         return
     signal.signal(signal.SIGTERM, _end)
-    ask = LeaseAsk(name=name, template=template, details=said(given))
+    ask = LeaseAsk(name=name, template=template, details=read_details(given))
     _check_login(link, link.do(annexes.plan(ask)).details.system)
-    lease = _leased(link, ask)
+    lease = _lease(link, ask)
     out.note(f"{lease.name} is asked for.")
     dag: DagView | None = None
     try:
         _wait_until_up(link, lease)
         out.note(f"{lease.name} is up.")
-        dag = link.do(dags.provisioned(job))
+        dag = link.do(dags.end_provisioning(job))
         dag = _wait_until_over(link, dag, lease)
         out.note(f"DAG {dag.id} has nothing left to do{', but its FINAL node' if dag.unready else ''}.")
     except Ended:
@@ -144,7 +144,7 @@ def _check_login(link: Link, system: str) -> None:
             raise LoginNeeded(platform=system)
 
 
-def _leased(link: Link, ask: LeaseAsk) -> LeaseView:
+def _lease(link: Link, ask: LeaseAsk) -> LeaseView:
     try:
         return link.do(annexes.create(ask))
     except AnnexInUse:

@@ -46,7 +46,7 @@ def details(function: F) -> F:
     return with_options(function, OPTIONS)
 
 
-def said(given: dict[str, Any]) -> DetailsView:
+def read_details(given: dict[str, Any]) -> DetailsView:
     """What was typed of them."""
     asked = {name: value for name, value in read_scheduler_flags(given).items() if name not in OWN_LINES}
     own = {one.name for one in fields(DetailsView)}

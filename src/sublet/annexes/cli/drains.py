@@ -8,7 +8,7 @@ from sublet.annexes.calls import annexes
 from sublet.annexes.views.annexes import AnnexView, LeaseView
 from sublet.cli.command import command
 from sublet.cli.output import Output
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 NODES = click.option("--node", "nodes", metavar="NODE", multiple=True, help="Only this node, by its number or name.")
 
@@ -27,7 +27,7 @@ def drain(out: Output, name: str, nodes: tuple[str, ...]) -> None:
     Nodes hear of it within ten seconds. One without jobs ends at once; what is left of its time is charged no longer.
     """
     view = out.link().do(annexes.drain(name, nodes))
-    out.show(view, lambda: [_drained(lease) for lease in view.leases], lambda: _names(view))
+    out.show(view, lambda: [_describe_drain(lease) for lease in view.leases], lambda: _names(view))
     if out.for_people:
         words = "".join(f" --node {node}" for node in nodes)
         out.note(f"Take that back with: sublet annex undrain {name}{words}")
@@ -42,7 +42,7 @@ def undrain(out: Output, name: str, nodes: tuple[str, ...]) -> None:
     out.show(view, lambda: [_show_undrained(lease) for lease in view.leases], lambda: _names(view))
 
 
-def _drained(lease: LeaseView) -> str:
+def _describe_drain(lease: LeaseView) -> str:
     draining = [node for node in lease.nodes if node.draining]
     up = [node for node in lease.nodes if node.state != "ended"]
     if len(draining) == len(up):
@@ -53,7 +53,7 @@ def _drained(lease: LeaseView) -> str:
 
 def _show_undrained(lease: LeaseView) -> str:
     count = sum(not node.draining and node.state != "ended" for node in lease.nodes)
-    return f"{lease.name} takes new jobs on {counted(count, 'node')}."
+    return f"{lease.name} takes new jobs on {count_text(count, 'node')}."
 
 
 def _names(view: AnnexView) -> list[str]:

@@ -15,7 +15,7 @@ from sublet.annexes.views.jobs import SubmittingView
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.kernel.errors import BadRequest, SubmitFailed
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 ITERATOR = re.compile(r"^\s*iterator\s*=\s*\w", re.IGNORECASE | re.MULTILINE)
 
@@ -52,12 +52,12 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
         answer["jobset"] = jobset.name
     out.show(
         answer,
-        lambda: [f"{counted(count, 'job')} for {annex}: {_named(made)}"],
+        lambda: [f"{count_text(count, 'job')} for {annex}: {_name_jobs(made)}"],
         lambda: (str(one.cluster) for one in made),
     )
 
 
-def _named(made: list[Cluster]) -> str:
+def _name_jobs(made: list[Cluster]) -> str:
     return ", ".join(one.text for one in made)
 
 

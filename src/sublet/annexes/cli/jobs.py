@@ -13,7 +13,7 @@ from sublet.annexes.views.jobs import JobList, JobView
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import length, moment
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 NOW = click.option("--now", is_flag=True, help="Take those that run elsewhere off their nodes; they begin again.")
 JOBS = click.argument("ids", nargs=-1, required=True, metavar="JOB…")
@@ -94,7 +94,7 @@ def explain(out: Output, id: str) -> None:
 
 def _tell(out: Output, found: JobList, what: str) -> None:
     count = len(found.items)
-    jobs = f"{counted(count, 'job')} {'is' if count == 1 else 'are'} {what}"
+    jobs = f"{count_text(count, 'job')} {'is' if count == 1 else 'are'} {what}"
     if not found.dags:
         out.show(found, lambda: [f"{jobs}."], lambda: (one.id for one in found.items))
         return

@@ -85,11 +85,11 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
     out.note(f"Jobs of whoever wrote {os.path.basename(invitation)} will run as your own account; you answer for them.")
     while True:
         try:
-            for one in pulling.wanted():
+            for one in pulling.list_wanted():
                 if not words and not one.fits_here:
                     continue
                 runs = pulling.start(one, place, words)
-                _taken(out, one)
+                _take(out, one)
                 if once:
                     runs.wait()
                     return
@@ -98,7 +98,7 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
         time.sleep(pause)
 
 
-def _taken(out: Output, one: PulledRequest) -> None:
+def _take(out: Output, one: PulledRequest) -> None:
     nodes, cores = (
         f"{count} {what}{'' if count == 1 else 's'}" for count, what in ((one.nodes, "node"), (one.cores, "core"))
     )

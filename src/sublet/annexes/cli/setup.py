@@ -36,7 +36,7 @@ def setup(out: Output, fetch: bool, system: str, only_show: bool, stop: bool) ->
     view = link.do(calls.access_point())
     if not stop and not only_show:
         view = make_ready(out, link, view, fetch=fetch, system=system)
-    out.show(view, lambda: described(view), lambda: [view.collector or view.stage])
+    out.show(view, lambda: describe_setup(view), lambda: [view.collector or view.stage])
     return 0 if view.stage == "ready" or stop or only_show else 1
 
 
@@ -46,11 +46,11 @@ def make_ready(out: Output, link: Link, view: AccessPointView, *, fetch: bool, s
         raise NoHTCondor(hint=ways(view))
     if view.stage in ("absent", "fetching"):
         link.do(calls.set_up(fetch=True, system=system))
-        fetched(out, link)
+        follow_download(out, link)
     return link.do(calls.set_up(system=system))
 
 
-def fetched(out: Output, link: Link) -> None:
+def follow_download(out: Output, link: Link) -> None:
     """Show how far the download is, until it is over; ReleaseRefused if that failed."""
     line = Progress(wanted=out.for_people)
     try:
@@ -70,7 +70,7 @@ def ways(view: AccessPointView) -> str:
     return f"{package}{which}`sublet annex setup --fetch` brings it into SUBLET_HOME."
 
 
-def described(view: AccessPointView) -> list[str]:
+def describe_setup(view: AccessPointView) -> list[str]:
     """It, in full."""
     return pairs(
         [

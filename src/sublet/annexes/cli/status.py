@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.annexes.calls import annexes
-from sublet.annexes.cli.texts import described, overview, remembered
+from sublet.annexes.cli.texts import describe_annex, describe_leases, overview
 from sublet.annexes.views.annexes import LeaseView
 from sublet.cli.command import command
 from sublet.cli.output import Output, table
@@ -32,17 +32,17 @@ def status(out: Output, name: str | None, watch: bool) -> None:
     while True:
         if watch and sys.stdout.isatty() and not out.json:
             click.echo(CLEAR, nl=False)
-        _drawn(out, link, name)
+        _draw(out, link, name)
         if not watch:
             return
         time.sleep(REDRAW)
 
 
-def _drawn(out: Output, link: Link, name: str | None) -> None:
+def _draw(out: Output, link: Link, name: str | None) -> None:
     now = datetime.now(UTC)
     if name:
         view = link.do(annexes.annex(name))
-        out.show(view, lambda: described(view, now), lambda: (f"{one.name} {one.state}" for one in view.leases))
+        out.show(view, lambda: describe_annex(view, now), lambda: (f"{one.name} {one.state}" for one in view.leases))
         return
     found = link.do(annexes.annexes())
     out.show(found, lambda: overview(found.items, now), lambda: (one.name for one in found.items))
@@ -60,7 +60,7 @@ def history(out: Output, name: str, events: bool) -> None:
     def lines() -> list[str]:
         rows = [(moment(one.time, now), one.kind, one.phase, one.detail) for one in view.events]
         told = ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",))] if events and rows else []
-        return [*remembered(view.annex.leases, now), *told]
+        return [*describe_leases(view.annex.leases, now), *told]
 
     out.show(view, lines, lambda: (lease.name for lease in view.annex.leases))
 

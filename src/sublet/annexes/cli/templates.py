@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sublet.annexes.calls import annexes
-from sublet.annexes.cli.details import details, said
+from sublet.annexes.cli.details import details, read_details
 from sublet.annexes.model.leasing import LINES, describe_option, text_of, type_value
 from sublet.annexes.views.annexes import DetailsView, TemplateView
 from sublet.booking.model.scheduler import scheduler_specs
@@ -35,7 +35,7 @@ def template() -> None:
 def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
     """Keep details for leases under a name: those of a lease, those that are said here, or both."""
     link = out.link()
-    spoken = said(given)
+    spoken = read_details(given)
     if lease:
         found = link.do(annexes.history(lease)).annex.leases
         if not found:
@@ -78,28 +78,28 @@ def remove(out: Output, name: str) -> None:
 
 
 def _lines(view: TemplateView) -> list[str]:
-    asked = [(name, describe_option(value)) for name, value in _asked(view.details)]
-    return pairs([*((name, text_of(name, value)) for name, value in _said(view.details)), *asked])
+    asked = [(name, describe_option(value)) for name, value in _list_options(view.details)]
+    return pairs([*((name, text_of(name, value)) for name, value in _list_lines(view.details)), *asked])
 
 
 def type_details(found: DetailsView) -> str:
     """Details as they would be typed."""
-    words = [f"--{name} {type_value(name, value)}" for name, value in _said(found)]
-    for name, value in _asked(found):
+    words = [f"--{name} {type_value(name, value)}" for name, value in _list_lines(found)]
+    for name, value in _list_options(found):
         flag = scheduler_specs()[name].flag_name
         several = value if isinstance(value, tuple) else (value,)
         words += [flag if one is True else f"{flag} {one}" for one in several]
     return " ".join(words)
 
 
-def _asked(found: DetailsView) -> list[tuple[str, Any]]:
+def _list_options(found: DetailsView) -> list[tuple[str, Any]]:
     """What is asked of the scheduler; each free option as `NAME=VALUE`."""
     free = found.scheduler.get("options", {})
     words = tuple(name if value is True else f"{name}={value}" for name, value in free.items())
     return [(name, words if name == "options" else value) for name, value in found.scheduler.items()]
 
 
-def _said(found: DetailsView) -> list[tuple[str, Any]]:
+def _list_lines(found: DetailsView) -> list[tuple[str, Any]]:
     values = [(name, getattr(found, name)) for name in LINES]
     return [(name, value) for name, value in values if value not in ("", None)]
 

@@ -8,13 +8,13 @@ from datetime import datetime
 from sublet.annexes.views.annexes import AnnexView, CostView, LeaseView, NodeStateView, PlanView, RowView
 from sublet.cli.output import table
 from sublet.cli.texts import away, costs, length, moment, round_number, size, when
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 SIGNS = {"ok": "ok", "warning": "note", "error": "NO", "unknown": "?"}
 STATES = ("up", "starting", "queued", "asked", "dead", "ending", "ended")
 
 
-def planned(plan: PlanView) -> list[str]:
+def describe_plan(plan: PlanView) -> list[str]:
     """A whole resource request: every line with its source and its flag, what speaks against it, and its cost."""
     rows = [(SIGNS[row.state], row.field, row.value, row.source, _short(row.limit), row.flag) for row in plan.rows]
     lines = table(("", "WHAT", plan.lease, "FROM", "LIMIT", "CHANGED BY"), rows)
@@ -43,7 +43,7 @@ def _short(limit: str) -> str:
     return limit if len(limit) <= 30 else f"{limit[:29].rstrip(', ')}…"
 
 
-def charged(cost: CostView | None) -> str:
+def describe_charge(cost: CostView | None) -> str:
     """The same for a column."""
     if cost is None:
         return ""
@@ -116,7 +116,7 @@ def _open(annex: AnnexView) -> str:
     return ", ".join([*whom, *annex.guests])
 
 
-def described(annex: AnnexView, now: datetime) -> Iterator[str]:
+def describe_annex(annex: AnnexView, now: datetime) -> Iterator[str]:
     """One annex in full: its leases, their nodes, its jobs."""
     yield f"{annex.name}: {_whom(annex)}"
     if annex.trouble:
@@ -172,7 +172,7 @@ def _node(node: NodeStateView, now: datetime) -> tuple[str, ...]:
     return (str(node.number), node.node, state, busy, jobs, slots, memory, gpus, heard, node.why)
 
 
-def remembered(leases: Iterable[LeaseView], now: datetime) -> list[str]:
+def describe_leases(leases: Iterable[LeaseView], now: datetime) -> list[str]:
     """Leases as a table: what each was, and how it ended."""
     rows = [
         (
@@ -180,9 +180,9 @@ def remembered(leases: Iterable[LeaseView], now: datetime) -> list[str]:
             moment(lease.created, now),
             lease.state,
             "/".join(part for part in (lease.details.system, lease.queue) if part),
-            counted(lease.details.nodes or 1, "node"),
+            count_text(lease.details.nodes or 1, "node"),
             length((lease.ended or now) - lease.started) if lease.started else "",
-            charged(lease.cost) if lease.started else "",
+            describe_charge(lease.cost) if lease.started else "",
             lease.why,
         )
         for lease in leases

@@ -176,7 +176,7 @@ def _split(text: str) -> tuple[str, str, str]:
     return text, "", ""
 
 
-def chosen(named: Named, leases: Sequence[Lease]) -> list[Lease]:
+def choose_leases(named: Named, leases: Sequence[Lease]) -> list[Lease]:
     """The leases that a name means: all, the one of that number, or those made on that day (UTC)."""
     if named.number is not None:
         return [lease for lease in leases if lease.number == named.number]
@@ -185,7 +185,7 @@ def chosen(named: Named, leases: Sequence[Lease]) -> list[Lease]:
     return list(leases)
 
 
-def filled(sources: Sequence[tuple[str, Details]]) -> tuple[Details, tuple[Line, ...]]:
+def fill_details(sources: Sequence[tuple[str, Details]]) -> tuple[Details, tuple[Line, ...]]:
     """Details out of several, the first that says something of a line wins; and where each line came from."""
     values: dict[str, Any] = {}
     lines = []
@@ -198,7 +198,7 @@ def filled(sources: Sequence[tuple[str, Details]]) -> tuple[Details, tuple[Line,
                 break
     scheduler: dict[str, Any] = {}
     for source, details in sources:
-        new = {name: value for name, value in details.scheduler.said().items() if name not in scheduler}
+        new = {name: value for name, value in details.scheduler.list_asked().items() if name not in scheduler}
         scheduler |= new
         lines += [Line(name, value, source) for name, value in new.items()]
     return Details(**values, scheduler=SchedulerOptions(**scheduler)), tuple(lines)

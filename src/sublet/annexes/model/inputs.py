@@ -88,7 +88,7 @@ def _elsewhere(name: str) -> bool:
     return "://" in name or any(sign in name for sign in '$]"\\\n')
 
 
-def shared(named: NamedInput, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
+def choose_shared(named: NamedInput, sizes: Mapping[str, int], trees: Collection[str] = ()) -> tuple[str, ...]:
     """Which of its files are worth to lie on a system once: the image, and what is large; `trees` are directories."""
     here = [name for name in named.candidates if name in sizes]
     worth = [name for name in here if name == named.image or sizes[name] >= LARGE]
@@ -116,16 +116,16 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
     able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
     able = ABLE_TREES if any(one.trees or named.program in one.paths for one in there) else able
     inputs = [(one.leases, _files(named, one)) for one in there]
-    found = {"TransferInput": _chosen(inputs, ",".join(named.files), able)}
+    found = {"TransferInput": _choose_by_slot(inputs, ",".join(named.files), able)}
     found["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
         images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
-        found["ContainerImage"] = _chosen(images, named.image, able)
+        found["ContainerImage"] = _choose_by_slot(images, named.image, able)
     if named.program:
         name = os.path.basename(named.program)
         kept = [(one.leases, one.paths[named.program]) for one in there if named.program in one.paths]
         programs = [(leases, f"{PROGRAM}://{os.path.dirname(path)}/{name}") for leases, path in kept]
-        found["Cmd"] = _chosen(programs, named.program, able)
+        found["Cmd"] = _choose_by_slot(programs, named.program, able)
     return found
 
 
@@ -157,7 +157,7 @@ def by_name(path: str) -> str:
     return f"{place}/{os.path.basename(place)}"
 
 
-def _chosen(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: str) -> str:
+def _choose_by_slot(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: str) -> str:
     """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of."""
     if not choices:
         return otherwise

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
-from sublet.annexes.model.annex import Details, Line, filled
+from sublet.annexes.model.annex import Details, Line, fill_details
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.scheduler import NOTHING_ASKED, scheduler_specs
 from sublet.booking.model.shape import OF_A_NODE, SIZES
@@ -86,13 +86,13 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
     """The request that sources make for a system, the first that says something of a line winning; `jobs` are there."""
     own = Details(system=system.name, queue=system.queue, project=system.project)
     suited = _drop_unsuited(sources, system.name)
-    details, lines = filled([*suited, (f"how {system.name} was added", own), (DEFAULT, DEFAULTS)])
+    details, lines = fill_details([*suited, (f"how {system.name} was added", own), (DEFAULT, DEFAULTS)])
     wish = _wish(details, jobs)
     queue = queue_for(system, wish)
     details, lines = _with_cores(details, lines, queue)
     findings = {_SAME.get(one.field, one.field): one for one in check(system, _wish(details, jobs), today)}
     rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
-    rows += [_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.said()]
+    rows += [_make_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.list_asked()]
     rows += [_other(one) for one in findings.values() if one.state in ("error", "warning")]
     return LeasePlan(
         details, tuple(_own_checks(rows, details, queue)), cost_of(details, queue, details.lifetime or SHORTEST)
@@ -150,7 +150,7 @@ def _row(field: str, details: Details, lines: Sequence[Line], finding: SystemFin
     return _with_finding(RequestRow(field, text_of(field, value), source, f"--{field}"), finding)
 
 
-def _asked_row(name: str, details: Details, lines: Sequence[Line], finding: SystemFinding | None) -> RequestRow:
+def _make_asked_row(name: str, details: Details, lines: Sequence[Line], finding: SystemFinding | None) -> RequestRow:
     """A line that is there only if somebody says it: what is asked of the scheduler."""
     source = next((line.source for line in lines if line.name == name), DEFAULT)
     value = describe_option(getattr(details.scheduler, name))

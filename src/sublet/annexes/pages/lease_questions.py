@@ -11,7 +11,7 @@ from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
 from sublet.service import Service
 from sublet.web.confirming import Affected, Confirmation
-from sublet.web.words import counted
+from sublet.web.words import count_text
 
 RUNNING = ("running", "suspended")
 
@@ -34,7 +34,7 @@ def _effects(live: Sequence[LeaseState], running: int, trouble: str) -> tuple[st
     if running:
         verb = "runs" if running == 1 else "run"
         return (
-            f"{counted(running, 'job')} {verb} on it now: {', '.join(busy)}.",
+            f"{count_text(running, 'job')} {verb} on it now: {', '.join(busy)}.",
             "They are stopped, lose what they have not saved, and wait in the queue again. The nodes are given back.",
         )
     if trouble:
@@ -51,13 +51,13 @@ async def _running_jobs(
     except SubletError:
         return ()  # their number is known from the nodes
     nodes = {node.node for lease in live for node in lease.nodes}
-    return tuple(_named(job) for job in listed if job.state in RUNNING and _is_on(job, state.annex.id, nodes))
+    return tuple(_name_job(job) for job in listed if job.state in RUNNING and _is_on(job, state.annex.id, nodes))
 
 
 def _is_on(job: QueuedJob, annex: str, nodes: set[str]) -> bool:
     return job.annex == annex or job.node.rpartition("@")[2] in nodes
 
 
-def _named(job: QueuedJob) -> Affected:
+def _name_job(job: QueuedJob) -> Affected:
     owner = f"job {job.id} of {job.guest}" if job.guest else f"job {job.id}"
     return Affected(job.name, owner)

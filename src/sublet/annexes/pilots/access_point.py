@@ -119,7 +119,7 @@ def usual_lease() -> timedelta:
     return PORTABLE_LEASE if is_portable() else STEADY_LEASE
 
 
-def known_access_point(home: Path) -> OwnAccessPoint | None:
+def read_access_point(home: Path) -> OwnAccessPoint | None:
     """What was settled before, if anything was; nothing is asked or started."""
     try:
         own = OwnAccessPoint(home / "ap", find_release(home / "htcondor"))

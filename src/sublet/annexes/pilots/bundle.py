@@ -29,7 +29,7 @@ from sublet.annexes.model.annex import (
 )
 from sublet.annexes.pilots.own import Contact
 from sublet.kinds.pilot import assign_variables, script
-from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, attribute, places, written
+from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, attribute, places, write_lines
 
 DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
 OLDEST = 23  # HTCondor's version from which on a node attaches directly to an access point
@@ -154,7 +154,7 @@ def changeable(plan: PilotPlan) -> str:
     # What is drained ends as soon as it is idle. The schedd keeps what it was told of a slot, so it is told no more.
     idle = DRAINED if plan.draining else plan.idle
     withheld = {"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""} if plan.draining else {}
-    own = written({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(idle)), **withheld})
+    own = write_lines({**whom, "STARTD_NOCLAIM_SHUTDOWN": str(seconds(idle)), **withheld})
     return "".join(f"{line.strip()}\n" for line in plan.lines) + own
 
 
@@ -163,7 +163,7 @@ def configuration(plan: PilotPlan) -> str:
     values = {**values_of(plan), **HEARTBEAT, "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
     values["FILETRANSFER_PLUGINS"] = f"{PLUGINS}, $ENV(SUBLET_PILOT)/fetch_kept"
     parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
-    return written(values, ["SECURITY:strong"]) + parts
+    return write_lines(values, ["SECURITY:strong"]) + parts
 
 
 def values_of(plan: PilotPlan) -> dict[str, str]:

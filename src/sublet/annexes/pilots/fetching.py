@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sublet.kernel.errors import ReleaseRefused
 from sublet.platforms.htcondor.release import MASTER, Release, release_at
-from sublet.reach.port import Command, Outcome, said
+from sublet.reach.port import Command, Outcome, read_printed
 
 CHECKSUMS = "sha256sum.txt"  # lies beside the releases of one version
 # How HTCondor names the systems that it is built for, by what /etc/os-release calls them.
@@ -79,7 +79,7 @@ def checksum_of(listed: str, name: str) -> str:
 def to_unpack(archive: str, target: str) -> Command[str]:
     """Unpack a release into an empty directory, without the directory that all of it is in."""
     words = ("tar", "--extract", "--file", archive, "--directory", target, "--strip-components=1", "--no-same-owner")
-    return Command(words, said, seconds=600)
+    return Command(words, read_printed, seconds=600)
 
 
 def to_try(release: Release) -> Command[str]:
@@ -95,7 +95,7 @@ def read_version(outcome: Outcome) -> str:
     return found[1]
 
 
-def unpacked(place: Path) -> Release:
+def find_unpacked(place: Path) -> Release:
     """The release in a directory; ReleaseRefused if it isn't a whole one."""
     release = release_at(place / "sbin")
     if release is None:

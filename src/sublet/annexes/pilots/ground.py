@@ -7,7 +7,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 
 from sublet.annexes.pilots.tokens import POOL
-from sublet.platforms.htcondor.configuration import STRICT, literal, places, written
+from sublet.platforms.htcondor.configuration import STRICT, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release
 
 SCHEDD = "schedd"  # the name that its socket behind the shared port keeps
@@ -91,7 +91,7 @@ def daemons_configuration(ground: Ground, release: Release) -> str:
             "ALLOW_READ": "*",
             "ALLOW_ADVERTISE_SCHEDD": f"{ground.owner} {daemons}",
         }
-    return written(values, ["SECURITY:strong"])
+    return write_lines(values, ["SECURITY:strong"])
 
 
 def tools_configuration(ground: Ground, release: Release, directory: str) -> str:
@@ -108,7 +108,7 @@ def tools_configuration(ground: Ground, release: Release, directory: str) -> str
         "DAEMON_SOCKET_DIR": literal(ground.sockets),
         "SHARED_PORT_DAEMON_AD_FILE": literal(f"{ground.directory}/lock/shared_port_ad"),
     }
-    return written(values, ["SECURITY:strong"])
+    return write_lines(values, ["SECURITY:strong"])
 
 
 def _network(ground: Ground) -> dict[str, str]:

@@ -115,7 +115,7 @@ FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps", "Cmd")
 KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as the job was submitted
 
 
-def looked_at() -> dict[str, str]:
+def mark_looked_at() -> dict[str, str]:
     """What is set in a job that shares nothing."""
     return {JOB_INPUTS: quote_string(NONE)}
 
@@ -127,7 +127,7 @@ def first_told(named: NamedInput, until: int) -> dict[str, str]:
     return {**told, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quote_string(SHARED)}
 
 
-def told(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
+def change_ready(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
     """What is set in a job when copies of this content came or went."""
     values = {name: quote_string(value) if value else "undefined" for name, value in changes.items()}
     return {**values, JOB_READY: quote_string(ready), JOB_CONTENT: quote_string(content)}
@@ -135,12 +135,12 @@ def told(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:
 
 def forget_copies(named: NamedInput, until: int) -> dict[str, str]:
     """What is set in a job whose files have changed: no copy is good any more, and it waits for new ones."""
-    return {**told(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
+    return {**change_ready(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
 
 
 def send_files(named: NamedInput) -> dict[str, str]:
     """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
-    return {**told(rewritten(named, []), "", ""), JOB_READY: "undefined"}
+    return {**change_ready(rewritten(named, []), "", ""), JOB_READY: "undefined"}
 
 
 def needs_look(job: WaitingJob, now: int) -> bool:

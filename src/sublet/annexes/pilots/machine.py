@@ -48,7 +48,7 @@ class Schedd:
     address_file: Path  # the schedd itself keeps it true
     owner: str  # who the person is to it
 
-    def told(self) -> MachineFacts:
+    def read_facts(self) -> MachineFacts:
         """What its address file says now."""
         return read_file(self.address_file)
 
@@ -79,7 +79,7 @@ class MachineAccessPoint:
     @property
     def contact(self) -> Contact:
         """What a pilot must know to find it."""
-        return Contact(self.own.ground.collector, self.schedd.told().name, self.schedd.owner)
+        return Contact(self.own.ground.collector, self.schedd.read_facts().name, self.schedd.owner)
 
     @property
     def lease(self) -> timedelta:
@@ -89,7 +89,7 @@ class MachineAccessPoint:
     async def start(self, now: datetime) -> None:
         """Make sure that pilots can gather, and find the schedd."""
         await self.own.start(now)
-        ad = schedd_ad(self.schedd.told())
+        ad = schedd_ad(self.schedd.read_facts())
         await LocalReach("access point").run(to_advertise(self.own.tools, "UPDATE_SCHEDD_AD", ad))
 
     async def stop(self) -> None:

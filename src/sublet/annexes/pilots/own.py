@@ -122,7 +122,7 @@ class OwnAccessPoint:
         """Whether jobs are in its queue, which are not to be left behind."""
         try:
             with (self.directory / "spool/job_queue.log").open("rb") as file:
-                return queued(file)
+                return has_queued(file)
         except FileNotFoundError:
             return False
 
@@ -203,7 +203,7 @@ class OwnAccessPoint:
             await asyncio.sleep(0.1)
 
 
-def queued(log: Iterable[bytes]) -> bool:
+def has_queued(log: Iterable[bytes]) -> bool:
     """Whether a schedd's log of its queue has jobs that were made (101) and not yet destroyed (102)."""
     jobs: set[bytes] = set()
     for line in log:

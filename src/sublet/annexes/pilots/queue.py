@@ -132,7 +132,7 @@ def read_unmet(outcome: Outcome) -> list[str]:
     return [found.strip() for found in _CONDITION.findall(outcome.text)]
 
 
-def named(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:
+def find_unknown(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:
     """Which of the ids that were typed name no job."""
     there = {job.id for job in jobs} | {job.id.partition(".")[0] for job in jobs}
     return [id for id in wanted if id not in there]

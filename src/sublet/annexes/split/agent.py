@@ -56,7 +56,7 @@ class SpoolAgent:
             "put": self._put,
             "kill": self._kill,
             "ack": self._ack,
-            "again": self._again,
+            "again": self._send_again,
             "lease": self._lease,
             "fence": self._fence,
             "answer": self._answer,
@@ -159,7 +159,7 @@ class SpoolAgent:
         forget(self.path("tmp", "put." + self.nonce + "." + name))
         forget(self.path("tmp", "taken." + name + ".tar"))  # as a node that died may have left it
 
-    def _again(self, header: dict[str, Any], body: bytes) -> None:
+    def _send_again(self, header: dict[str, Any], body: bytes) -> None:
         self.sent.difference_update([header["attempt"] + ending for ending in ENDINGS])
 
     def _lease(self, header: dict[str, Any], body: bytes) -> None:

@@ -22,13 +22,13 @@ from sublet.annexes.pilots.master import Master
 from sublet.annexes.split import near_half
 from sublet.annexes.split.ledger import clean
 from sublet.kernel.errors import SubletError
-from sublet.platforms.htcondor.configuration import attribute, literal, places, written
+from sublet.platforms.htcondor.configuration import attribute, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release
 from sublet.reach.target import private, short
 
 PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
-WITHHELD = written({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
+WITHHELD = write_lines({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 IDLE = "it was idle for too long"
 HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 ENDS = (
@@ -45,7 +45,7 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
         make_private(directory / name)
     private(short(directory / "sockets"))
     starter = directory / "near_half"
-    keep(starter, f'#!/bin/sh\nexec {_quoted(sys.executable)} -IS {_quoted(near_half.__file__)} "$@"\n'.encode())
+    keep(starter, f'#!/bin/sh\nexec {_quote(sys.executable)} -IS {_quote(near_half.__file__)} "$@"\n'.encode())
     starter.chmod(0o700)
     keep(directory / "passwords.d" / "POOL", key)
     renew(directory, plan, tokens)
@@ -95,7 +95,7 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
         "POLLING_INTERVAL": "2",
     }
     parts = "".join(f"include : $(LOCAL_DIR)/{name}.conf\n" for name in ("annex", "node", "link"))
-    return written(values, ["SECURITY:strong"]) + parts
+    return write_lines(values, ["SECURITY:strong"]) + parts
 
 
 def node_configuration(facts: Mapping[str, str], now: int) -> str:
@@ -116,7 +116,7 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
     gpus = [word for word in facts.get("gpus", "").replace(",", " ").split() if word.replace("-", "").isalnum()]
     if gpus:
         values["MACHINE_RESOURCE_GPUs"] = " ".join(f"CUDA{word}" if word.isdecimal() else word for word in gpus)
-    return written(values)
+    return write_lines(values)
 
 
 def _machine(name: str) -> dict[str, str]:
@@ -134,7 +134,7 @@ class Bridge:
         self.master = Master(directory / "condor_config", directory / "log")
         self.running = self.ready and self.master.pid() is not None
         self.over = ""  # why it ended by itself
-        self.withheld = self.ready and bool(self._said("../link.conf"))
+        self.withheld = self.ready and bool(self._read_complaint("../link.conf"))
 
     @property
     def ready(self) -> bool:
@@ -172,8 +172,10 @@ class Bridge:
             there = False
         if not there:
             self.running = False
-            self.over = next((why for log, mark, why in ENDS if mark in self._said(log)), "HTCondor ended by itself")
-            if self.over == IDLE and f"{SLOT_DRAINING} = True" in self._said("../annex.conf"):
+            self.over = next(
+                (why for log, mark, why in ENDS if mark in self._read_complaint(log)), "HTCondor ended by itself"
+            )
+            if self.over == IDLE and f"{SLOT_DRAINING} = True" in self._read_complaint("../annex.conf"):
                 self.over = "it was drained"
 
     async def stop(self) -> None:
@@ -183,7 +185,7 @@ class Bridge:
             shutil.rmtree(short(self.directory / "sockets"), ignore_errors=True)
         self.running = False
 
-    def _said(self, log: str) -> str:
+    def _read_complaint(self, log: str) -> str:
         try:
             return (self.directory / "log" / log).read_text(errors="replace")
         except OSError:
@@ -195,5 +197,5 @@ def _number(facts: Mapping[str, str], name: str, otherwise: int) -> int:
     return max(1, int(word)) if word.isascii() and word.isdecimal() else otherwise
 
 
-def _quoted(word: str) -> str:
+def _quote(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"

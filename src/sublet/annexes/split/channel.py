@@ -47,12 +47,12 @@ class AgentChannel:
         """Carry frames until it breaks: OSError, TimeoutError or ValueError with the reason."""
         nonce = secrets.token_hex(8)
         text = program(AGENT, {**settings, "nonce": nonce})
-        process = await self._started()
+        process = await self._start()
         try:
             async with asyncio.timeout(HANDSHAKE):
                 _stdin(process).write(f"{len(text)}\n".encode() + text)
                 await _stdin(process).drain()
-                await self._marked(_stdout(process), nonce)
+                await self._skip_to_mark(_stdout(process), nonce)
             self._heard = time.monotonic()
             begin()
             async with asyncio.TaskGroup() as group:
@@ -68,7 +68,7 @@ class AgentChannel:
                 process.kill()
             await process.wait()
 
-    async def _started(self) -> Process:
+    async def _start(self) -> Process:
         errors = os.open(self._errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             return await asyncio.create_subprocess_exec(
@@ -77,7 +77,7 @@ class AgentChannel:
         finally:
             os.close(errors)
 
-    async def _marked(self, source: asyncio.StreamReader, nonce: str) -> None:
+    async def _skip_to_mark(self, source: asyncio.StreamReader, nonce: str) -> None:
         """Drop what a login shell prints, up to the agent's own first line."""
         while (line := await source.readline()) != MARK + nonce.encode() + b"\n":
             if not line:

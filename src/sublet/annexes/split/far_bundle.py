@@ -8,7 +8,7 @@ from datetime import timedelta
 from sublet.annexes.pilots.bundle import OLDEST, PilotPlan, far, seconds, tar
 from sublet.annexes.split.travel import FAR_HALF, program
 from sublet.kinds.pilot import assign_variables, script
-from sublet.platforms.htcondor.configuration import STRICT, places, written
+from sublet.platforms.htcondor.configuration import STRICT, places, write_lines
 
 DOMAIN = "far.sublet"
 # A job's scratch directory is its sandbox, as on any node; the starter here has one of its own.
@@ -63,4 +63,4 @@ def configuration() -> str:
         "FILETRANSFER_PLUGINS": "",  # what a job needs is in its sandbox already
         "MOUNT_UNDER_SCRATCH": "",
     }
-    return written(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"
+    return write_lines(values) + "include : $ENV(SUBLET_PILOT)/node.conf\n"

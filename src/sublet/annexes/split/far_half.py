@@ -120,7 +120,7 @@ class FarHalf:
             "epoch": self.epoch,
             "count": self.count,
             "node": os.uname().nodename,
-            "runs": sorted({*self._given(), *self.taking, *self.attempts, *self.results}),  # as they go on
+            "runs": sorted({*self._list_given(), *self.taking, *self.attempts, *self.results}),  # as they go on
         }
         beat["facts"] = dict(self.settings["facts"], left=str(int(self.over - time.time())))
         if self.ending:
@@ -214,12 +214,12 @@ class FarHalf:
 
     # Attempts
 
-    def _given(self) -> list[str]:
+    def _list_given(self) -> list[str]:
         """What is in the spool for this node."""
         return [name[:-4] for name in sorted(names(self.path("in", self.node))) if name.endswith(".tar")]
 
     def _take(self) -> None:
-        for name in self._given():
+        for name in self._list_given():
             if self.ending:
                 return
             given, waits = self.path("in", self.node, name + ".tar"), self.waiting.get(name)

@@ -95,5 +95,5 @@ class Homecoming:
             self._failed(name, why, said["unsent"])
         elif coming.failure:
             self._failed(name, coming.failure, "" if bad else LOST + coming.failure)
-        elif attempt := self._ledger.delivered(name):
+        elif attempt := self._ledger.note_delivered(name):
             await self._delivered(attempt)

@@ -92,7 +92,7 @@ class Ledger:
 
     # The link
 
-    def connected(self, now: float) -> None:
+    def note_connected(self, now: float) -> None:
         """A new channel: every node has time to be heard again."""
         self.link = LedgerLink(True, now, now, self.link.times + 1)
         self.missing.clear()
@@ -105,7 +105,7 @@ class Ledger:
         if self.link.up:
             self.link = LedgerLink(False, now, self.link.heard, self.link.times)
 
-    def heard(self, now: float) -> None:
+    def note_heard(self, now: float) -> None:
         """The agent said something."""
         self.link.heard = now
 
@@ -160,7 +160,7 @@ class Ledger:
         """A job for a node; told twice, it is once."""
         return self.attempts.setdefault(attempt.name, attempt)
 
-    def stored(self, name: str) -> bool:
+    def note_stored(self, name: str) -> bool:
         """The spool has it; whether that is news."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage is not AttemptStage.QUEUED:
@@ -182,7 +182,7 @@ class Ledger:
         attempt = self.attempts.get(name)
         return attempt is not None and attempt.stage in (AttemptStage.REVOKED, AttemptStage.LOST)
 
-    def delivered(self, name: str) -> OpenAttempt | None:
+    def note_delivered(self, name: str) -> OpenAttempt | None:
         """Its result is whole; None if it was given up meanwhile."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
@@ -190,7 +190,7 @@ class Ledger:
         attempt.stage = AttemptStage.DONE
         return attempt
 
-    def failed(self, name: str) -> OpenAttempt | None:
+    def note_failed(self, name: str) -> OpenAttempt | None:
         """It could not be started there; after a few times its job is held, before that it is given to another."""
         attempt = self.attempts.get(name)
         if attempt is None or attempt.stage not in OPEN:
@@ -217,19 +217,19 @@ class Ledger:
             self.orders.append({"op": "kill", "attempt": attempt.name, "node": attempt.node})
         return gone
 
-    def settled(self) -> list[str]:
+    def list_settled(self) -> list[str]:
         """Revoked attempts that no node has: it failed or died, never took them, or ended them before it was told."""
         if not self.link.up:
             return []  # the spool may still have them
         revoked = (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.REVOKED)
         return [attempt.name for attempt in revoked if attempt.is_void or self.missing[attempt.name] >= BEATS]
 
-    def vanished(self) -> list[str]:
+    def list_vanished(self) -> list[str]:
         """Attempts that the spool had, and that neither it nor their node has any more."""
         stored = (attempt.name for attempt in self.attempts.values() if attempt.stage is AttemptStage.STORED)
         return [name for name in stored if self.missing[name] >= GONE]
 
-    def queued(self) -> Iterator[OpenAttempt]:
+    def list_queued(self) -> Iterator[OpenAttempt]:
         """What the spool does not have yet."""
         return (attempt for attempt in self.attempts.values() if attempt.stage is AttemptStage.QUEUED)
 

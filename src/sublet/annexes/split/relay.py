@@ -48,7 +48,7 @@ class Relay:
         self.bridges = Bridges(directory, plan, self.ledger, self._end_node)
         self.endpoint = Endpoint(plan.urls, plan.certificate, plan.lease)
         self.channel = AgentChannel(plan.channel, directory / "channel.err", plan.silent)
-        self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._gone)
+        self.sending = Sending(self.channel.turn, plan.spool, plan.room, self._give_up, self._take_gone)
         self.homecoming = Homecoming(
             self.kept, plan.keep_results, self._order, self._deliver_result, self._record_failure
         )
@@ -59,8 +59,8 @@ class Relay:
         self.cleaned = asyncio.Event()
         self.hears: dict[str, Callable[[dict[str, Any], bytes], Awaitable[None]]] = {
             "tick": self._tick,
-            "stored": self._stored,
-            "unstored": self._unstored,
+            "stored": self._take_stored,
+            "unstored": self._take_unstored,
             "live": self._live,
             "out": self._out,
             "ask": self._ask,
@@ -155,10 +155,10 @@ class Relay:
 
     def _begin(self) -> None:
         self.trouble = ""
-        self.ledger.connected(time.monotonic())
+        self.ledger.note_connected(time.monotonic())
         for order in [*self.ledger.orders, *([{"op": "clean"}] if self.cleaning else [])]:
             self._order(order)
-        for attempt in self.ledger.queued():
+        for attempt in self.ledger.list_queued():
             self._put(attempt)
 
     def _order(self, order: dict[str, Any]) -> None:
@@ -170,7 +170,7 @@ class Relay:
             self.sending.put(attempt)
 
     async def _hear(self, header: dict[str, Any], body: bytes) -> None:
-        self.ledger.heard(time.monotonic())
+        self.ledger.note_heard(time.monotonic())
         hear = self.hears.get(header["op"])
         if hear:
             await hear(header, body)
@@ -184,21 +184,21 @@ class Relay:
         for number in header["pulses"]:
             self.ledger.pulse(int(number), time.monotonic())
 
-    async def _stored(self, header: dict[str, Any], body: bytes) -> None:
+    async def _take_stored(self, header: dict[str, Any], body: bytes) -> None:
         self.sending.forget(header["attempt"])
-        if self.ledger.stored(header["attempt"]):
+        if self.ledger.note_stored(header["attempt"]):
             self.kept.note(self.ledger.attempts[header["attempt"]])
 
-    async def _unstored(self, header: dict[str, Any], body: bytes) -> None:
+    async def _take_unstored(self, header: dict[str, Any], body: bytes) -> None:
         attempt = self.ledger.attempts.get(header["attempt"])
         if attempt and attempt.stage is AttemptStage.QUEUED:
-            self.sending.unstored(attempt, header["why"])
+            self.sending.note_unstored(attempt, header["why"])
 
     def _give_up(self, name: str, why: str) -> None:
         """Its files can't be sent."""
         self._record_failure(name, why, why)
 
-    def _gone(self, name: str) -> None:
+    def _take_gone(self, name: str) -> None:
         """There is no job any more, and nobody told."""
         self._answer(name, {"gone": True})
         self._order({"op": "ack", "attempt": name})
@@ -230,7 +230,7 @@ class Relay:
 
     def _record_failure(self, name: str, why: str, unsent: str = "") -> None:
         """It is tried elsewhere, unless it failed often; what can't be sent, or ran and could not send, is not."""
-        attempt = self.ledger.failed(name)
+        attempt = self.ledger.note_failed(name)
         if attempt:
             self.kept.note(attempt)
             if unsent:
@@ -242,9 +242,9 @@ class Relay:
     async def _ask(self, header: dict[str, Any], body: bytes) -> None:
         node = header["node"]
         if node.isdigit() and int(node) < self.plan.nodes and node not in self.asking:
-            self.asking[node] = asyncio.create_task(self._asked(node, header["asked"]))
+            self.asking[node] = asyncio.create_task(self._pass_on(node, header["asked"]))
 
-    async def _asked(self, node: str, asked: str) -> None:
+    async def _pass_on(self, node: str, asked: str) -> None:
         """Pass a node's question on to the service, which may be away for a while."""
         try:
             while True:
@@ -273,10 +273,10 @@ class Relay:
             now = time.monotonic()
             for node in self.ledger.bury(now):
                 self._bury(node)
-            for name in self.ledger.settled():
+            for name in self.ledger.list_settled():
                 self._order({"op": "ack", "attempt": name})  # with which the spool forgets that it was to be stopped
                 self.kept.forget(name)
-            for name in self.ledger.vanished():
+            for name in self.ledger.list_vanished():
                 self._record_failure(name, "its node no longer has it")
             self.kept.note_rest()
             with contextlib.suppress(OSError):  # where there is no room it is done when there is

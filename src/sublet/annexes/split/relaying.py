@@ -60,7 +60,7 @@ class Relaying:
         make_private(self.directory)
         plan.keep(self.directory)
 
-    def prepared(self) -> bool:
+    def is_prepared(self) -> bool:
         """Whether it was told what to do."""
         return (self.directory / FILE).exists()
 

@@ -39,7 +39,7 @@ class Sending:
         self._present[attempt.name] = present = object()
         self._turn(self._frames(attempt, present, asyncio.get_running_loop()))
 
-    def unstored(self, attempt: OpenAttempt, why: str) -> None:
+    def note_unstored(self, attempt: OpenAttempt, why: str) -> None:
         """The spool could not take it."""
         if not self._comes_again(attempt, why):
             self._give_up(attempt.name, f"its files could not be written into {self._spool} on the cluster: {why}")

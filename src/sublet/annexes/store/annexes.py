@@ -9,18 +9,18 @@ from sqlalchemy import delete, insert, select, update
 from sublet.annexes.model.annex import Annex
 from sublet.annexes.store.tables import annexes
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 A = annexes.c
 COLUMNS = (A.id, A.person, A.name, A.created, A.open, A.guests)
 ADD = insert(annexes)
 CLOSED = 2  # in `open`: to jobs, also those that name it
-GET = select(*COLUMNS).where(A.id == given("of_id"))
-NAMED = select(*COLUMNS).where(A.person == given("of_person"), A.name == given("of_name"))
-LIST = select(*COLUMNS).where(A.person == given("of_person")).order_by(A.name)
+GET = select(*COLUMNS).where(A.id == bind("of_id"))
+NAMED = select(*COLUMNS).where(A.person == bind("of_person"), A.name == bind("of_name"))
+LIST = select(*COLUMNS).where(A.person == bind("of_person")).order_by(A.name)
 ALL = select(*COLUMNS).order_by(A.person, A.name)
-SET = update(annexes).where(A.id == given("of_id")).values(name=given("n"), open=given("o"), guests=given("g"))
-REMOVE = delete(annexes).where(A.id == given("of_id"))
+SET = update(annexes).where(A.id == bind("of_id")).values(name=bind("n"), open=bind("o"), guests=bind("g"))
+REMOVE = delete(annexes).where(A.id == bind("of_id"))
 
 
 class AnnexStore:
@@ -48,7 +48,7 @@ class AnnexStore:
         """By its id."""
         return _annex(self._sql.row(GET, {"of_id": plain(id)}))
 
-    def named(self, person: str, name: str) -> Annex | None:
+    def find_named(self, person: str, name: str) -> Annex | None:
         """A person's, by its name."""
         return _annex(self._sql.row(NAMED, {"of_person": plain(person), "of_name": plain(name)}))
 

@@ -10,26 +10,26 @@ from sqlalchemy import func, insert, select, update
 from sublet.annexes.model.annex import Details, Lease
 from sublet.annexes.store.tables import annexes, leases
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, dump, given, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, dump, moment_or_none, plain
 
 L = leases.c
 COLUMNS = (L.id, L.annex, L.number, L.details, L.created, L.session, L.ended, L.why)
 ADD = insert(leases)
-LAST = select(func.max(L.number)).where(L.annex == given("of_annex"))
-GET = select(*COLUMNS).where(L.id == given("of_id"))
-OF_SESSION = select(*COLUMNS).where(L.session == given("of_session"))
-LIST = select(*COLUMNS).where(L.annex == given("of_annex")).order_by(L.number)
+LAST = select(func.max(L.number)).where(L.annex == bind("of_annex"))
+GET = select(*COLUMNS).where(L.id == bind("of_id"))
+OF_SESSION = select(*COLUMNS).where(L.session == bind("of_session"))
+LIST = select(*COLUMNS).where(L.annex == bind("of_annex")).order_by(L.number)
 LIVE = select(*COLUMNS).where(L.ended.is_(None)).order_by(L.created, L.id)
 LATEST = (
     select(*COLUMNS)
     .join(annexes, annexes.c.id == L.annex)
-    .where(annexes.c.person == given("of_person"))
+    .where(annexes.c.person == bind("of_person"))
     .order_by(L.created.desc(), L.id)
     .limit(1)
 )
-SEND = update(leases).where(L.id == given("of_id")).values(session=given("s"))
-EXPLAIN = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(why=given("w"))
-END = update(leases).where(L.id == given("of_id"), L.ended.is_(None)).values(ended=given("e"), why=given("w"))
+SEND = update(leases).where(L.id == bind("of_id")).values(session=bind("s"))
+EXPLAIN = update(leases).where(L.id == bind("of_id"), L.ended.is_(None)).values(why=bind("w"))
+END = update(leases).where(L.id == bind("of_id"), L.ended.is_(None)).values(ended=bind("e"), why=bind("w"))
 
 DETAILS = TypeAdapter(Details)
 

@@ -10,20 +10,20 @@ from sqlalchemy import insert, select, update
 from sublet.annexes.model.annex import Pilot
 from sublet.annexes.store.tables import pilots
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, moment_or_none, plain
 
 P = pilots.c
 COLUMNS = (P.lease, P.number, P.claimed, P.node, P.seen, P.ended, P.why, P.facts)
 ADD = insert(pilots)
-GET = select(*COLUMNS).where(P.lease == given("of_lease"), P.number == given("of_number"))
-LIST = select(*COLUMNS).where(P.lease == given("of_lease")).order_by(P.number)
-SEE = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(seen=given("s"))
-LEARN = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(facts=given("f"))
-EXPLAIN = update(pilots).where(P.lease == given("of_lease"), P.number == given("of_number")).values(why=given("w"))
+GET = select(*COLUMNS).where(P.lease == bind("of_lease"), P.number == bind("of_number"))
+LIST = select(*COLUMNS).where(P.lease == bind("of_lease")).order_by(P.number)
+SEE = update(pilots).where(P.lease == bind("of_lease"), P.number == bind("of_number")).values(seen=bind("s"))
+LEARN = update(pilots).where(P.lease == bind("of_lease"), P.number == bind("of_number")).values(facts=bind("f"))
+EXPLAIN = update(pilots).where(P.lease == bind("of_lease"), P.number == bind("of_number")).values(why=bind("w"))
 END = (
     update(pilots)
-    .where(P.lease == given("of_lease"), P.number == given("of_number"), P.ended.is_(None))
-    .values(ended=given("e"), why=given("w"))
+    .where(P.lease == bind("of_lease"), P.number == bind("of_number"), P.ended.is_(None))
+    .values(ended=bind("e"), why=bind("w"))
 )
 
 

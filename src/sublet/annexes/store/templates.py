@@ -8,15 +8,15 @@ from sublet.annexes.model.annex import Template
 from sublet.annexes.store.leases import DETAILS
 from sublet.annexes.store.tables import templates
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, dump, plain
 
 T = templates.c
 COLUMNS = (T.person, T.name, T.details, T.changed)
 ADD = insert(templates)
-ONE = (T.person == given("of_person"), T.name == given("of_name"))
+ONE = (T.person == bind("of_person"), T.name == bind("of_name"))
 GET = select(*COLUMNS).where(*ONE)
-LIST = select(*COLUMNS).where(T.person == given("of_person")).order_by(T.name)
-SET = update(templates).where(*ONE).values(details=given("d"), changed=given("c"))
+LIST = select(*COLUMNS).where(T.person == bind("of_person")).order_by(T.name)
+SET = update(templates).where(*ONE).values(details=bind("d"), changed=bind("c"))
 REMOVE = delete(templates).where(*ONE)
 
 

@@ -29,7 +29,7 @@ EXAMPLE = {
 }
 
 
-@router.post("/offersets/apps/{app}", status_code=201, response_model=OfferSetView, **described.keyed(ANSWERS))
+@router.post("/offersets/apps/{app}", status_code=201, response_model=OfferSetView, **described.describe_keyed(ANSWERS))
 async def ask(request: Request, app: str, ask: AppAsk, said: Said, key: Key) -> Response:
     """Ask for an app: its parameters are checked by its schema, its resources by its manifest, its use by the rules."""
     service = service_of(request)
@@ -42,7 +42,7 @@ async def ask(request: Request, app: str, ask: AppAsk, said: Said, key: Key) -> 
     return response
 
 
-@router.post("/sessions", status_code=201, response_model=StartedView, **described.keyed(ANSWERS))
+@router.post("/sessions", status_code=201, response_model=StartedView, **described.describe_keyed(ANSWERS))
 async def start(request: Request, key: Key, document: dict[str, Any] = Body(examples=[EXAMPLE])) -> Response:  # noqa: B008
     """Run an app at once, in the form of CyberGIS' roadmap: `maintainer`, `hpc`, `file`, `data_file`, `app`, `slurm`.
 

@@ -97,14 +97,14 @@ def check(
     reading = read_manifest(contents, None, name=name, image=image, kinds=kinds_of(kind or ""))
     if not runs or reading.manifest is None:
         needs = find_needs(reading.manifest, contents) if reading.manifest else []
-        return _told(out, reading, find_out(out, needs, None if image else reading.manifest))
+        return _show_reading(out, reading, find_out(out, needs, None if image else reading.manifest))
     for finding in reading.findings:
         out.note(str(finding))
     document = _document(reading.manifest, values, want, data)
     return _run(out, archive, document, {"name": name, "image": image, "kind": kind or ""}, to)
 
 
-def _told(out: Output, reading: ManifestReading, needs: Needs) -> int:
+def _show_reading(out: Output, reading: ManifestReading, needs: Needs) -> int:
     from sublet.apps.model.manifest import to_json
 
     findings = [vars_of(finding) for finding in reading.findings]
@@ -178,8 +178,8 @@ def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
 def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str, str], to: str | None) -> int:
     from sublet.apps.calls import trials
     from sublet.booking.calls import offers
-    from sublet.booking.cli.asking import answered
-    from sublet.booking.cli.running import accepted
+    from sublet.booking.cli.asking import show_answer
+    from sublet.booking.cli.running import accept_and_follow
 
     link = out.link()
     if not link.address.local:
@@ -187,8 +187,8 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
     trial = link.do(trials.try_app(archive, **taken))
     view = link.do(offers.ask({"app": trial.name, **document}, firm=True))
     if not view.offers:
-        return answered(out, view)
-    return accepted(out, link, view, detach=False, yes=True, to=to, keep=False)
+        return show_answer(out, view)
+    return accept_and_follow(out, link, view, detach=False, yes=True, to=to, keep=False)
 
 
 @command("init", "sublet app init . --image python")

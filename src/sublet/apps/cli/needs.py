@@ -51,9 +51,9 @@ class Needs:
         """Whether an app with these needs can be run; at the gateway, if one was asked."""
         if not self.gateway:
             return self._can_run_somewhere()
-        if lacks := self._named(has=False):
+        if lacks := self._name_needs(has=False):
             return f"can't be run at {self.gateway}, which lacks {lacks}"
-        unknown = self._named(has=None)
+        unknown = self._name_needs(has=None)
         return f"can be run at {self.gateway}{f', if it has {unknown}' if unknown else ''}"
 
     def _can_run_somewhere(self) -> str:
@@ -64,7 +64,7 @@ class Needs:
         names = self._names([need for need, _ in self.items])
         return f"can be run where there is {names}" if names else "can be run"
 
-    def _named(self, *, has: bool | None) -> str:
+    def _name_needs(self, *, has: bool | None) -> str:
         return self._names([need for need, had in self.items if had and had.has is has])
 
     def _names(self, needs: Sequence[Need]) -> str:

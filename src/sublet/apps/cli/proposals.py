@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from sublet.apps.calls import apps
-from sublet.apps.cli.texts import SHORT, numbered, of_kind, version_lines
+from sublet.apps.cli.texts import SHORT, find_number, of_kind, version_lines
 from sublet.apps.views.apps import ProposeAsk
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
@@ -113,7 +113,7 @@ def show(out: Output, app: str) -> None:
 def check_upstream(out: Output, version: str) -> None:
     """See whether a version's branch has moved on, or was rewritten; what is run stays the same."""
     link = out.link()
-    name, number = numbered(link, version)
+    name, number = find_number(link, version)
     found = link.do(apps.upstream(name, number))
     lines = pairs([("version", found.version), ("commit", found.commit), ("now", found.tip), ("upstream", found.words)])
     out.show(found, lambda: lines, lambda: [found.words])

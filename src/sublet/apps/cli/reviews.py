@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from sublet.apps.calls import apps
-from sublet.apps.cli.texts import numbered, version_lines
+from sublet.apps.cli.texts import find_number, version_lines
 from sublet.apps.views.apps import FileView, ReviewView
 from sublet.cli.command import command
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output, table
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 @command("review", "sublet app review flood@2", "sublet app review flood@2 --file entry.sh")
@@ -19,7 +19,7 @@ from sublet.kernel.texts import counted
 def review(out: Output, version: str, path: str | None) -> None:
     """Show all that is decided on: commit, image, manifest, and each file with its text."""
     link = out.link()
-    view = link.do(apps.review(*numbered(link, version)))
+    view = link.do(apps.review(*find_number(link, version)))
     if path is not None:
         found = next((one for one in view.files if one.path == path), None)
         if found is None:
@@ -38,7 +38,7 @@ def review(out: Output, version: str, path: str | None) -> None:
 def diff(out: Output, version: str, against: int | None) -> None:
     """Show what is new in a version: files, manifest and image."""
     link = out.link()
-    name, number = numbered(link, version)
+    name, number = find_number(link, version)
     view = link.do(apps.review(name, number, against))
     out.show(view, lambda: _news(view), lambda: (one.path for one in view.changes))
 
@@ -57,7 +57,7 @@ def approve(out: Output, version: str, tree: str, reason: str) -> None:
     if "@" not in version:  # a newer one may have the same files and another image
         raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
     link = out.link()
-    done = link.do(apps.approve(*numbered(link, version), tree, reason))
+    done = link.do(apps.approve(*find_number(link, version), tree, reason))
     out.show(done, lambda: [f"{done.name} is approved: {done.commit}, {done.digest}."], lambda: [done.name])
 
 
@@ -67,7 +67,7 @@ def approve(out: Output, version: str, tree: str, reason: str) -> None:
 def refuse(out: Output, version: str, reason: str) -> None:
     """Let a version never be run."""
     link = out.link()
-    done = link.do(apps.refuse(*numbered(link, version), reason))
+    done = link.do(apps.refuse(*find_number(link, version), reason))
     out.show(done, lambda: [f"{done.name} is refused."], lambda: [done.name])
 
 
@@ -78,8 +78,8 @@ def refuse(out: Output, version: str, reason: str) -> None:
 def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
     """Take an approval back: no new session runs it, and those that do are told."""
     link = out.link()
-    done = link.do(apps.revoke(*numbered(link, version, "approved"), reason, cancel=cancel))
-    told = f"{counted(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
+    done = link.do(apps.revoke(*find_number(link, version, "approved"), reason, cancel=cancel))
+    told = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
     out.show(done, lambda: [f"{done.version.name} is revoked; {told}."], lambda: done.sessions)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from sublet.apps.calls import runs as app_runs
-from sublet.booking.cli.asking import answered
+from sublet.booking.cli.asking import show_answer
 from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
-from sublet.booking.cli.running import accepted
+from sublet.booking.cli.running import accept_and_follow
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import number_of
 from sublet.cli.command import command
@@ -85,8 +85,8 @@ def run(
     }
     view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask, key=key))
     if only_ask or not view.offers:
-        return answered(out, view, prefer)
-    return accepted(out, link, view, detach=not wait, yes=yes, to=to, keep=keep, prefer=prefer)
+        return show_answer(out, view, prefer)
+    return accept_and_follow(out, link, view, detach=not wait, yes=yes, to=to, keep=keep, prefer=prefer)
 
 
 def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:

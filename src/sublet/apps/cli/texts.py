@@ -20,7 +20,7 @@ def of_kind(ref: str) -> tuple[str, int | None]:
     return name, int(number) if at else None
 
 
-def numbered(link: Link, ref: str, state: str = "proposed") -> tuple[str, int]:
+def find_number(link: Link, ref: str, state: str = "proposed") -> tuple[str, int]:
     """The version that is meant; without a number the newest in this state, else the newest."""
     name, number = of_kind(ref)
     if number is not None:

@@ -40,7 +40,7 @@ _HARMLESS = re.compile(r"\s*(#.*|(module|ml)( [A-Za-z0-9._/+-]+)+|)\s*")  # noth
 def read(page: ManifestPage) -> Manifest:
     """The manifest in a document; what is wrong with it is noted on the page."""
     value = page.value
-    page.known((), value, FIELDS, page.warn)
+    page.note_unknown((), value, FIELDS, page.warn)
     name = page.a_text(("name",), value.get("name"))
     if not name.strip():
         page.error(("name",), "a name is needed.")

@@ -78,7 +78,7 @@ def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
 
 
 def _bounds(page: ManifestPage, path: Path, name: str, rule: Mapping[str, Any]) -> ResourceBounds | None:
-    page.known(path, rule, _RULE, page.warn)
+    page.note_unknown(path, rule, _RULE, page.warn)
     keys = ("min", "max", "step", "default_value")
     clock = {key: _clock(rule.get(key)) for key in keys} if name == "time" else {}
     told = rule.get("unit")
@@ -160,7 +160,7 @@ def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
         if "default" in rule and "default_value" not in rule:
             page.warn((*path, "default"), "CyberGIS-Compute looks for default_value; here default counts as well.")
             rule = {("default_value" if key == "default" else key): item for key, item in rule.items()}
-        page.known(path, rule, _RULE, page.warn)
+        page.note_unknown(path, rule, _RULE, page.warn)
         parameter = Parameter(name, _schema(page, path, rule), page.a_text((*path, "unit"), rule.get("unit")))
         if not parameter.has_default:
             page.warn(path, f"{name} has no default_value: who runs the app must give one.")
@@ -184,7 +184,7 @@ def _schema(page: ManifestPage, path: Path, rule: Mapping[str, Any]) -> dict[str
     schema |= {"type": kind} | default
     if kind not in ("integer", "number"):
         return schema
-    return _slid(page, path, schema | _bounded(page, path, rule, kind, default))
+    return _slid(page, path, schema | _read_bounds(page, path, rule, kind, default))
 
 
 def _slid(page: ManifestPage, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
@@ -243,7 +243,7 @@ def _options(page: ManifestPage, path: Path, rule: Mapping[str, Any], default: d
     return {"enum": found} | default
 
 
-def _bounded(
+def _read_bounds(
     page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str, default: dict[str, Any]
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}

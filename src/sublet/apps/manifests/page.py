@@ -86,7 +86,7 @@ class ManifestPage:
     def _note(self, path: Path, message: str, *, error: bool, is_about_image: bool = False) -> None:
         self.findings.append(ManifestFinding(self.file, self.line(path), message, error, is_about_image))
 
-    def known(
+    def note_unknown(
         self, path: Path, value: Mapping[str, Any], names: Iterable[str], note: Callable[[Path, str], None]
     ) -> None:
         """Note the fields that mean nothing here."""
@@ -101,14 +101,14 @@ class ManifestPage:
         if value is None:
             return otherwise
         if not isinstance(value, str):
-            self.error(path, f"{_named(path)} must be text, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be text, not {shown(value)}.")
             return otherwise
         return value
 
     def a_map(self, path: Path, value: Any) -> Mapping[str, Any]:
         """A map; nothing is an empty one."""
         if value is not None and not isinstance(value, Mapping):
-            self.error(path, f"{_named(path)} must be a map of names to values, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be a map of names to values, not {shown(value)}.")
         return value if isinstance(value, Mapping) else {}
 
     def texts(self, path: Path, value: Any) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class ManifestPage:
             return ()
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list):
-            self.error(path, f"{_named(path)} must be a list, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be a list, not {shown(value)}.")
             return ()
         return tuple(text for i, item in enumerate(items) if (text := self.a_text((*path, i), item)))
 
@@ -125,7 +125,7 @@ class ManifestPage:
         """True or false."""
         if value is None or isinstance(value, bool):
             return otherwise if value is None else value
-        self.error(path, f"{_named(path)} must be true or false, not {shown(value)}.")
+        self.error(path, f"{_name_field(path)} must be true or false, not {shown(value)}.")
         return otherwise
 
     def at(self, path: Path, read: Callable[..., Any], *values: object) -> Any:
@@ -133,11 +133,11 @@ class ManifestPage:
         try:
             return read(*values)
         except SubletError as error:
-            self.error(path, f"{_named(path)}: {_sentence(error)}")
+            self.error(path, f"{_name_field(path)}: {_sentence(error)}")
             return None
 
 
-def _named(path: Path) -> str:
+def _name_field(path: Path) -> str:
     return ".".join(map(str, path)) or "the manifest"
 
 

@@ -102,7 +102,7 @@ def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, App
         there = ", ".join(images) or "none"
         page.error(path, f"there is no image {shown(image.name)} here; there are: {there}.", is_about_image=True)
         return manifest
-    return manifest.pinned_to(images[image.name].location, images[image.name].digest)
+    return manifest.pin_to(images[image.name].location, images[image.name].digest)
 
 
 def _check_scripts(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]) -> None:

@@ -62,7 +62,7 @@ _PLAIN_PATH = re.compile(r"(?!/)(?!.*(^|/)\.\.(/|$))[^\x00-\x1f]+")
 def read(page: ManifestPage) -> Manifest:
     """The manifest in a document; what is wrong with it is noted on the page."""
     value = page.value
-    page.known((), value, FIELDS, page.error)
+    page.note_unknown((), value, FIELDS, page.error)
     if "name" not in value:
         page.error((), "a name is needed; write `name: my-app`.")
     name = page.a_text(("name",), value.get("name"), "app")
@@ -99,7 +99,7 @@ def _image(page: ManifestPage, path: Path, value: Any) -> AppImage:
         plain = not at and NAME.fullmatch(value)
         return AppImage(name=value) if plain else AppImage(location=location, digest=_digest(page, path, digest))
     said = page.a_map(path, value)
-    page.known(path, said, _IMAGE, page.error)
+    page.note_unknown(path, said, _IMAGE, page.error)
     image = AppImage(
         page.a_text((*path, "name"), said.get("name")),
         page.a_text((*path, "location"), said.get("location")),
@@ -119,7 +119,7 @@ def _digest(page: ManifestPage, path: Path, digest: str) -> str:
 def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
     value = page.value
     said = page.a_map(("stages",), value.get("stages"))
-    page.known(("stages",), said, STAGES, page.error)
+    page.note_unknown(("stages",), said, STAGES, page.error)
     found = {name: _stage(page, name, ("stages", name), said[name]) for name in STAGES if name in said}
     short = {name: value[name] for name in ("run", "script") if name in value}
     if "notebook" in value:
@@ -141,7 +141,7 @@ def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
 
 def _stage(page: ManifestPage, name: str, path: Path, value: Any) -> AppStage:
     said = {"run": value} if isinstance(value, str | list) else page.a_map(path, value)
-    page.known(path, said, _STAGE, page.error)
+    page.note_unknown(path, said, _STAGE, page.error)
     each = said.get("each", "once" if name != EXECUTION or not path else "task")
     if each not in ("once", "task"):
         page.error((*path, "each"), f"each is once or task, not {shown(each)}.")
@@ -179,7 +179,7 @@ def _parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     for name, value in few(page, ("parameters",), page.value.get("parameters")):
         path = ("parameters", name)
         said = page.a_map(path, value)
-        page.known(path, said, _PARAMETER, page.error)
+        page.note_unknown(path, said, _PARAMETER, page.error)
         schema = _numbers({key: item for key, item in said.items() if key in KEYWORDS})
         unit = page.a_text((*path, "unit"), said.get("unit"))
         parameter = Parameter(name, schema, unit, page.a_flag((*path, "required"), said.get("required")))
@@ -234,7 +234,7 @@ def check_parameter(page: ManifestPage, path: Path, parameter: Parameter) -> Non
 def _resources(page: ManifestPage) -> dict[str, ResourceBounds]:
     found = {}
     said = page.a_map(("resources",), page.value.get("resources"))
-    page.known(("resources",), said, resources.NAMES, page.error)
+    page.note_unknown(("resources",), said, resources.NAMES, page.error)
     for name, value in said.items():
         path = ("resources", name)
         if name in resources.NAMES and (bounds := _bounds(page, path, name, value)):
@@ -246,7 +246,7 @@ def _resources(page: ManifestPage) -> dict[str, ResourceBounds]:
 
 def _bounds(page: ManifestPage, path: Path, name: str, value: Any) -> ResourceBounds | None:
     if isinstance(value, Mapping):
-        page.known(path, value, _BOUNDS, page.error)
+        page.note_unknown(path, value, _BOUNDS, page.error)
         said = {key: page.at((*path, key), resources.parse, name, value[key]) for key in _BOUNDS if key in value}
         if None in said.values() or not said:
             return None
@@ -264,7 +264,7 @@ def _data(page: ManifestPage) -> tuple[Input, ...]:
     for name, value in page.a_map(("data",), page.value.get("data")).items():
         path = ("data", name)
         said = page.a_map(path, value)
-        page.known(path, said, _INPUT, page.error)
+        page.note_unknown(path, said, _INPUT, page.error)
         if not NAME.fullmatch(name):
             page.error(path, f"{shown(name)} can't be the name of data.")
         required = page.a_flag((*path, "required"), said.get("required"))

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from sublet.apps.model.manifest import Manifest, from_json
-from sublet.apps.model.repository import UNSEEN, seen
+from sublet.apps.model.repository import UNSEEN, show_hidden
 from sublet.apps.model.tree import TreeFile
 from sublet.kernel.errors import BadName
 
@@ -103,7 +103,7 @@ class Version:
         return all(getattr(self, field) == getattr(other, field) for field in SAME)
 
 
-def revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
+def find_revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
     """The version that was taken back, if that is why there is none: of this number, else the newest of those."""
     there = list(versions)
     if number is None and any(one.state is VersionState.APPROVED for one in there):
@@ -160,7 +160,7 @@ def text_of(file: TreeFile) -> str | None:
         said = file.content.decode()
     except UnicodeDecodeError:
         return None
-    return seen(said)
+    return show_hidden(said)
 
 
 def notes_on(files: Iterable[TreeFile]) -> list[str]:
@@ -186,7 +186,7 @@ def changes(old: Sequence[TreeFile], new: Sequence[TreeFile]) -> list[Change]:
         one, other = before.get(path), after.get(path)
         if one != other:
             how = "changed" if one and other else "added" if other else "removed"
-            found.append(Change(path, how, _diff(path, _shown(one), _shown(other))))
+            found.append(Change(path, how, _diff(path, _show_file(one), _show_file(other))))
     return found
 
 
@@ -195,7 +195,7 @@ def manifest_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     return _diff("manifest", *(json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False) for one in (old, new)))
 
 
-def _shown(file: TreeFile | None) -> str:
+def _show_file(file: TreeFile | None) -> str:
     """A file as lines that can be compared: its mode first, if it may be executed."""
     if file is None:
         return ""

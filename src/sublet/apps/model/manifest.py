@@ -105,7 +105,7 @@ class Manifest:
         """The parameter of a name."""
         return next((parameter for parameter in self.parameters if parameter.name == name), None)
 
-    def pinned_to(self, location: str, digest: str) -> Manifest:
+    def pin_to(self, location: str, digest: str) -> Manifest:
         """The same with exactly this image."""
         return replace(self, image=replace(self.image, location=location, digest=digest))
 
@@ -146,9 +146,9 @@ def from_json(value: Mapping[str, Any]) -> Manifest:
     said = {name: item for name, item in value.items() if name != "format"}
     try:
         for name, kind in _PARTS.items():
-            said[name] = tuple(_made(kind, item) for item in said.get(name, ()))
+            said[name] = tuple(_make(kind, item) for item in said.get(name, ()))
         for name, kind in _SINGLE.items():
-            said[name] = _made(kind, said.get(name, {}))
+            said[name] = _make(kind, said.get(name, {}))
         said["resources"] = {name: ResourceBounds(**bounds) for name, bounds in said.get("resources", {}).items()}
         said |= {name: tuple(said.get(name, ())) for name in _LISTS}
         return Manifest(**said)
@@ -156,5 +156,5 @@ def from_json(value: Mapping[str, Any]) -> Manifest:
         raise BadManifest(problem=f"it is not whole: {error}") from error
 
 
-def _made(kind: type, said: Mapping[str, Any]) -> Any:
+def _make(kind: type, said: Mapping[str, Any]) -> Any:
     return kind(**{name: tuple(item) if name == "argv" else item for name, item in said.items()})

@@ -110,7 +110,7 @@ def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     needs = [Need(NeedKind.UPLOAD, one.name, manifest.source) for one in manifest.data if one.required]
     gpus = (bounds for name, bounds in manifest.resources.items() if name.startswith("gpus"))
     needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
-    for path, text in _reached(manifest, files):
+    for path, text in _list_reached(manifest, files):
         for number, line in enumerate(text.splitlines(), 1):
             if not COMMENT.match(line):
                 found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
@@ -118,19 +118,19 @@ def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     return needs
 
 
-def _reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
+def _list_reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
     """The stages, and the files that they name, and those that these name."""
     stages = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
     reached, seen = list(stages), {manifest.source}
     for _, text in reached:  # it grows while it is gone through
-        for path in _named(text, list(files)):
+        for path in _find_named(text, list(files)):
             if path not in seen and len(seen) <= MOST_FILES:
                 seen.add(path)
                 reached.append((path, files[path][:LARGEST].decode("utf-8", "replace")))
     return reached
 
 
-def _named(text: str, paths: Sequence[str]) -> list[str]:
+def _find_named(text: str, paths: Sequence[str]) -> list[str]:
     """The files of the app that a text names, by their paths, or by a module's name."""
     words = {word.removeprefix("./") for word in WORD.findall(text)}
     return [path for path in paths if path in words or path.rpartition("/")[2] in words or _module(path) in words]

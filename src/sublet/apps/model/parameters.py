@@ -149,7 +149,7 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     checker = library.FormatChecker(FORMATS)
     validator = library.Draft202012Validator(schema, format_checker=checker, registry=nowhere)
     errors = sorted(validator.iter_errors(value), key=lambda error: error.validator != "type")
-    return _told(parameter, errors[0], value) if errors else _between_steps(parameter, value)
+    return _describe_error(parameter, errors[0], value) if errors else _between_steps(parameter, value)
 
 
 def on_step(low: Any, value: Any, step: Any) -> bool:
@@ -174,7 +174,7 @@ def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | N
     return f"goes in steps of {step}{unit} from {low}, and can't be {shown(value)}", f"steps of {step}", nearest
 
 
-def _told(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
+def _describe_error(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
     schema, unit = parameter.schema, f" {parameter.unit}" if parameter.unit else ""
     keyword, limit = error.validator, error.validator_value
     said = shown(value)
@@ -229,7 +229,7 @@ def clamp(schema: Mapping[str, Any], number: float) -> float:
     return round(number) if schema.get("type") == "integer" or float(number).is_integer() else number
 
 
-def filled(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
+def fill_parameters(manifest: Manifest, given: Mapping[str, Any]) -> dict[str, Any]:
     """All parameters in the manifest's order, with its defaults for those that were not given."""
     own = {
         parameter.name: given.get(parameter.name, parameter.schema.get("default"))

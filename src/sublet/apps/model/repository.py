@@ -82,7 +82,7 @@ def check_commit(commit: str) -> str:
     return commit.lower()
 
 
-def seen(text: str) -> str:
+def show_hidden(text: str) -> str:
     """The same text, with what would not be seen written out."""
     return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -93,7 +93,7 @@ def check_names(paths: Iterable[str]) -> None:
         if any(_like_git(part) for part in path.split("/")):
             raise BadTree(why=f"it has a file called {path[:200]!r}, which git itself would read")
         if UNSEEN.search(path):
-            raise BadTree(why=f"it has a file called {seen(path[:200])!r}, which is not what it looks like")
+            raise BadTree(why=f"it has a file called {show_hidden(path[:200])!r}, which is not what it looks like")
 
 
 def _like_git(part: str) -> bool:

@@ -20,7 +20,7 @@ USUAL = Request(None).duration
 def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
     """The request with the app's own resources, and those that were asked for where the app can use them."""
     try:
-        wanted = _wanted(request, manifest) | _named(request, manifest)
+        wanted = _read_amounts(request, manifest) | _read_named_amounts(request, manifest)
     except BadAmount as error:
         return Reason("urn:invalid-value", "resources", error.message, nearest=error.advice)
     if reasons := wrong(manifest, wanted):
@@ -35,7 +35,7 @@ def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
     return replace(request, executable=executable, compute=compute, duration=size.amounts.time)
 
 
-def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
+def _read_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for, by the manifest's names, as far as it isn't what any request has by itself."""
     executable = request.executable
     tasks = executable.fields.get("tasks") if executable else None
@@ -50,7 +50,7 @@ def _wanted(request: Request, manifest: Manifest) -> dict[str, int]:
     return found | ({"tasks": tasks} if type(tasks) is int else {})
 
 
-def _named(request: Request, manifest: Manifest) -> dict[str, int]:
+def _read_named_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for by the manifest's own names."""
     said: Any = request.executable.fields.get("resources") if request.executable else None
     given = said if isinstance(said, Mapping) else {}

@@ -53,7 +53,7 @@ class _Links:
 
     def _end(self, file: TreeFile) -> str:
         """The path to which a link leads in the end; empty for the tree itself."""
-        left = _joined(file.path, file.link).split("/")
+        left = _join(file.path, file.link).split("/")
         at, steps = "", 0
         while left:
             at = posixpath.join(at, left.pop(0))
@@ -61,9 +61,9 @@ class _Links:
                 steps += 1
                 if steps > MOST_STEPS:
                     raise BadTree(why=f"the link {file.path!r} never ends")
-                left, at = [*_joined(at, self._held[at].link).split("/"), *left], ""
+                left, at = [*_join(at, self._held[at].link).split("/"), *left], ""
         return "" if at == "." else at
 
 
-def _joined(path: str, link: str) -> str:
+def _join(path: str, link: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

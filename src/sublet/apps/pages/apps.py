@@ -18,7 +18,7 @@ from sublet.web.confirming import Confirmation, confirm_page, describe_affected_
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
-from sublet.web.words import counted
+from sublet.web.words import count_text
 
 HERE = "/web/apps"
 P = VersionState
@@ -101,7 +101,7 @@ async def _question(request: Request, person: Person, form: dict[str, str]) -> C
     effects = ["Nobody can run it any more. A revoked version stays revoked: it has to be proposed again."]
     if running:
         end = "ends" if "cancel" in form else "that has not started ends; what runs goes on"
-        effects.append(f"{counted(len(running), 'session')} under way: each {end}.")
+        effects.append(f"{count_text(len(running), 'session')} under way: each {end}.")
     back = f"{HERE}/{request.path_params['name']}/{request.path_params['number']}"
     return Confirmation(f"Revoke {ref}?", tuple(effects), f"Revoke {ref}", back, describe_affected_sessions(running))
 

@@ -174,7 +174,7 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
     return values | {WHERE: request.platform, NAME: "" if name == manifest.name else name}
 
 
-def typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
+def read_typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
     """The form's fields as they were typed, and nothing else; a box that is not ticked is not sent."""
     keys = form_of(manifest, ()).ids
     return {key: form[key].replace("\r\n", "\n") for key in keys if key in form}

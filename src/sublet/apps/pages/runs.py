@@ -15,7 +15,7 @@ from sublet.apps.model.app import Version, VersionState
 from sublet.apps.model.manifest import Manifest
 from sublet.apps.pages import form as app_form
 from sublet.apps.pages.apps import TONES
-from sublet.apps.pages.form import VERSION, beside, check, form_of, key_of, typed, wish_of
+from sublet.apps.pages.form import VERSION, beside, check, form_of, key_of, read_typed, wish_of
 from sublet.apps.run_requests import AppWish
 from sublet.apps.runs import Places
 from sublet.booking.model.giving_way import Precedence
@@ -47,7 +47,7 @@ async def look(request: Request) -> Response:
     try:
         state = await service.apps.catalogue.app(request.path_params["name"], who.person)
     except NotFound:
-        return await _closed(request, who)
+        return await _draw_closed(request, who)
     said = request.query_params.get("from", "")
     earlier = await service.asking.offerset(said, who.person) if said else None
     number = request.query_params.get(VERSION, "")
@@ -57,7 +57,7 @@ async def look(request: Request) -> Response:
     return await _page(request, who, state, version, earlier=earlier)
 
 
-async def _closed(request: Request, who: Visitor) -> Response:
+async def _draw_closed(request: Request, who: Visitor) -> Response:
     """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
     service, name = service_of(request), request.path_params["name"]
     standings = () if service.access.quotas.is_open else await service.access.rules.standing(who.person)
@@ -75,7 +75,7 @@ async def send(request: Request) -> Response:
     state = await service.apps.catalogue.app(request.path_params["name"], who.person)
     version = await service.apps.runs.runnable(who.person, AppWish(app=state.app.name, version=form.get(VERSION, "")))
     manifest = version.as_manifest()
-    values, instead_of = typed(manifest, form), form.get(INSTEAD, "")
+    values, instead_of = read_typed(manifest, form), form.get(INSTEAD, "")
     places = await service.apps.runs.places(who.person, version)
     if wrong := check(manifest, values):
         return await _page(request, who, state, version, values, FormAnswer(wrong, ()), instead_of=instead_of)

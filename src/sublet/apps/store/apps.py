@@ -14,7 +14,7 @@ from sublet.apps.store.tables import apps, versions
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import sessions
-from sublet.kernel.db.sql import Row, Sql, given, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, moment_or_none, plain
 from sublet.people.store.tables import people
 
 A, V = apps.c, versions.c
@@ -24,13 +24,13 @@ COLUMNS = (
 )
 VERSION = select(*COLUMNS)
 ADD_APP, ADD = insert(apps), insert(versions)
-APP = select(A.name, A.person, A.repository, A.created).where(A.name == given("of_name"))
+APP = select(A.name, A.person, A.repository, A.created).where(A.name == bind("of_name"))
 APPS = select(A.name, A.person, A.repository, A.created).order_by(A.name)
-GET = VERSION.where(V.id == given("of_id"))
-NUMBERED = VERSION.where(V.app == given("of_app"), V.number == given("of_number"))
-OF_APP = VERSION.where(V.app == given("of_app")).order_by(V.number.desc())
-OPEN = select(func.count()).where(V.state == "proposed", V.proposed_by == given("of_person"))
-NEXT = select(func.coalesce(func.max(V.number), 0) + 1).where(V.app == given("of_app"))
+GET = VERSION.where(V.id == bind("of_id"))
+NUMBERED = VERSION.where(V.app == bind("of_app"), V.number == bind("of_number"))
+OF_APP = VERSION.where(V.app == bind("of_app")).order_by(V.number.desc())
+OPEN = select(func.count()).where(V.state == "proposed", V.proposed_by == bind("of_person"))
+NEXT = select(func.coalesce(func.max(V.number), 0) + 1).where(V.app == bind("of_app"))
 REVIEWERS = select(people.c.name).where(people.c.role.in_(["operator", "reviewer"]), people.c.blocked.is_(None))
 
 
@@ -81,7 +81,7 @@ class AppStore:
         row = self._sql.row(GET, {"of_id": plain(id)})
         return _version(row) if row else None
 
-    def numbered(self, app: str, number: int) -> Version | None:
+    def find_number(self, app: str, number: int) -> Version | None:
         """One of an app's."""
         row = self._sql.row(NUMBERED, {"of_app": plain(app), "of_number": number})
         return _version(row) if row else None

@@ -11,22 +11,20 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sublet.apps.model.draft import Draft
 from sublet.apps.store.tables import drafts
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 D = drafts.c
 DRAFT = select(D.id, D.person, D.created, D.changed, D.fields, D.session)
 ADD = insert(drafts)
-GET = DRAFT.where(D.id == given("draft_id"))
-LIST = DRAFT.where(D.person == given("of_person")).order_by(D.created.desc(), D.id).limit(given("most"))
-OPEN = select(func.count()).where(D.person == given("of_person"), D.session == "")
-SET = update(drafts).where(D.id == given("draft_id"), D.session == "").values(fields=given("f"), changed=given("c"))
-KEEP = update(drafts).where(D.id == given("draft_id")).values(fields=given("f"), changed=given("c"))
-SUBMIT = update(drafts).where(D.id == given("draft_id"), D.session == "").values(session=given("s"), changed=given("c"))
-REOPEN = update(drafts).where(D.id == given("draft_id"), D.session == given("s")).values(session="")
-DELETE = delete(drafts).where(D.id == given("draft_id"), D.session == given("s"))
-FORGET = delete(drafts).where(
-    or_(D.changed <= given("before"), and_(D.session == "", D.changed <= given("open_before")))
-)
+GET = DRAFT.where(D.id == bind("draft_id"))
+LIST = DRAFT.where(D.person == bind("of_person")).order_by(D.created.desc(), D.id).limit(bind("most"))
+OPEN = select(func.count()).where(D.person == bind("of_person"), D.session == "")
+SET = update(drafts).where(D.id == bind("draft_id"), D.session == "").values(fields=bind("f"), changed=bind("c"))
+KEEP = update(drafts).where(D.id == bind("draft_id")).values(fields=bind("f"), changed=bind("c"))
+SUBMIT = update(drafts).where(D.id == bind("draft_id"), D.session == "").values(session=bind("s"), changed=bind("c"))
+REOPEN = update(drafts).where(D.id == bind("draft_id"), D.session == bind("s")).values(session="")
+DELETE = delete(drafts).where(D.id == bind("draft_id"), D.session == bind("s"))
+FORGET = delete(drafts).where(or_(D.changed <= bind("before"), and_(D.session == "", D.changed <= bind("open_before"))))
 
 
 class DraftStore:

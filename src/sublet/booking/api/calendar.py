@@ -19,12 +19,12 @@ from sublet.kernel.errors import BadRequest, NotFound
 router = APIRouter(prefix="/v1/calendar", tags=["Platforms"])
 
 
-def _written(value: object) -> datetime:
+def _read_instant(value: object) -> datetime:
     """An instant as it is written; numbers are not taken for seconds since 1970."""
     return datetime.fromisoformat(str(value))
 
 
-Instant = Annotated[AwareDatetime, BeforeValidator(_written)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_read_instant)]
 WEEK = timedelta(days=7)
 LONGEST = timedelta(days=400)
 

@@ -86,7 +86,7 @@ class ConnectProxy:
         """Who carries requests through a socket; of sockets that are gone nobody is kept."""
         known = self.clients.get(through)
         if known is None:
-            unused = [self.clients.pop(gone) for gone in _gone(self.clients)]
+            unused = [self.clients.pop(gone) for gone in _list_gone(self.clients)]
             transport = httpx2.AsyncHTTPTransport(uds=through or None, trust_env=False)
             known = self.clients[through] = httpx2.AsyncClient(
                 transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
@@ -112,7 +112,7 @@ class ConnectProxy:
             return problem_response(error)
         response = StreamingResponse(_raw(answer), answer.status_code)
         response.raw_headers = [
-            (name.lower(), _here(value, upstream) if name.lower() == b"location" else value)
+            (name.lower(), _point_here(value, upstream) if name.lower() == b"location" else value)
             for name, value in answer.headers.raw
             if name.decode("latin-1").lower() not in HOP_BY_HOP
         ]
@@ -210,7 +210,7 @@ class ConnectProxy:
         return headers
 
 
-def _gone(paths: Iterable[str]) -> list[str]:
+def _list_gone(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if path and not os.path.exists(path)]
 
 
@@ -285,7 +285,7 @@ def _target(scope: Scope) -> str:
     return (path.partition(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
 
 
-def _here(location: bytes, upstream: str) -> bytes:
+def _point_here(location: bytes, upstream: str) -> bytes:
     """A redirect to where the session listens, made to point here."""
     return location.removeprefix(upstream.rstrip("/").encode()) or b"/"
 

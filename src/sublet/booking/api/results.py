@@ -104,7 +104,7 @@ async def fetched(request: Request, id: Id) -> Response:
     On a system that Sublet is a guest on, its files are removed now instead of after their keep time; elsewhere, and
     while the session is not over, nothing is done.
     """
-    await service_of(request).output.fetched(id, await person_of(request))
+    await service_of(request).output.note_fetched(id, await person_of(request))
     return Response(status_code=204)
 
 
@@ -114,7 +114,7 @@ async def archive_response(service: Service, person: Person, id: str) -> Respons
     pieces = service.output.archive(session.id, person)
     first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive
     headers = _offer_download(f"{session.id[:8]}.tar.gz")
-    return StreamingResponse(_again(first, pieces), media_type="application/gzip", headers=headers)
+    return StreamingResponse(_chain(first, pieces), media_type="application/gzip", headers=headers)
 
 
 def _offer_download(name: str) -> dict[str, str]:
@@ -125,7 +125,7 @@ def _offer_download(name: str) -> dict[str, str]:
     }
 
 
-async def _again(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
     async for piece in rest:
         yield piece

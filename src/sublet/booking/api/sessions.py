@@ -83,7 +83,7 @@ async def session(request: Request, id: Id) -> Response:
     return _view(request, await service_of(request).sessions.get(id, await person_of(request)))
 
 
-@router.post("/{id}/accept", response_model=SessionView, **described.keyed(CHANGE))
+@router.post("/{id}/accept", response_model=SessionView, **described.describe_keyed(CHANGE))
 async def accept(request: Request, id: Id, key: Key) -> Response:
     """Take an offer: its siblings are rejected. Accepting twice is accepting once, also after the session's end.
 
@@ -114,13 +114,13 @@ async def cancel(request: Request, id: Id, ask: CancelAsk | None = None) -> Resp
 @router.post("/{id}/pause", response_model=PauseView, responses=CHANGE)
 async def pause(request: Request, id: Id) -> Response:
     """Let it stand still: what waits is held in its queue, what runs is stopped. Its time limit runs on."""
-    return _paused(request, *await service_of(request).pausing.pause(id, await person_of(request)))
+    return _answer_pause(request, *await service_of(request).pausing.pause(id, await person_of(request)))
 
 
 @router.post("/{id}/resume", response_model=PauseView, responses=CHANGE)
 async def resume(request: Request, id: Id) -> Response:
     """Let it go on."""
-    return _paused(request, *await service_of(request).pausing.resume(id, await person_of(request)))
+    return _answer_pause(request, *await service_of(request).pausing.resume(id, await person_of(request)))
 
 
 @router.post("/{id}/extend", response_model=SessionView, responses=CHANGE)
@@ -148,7 +148,7 @@ async def explain(request: Request, id: Id) -> Response:
     return json_response(Explanation(session=session.id, phase=session.phase.value, sentences=tuple(sentences)))
 
 
-@router.post("/{id}/again", status_code=201, response_model=OfferSetView, **described.keyed(CHANGE))
+@router.post("/{id}/again", status_code=201, response_model=OfferSetView, **described.describe_keyed(CHANGE))
 async def again(
     request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said, key: Key
 ) -> Response:
@@ -164,7 +164,7 @@ async def again(
     return response
 
 
-def _paused(request: Request, session: Session, how: str) -> Response:
+def _answer_pause(request: Request, session: Session, how: str) -> Response:
     return json_response(PauseView(session=session_view(session, base_of(request)), how=how))
 
 

@@ -24,7 +24,7 @@ from sublet.cli.keys import key_option
 from sublet.cli.output import Output, table
 from sublet.cli.texts import away, describe_price, length, moment, size, when, with_local_start
 from sublet.client.ranking import sort_views
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.systems.model.wish import SystemFinding
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
@@ -71,16 +71,16 @@ def ask(
         click.echo(FIRST, nl=False)
         return 0
     if show:
-        return _shown(out, *split(file, words), given)
+        return _show_request(out, *split(file, words), given)
     link = out.link()
     asked = document(out, *split(file, words), given, local=link.address.local)
-    return answered(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
+    return show_answer(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
 
 
-def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
+def _show_request(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
     """The whole request, as the system that it is for would see it: nobody signs in, and nothing is asked or held."""
     from sublet.kernel.home import sublet_home
-    from sublet.systems.cli.outlines import SIZES, checked, today, wish_in  # only needed here
+    from sublet.systems.cli.outlines import SIZES, show_check, today, wish_in  # only needed here
     from sublet.systems.model.outline import outline
     from sublet.systems.own import Systems
 
@@ -92,7 +92,7 @@ def _shown(out: Output, file: str | None, words: tuple[str, ...], given: dict[st
     parts = {*SIZES, "queue", "project", "constraint"}
     sources = dict.fromkeys({field for field in parts if given[field] is None}, file or "")
     found = outline(system, wish_in(asked), sources=sources, today=today())
-    return checked(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
+    return show_check(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
 
 
 def _list_session_options(rows: Sequence[SystemFinding]) -> Iterator[SystemFinding]:
@@ -117,26 +117,26 @@ def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[s
     return (typed[0] if len(typed) > after else None), typed[len(typed) - after :]
 
 
-def answered(out: Output, view: OfferSetView, prefer: str | None = None) -> int:
+def show_answer(out: Output, view: OfferSetView, prefer: str | None = None) -> int:
     """Show a YES or a NO, and return the exit code."""
     now = datetime.now(UTC)
     view = sort_views(view, prefer or "")
     if view.offers:
-        out.show(view, lambda: listed(view.offers, now), lambda: (offer.short for offer in view.offers))
+        out.show(view, lambda: draw_offers(view.offers, now), lambda: (offer.short for offer in view.offers))
     else:
-        out.show(view, lambda: refused(view.reasons, now), lambda: ())
+        out.show(view, lambda: describe_no(view.reasons, now), lambda: ())
     if out.for_people:
         for line in advice(view, now):
             out.note(line)
     return 0 if view.offers else 1
 
 
-def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
+def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
     """Offers as a table."""
     rows = [
         (
             view.short,
-            placed(view),
+            describe_place(view),
             _start(view, now),
             length(view.duration),
             str(len(view.nodes)) if len(view.nodes) > 1 else "",
@@ -152,7 +152,7 @@ def listed(views: Sequence[OfferView], now: datetime) -> list[str]:
     return table(HEAD, rows, keep=("START", "PRICE"), least=("TERMS", "MEMORY", "TIME", "NODES"))
 
 
-def placed(view: OfferView | SessionView) -> str:
+def describe_place(view: OfferView | SessionView) -> str:
     """Where it is, and which part of that it draws on."""
     return f"{view.platform} ({view.pledge})" if view.pledge else view.platform
 
@@ -180,7 +180,7 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
         return ["", "Nothing is held."]
     standing = describe_standing(view.offers, now)
     take = f"Take one with: sublet accept {view.offers[0].short}"
-    lines = ["", f"{counted(len(view.offers), 'offer')}, {standing}. {take}"]
+    lines = ["", f"{count_text(len(view.offers), 'offer')}, {standing}. {take}"]
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
@@ -226,7 +226,7 @@ def sentence(reason: ReasonView, now: datetime) -> str:
     return f"{where}{reason.message} ({seen})"
 
 
-def refused(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
+def describe_no(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
     """A NO: each reason, with the nearest thing that would be possible."""
     lines = ["NO"]
     for reason in reasons:
@@ -244,6 +244,6 @@ def accept(out: Output, offer: str) -> None:
     """Take an offer; the others of its set are given back."""
     view = out.link().do(sessions.accept(offer))
     start = when(view.start, datetime.now(UTC))
-    out.show(view, lambda: [f"{view.short} is accepted: on {placed(view)}, {start}."], lambda: [view.short])
+    out.show(view, lambda: [f"{view.short} is accepted: on {describe_place(view)}, {start}."], lambda: [view.short])
     if out.for_people:
         out.note(f"{'Connect to it' if view.kind == 'interactive' else 'Follow it'} with: sublet {command_for(view)}")

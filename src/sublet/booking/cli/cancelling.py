@@ -10,7 +10,7 @@ import click
 
 from sublet.booking.calls import sessions
 from sublet.booking.cli.session_filters import PAGE, filter_options, filters_of, list_sessions
-from sublet.booking.cli.sessions import listed
+from sublet.booking.cli.sessions import draw_sessions
 from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.views.moves import CancelView
 from sublet.booking.views.sessions import SessionView
@@ -18,7 +18,7 @@ from sublet.cli.command import command
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_yes_or_no
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
@@ -44,12 +44,12 @@ def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, ye
     link = out.link()
     if dry_run:
         named = link.do(sessions.cancel_all(session, reason, dry_run=True)).cancelled if session else ()
-        _tell(out, named if session else _chosen(link, filters), dry_run=True)
+        _tell(out, named if session else _choose_sessions(link, filters), dry_run=True)
         return 0
     if session:
         _show(out, [link.do(sessions.cancel(one, reason)) for one in session])
         return 0
-    found = _chosen(link, filters)
+    found = _choose_sessions(link, filters)
     if not found:
         _tell(out, found)
         return 0
@@ -58,15 +58,15 @@ def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, ye
     done = _cancel_all(link, found, reason)
     _show(out, done.cancelled)
     if done.over:
-        out.note(f"{counted(len(done.over), 'session')} had ended meanwhile.")
+        out.note(f"{count_text(len(done.over), 'session')} had ended meanwhile.")
     return 0
 
 
 def _show(out: Output, views: Sequence[SessionView]) -> None:
-    out.show(views, lambda: (f"{v.short} {_cancelled(v)}" for v in views), lambda: (v.short for v in views))
+    out.show(views, lambda: (f"{v.short} {_describe_cancelled(v)}" for v in views), lambda: (v.short for v in views))
 
 
-def _chosen(link: Link, filters: dict[str, Any]) -> tuple[SessionView, ...]:
+def _choose_sessions(link: Link, filters: dict[str, Any]) -> tuple[SessionView, ...]:
     """What is under way of those that were chosen; offers too, if that phase is named."""
     if "phase" in filters:
         if filters["phase"] not in CANCELLABLE:
@@ -77,17 +77,19 @@ def _chosen(link: Link, filters: dict[str, Any]) -> tuple[SessionView, ...]:
 
 
 def _tell(out: Output, found: Sequence[SessionView], dry_run: bool = False) -> None:
-    out.show(found, lambda: listed(found, datetime.now(UTC), owners=True), lambda: (view.short for view in found))
-    would = f"{counted(len(found), 'session')} would be cancelled."
+    out.show(
+        found, lambda: draw_sessions(found, datetime.now(UTC), owners=True), lambda: (view.short for view in found)
+    )
+    would = f"{count_text(len(found), 'session')} would be cancelled."
     out.note(would if dry_run else "No session that is under way fits.")
 
 
 def _agree(out: Output, found: Sequence[SessionView]) -> bool:
     people = {view.person for view in found}
     whose = next(iter(people)) if len(people) == 1 else f"{len(people)} people"
-    for line in listed(found, datetime.now(UTC), owners=True):
+    for line in draw_sessions(found, datetime.now(UTC), owners=True):
         out.note(line)
-    return ask_yes_or_no(f"Cancel {counted(len(found), 'session')} of {whose}?", "Agree with --yes.")
+    return ask_yes_or_no(f"Cancel {count_text(len(found), 'session')} of {whose}?", "Agree with --yes.")
 
 
 def _cancel_all(link: Link, found: Sequence[SessionView], reason: str) -> CancelView:
@@ -100,5 +102,5 @@ def _cancel_all(link: Link, found: Sequence[SessionView], reason: str) -> Cancel
     )
 
 
-def _cancelled(view: SessionView) -> str:
+def _describe_cancelled(view: SessionView) -> str:
     return "is cancelled." if view.phase == Phase.CANCELLED else f"is being cancelled; it is {view.phase} now."

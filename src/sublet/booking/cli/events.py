@@ -45,7 +45,7 @@ def _coming(link: Link, session: str, after: int) -> Iterator[EventView]:
         waiting = b""
         try:
             for piece in link.stream(event_stream(session, after)):
-                patience.answered()
+                patience.note_answer()
                 *lines, waiting = (waiting + piece).split(b"\n")
                 for line in lines:
                     if line.startswith(b"data:"):

@@ -11,10 +11,10 @@ from sublet.booking.calls import results
 from sublet.booking.views.results import ResultList
 from sublet.cli.output import Output
 from sublet.cli.texts import size
-from sublet.client.fetching import chosen, fetch
+from sublet.client.fetching import choose_results, fetch
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 def check_folder(_: click.Context, __: click.Parameter, place: str | None) -> str | None:
@@ -50,9 +50,9 @@ def fetch_all(
 ) -> list[str]:
     """Fetch files into a directory; returns where they are now. If that was all, they go where it was a guest."""
     left = link.do(results.results(session))
-    some = chosen(left, wanted)
+    some = choose_results(left, wanted)
     made = fetch(link.stream, session, some, directory)
-    told = f"{counted(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
+    told = f"{count_text(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
     out.note(f"fetched {told} into {directory}")
     if not keep and (len(some.items), some.folders) == (len(left.items), left.folders):
         try:
@@ -64,4 +64,4 @@ def fetch_all(
 
 def count_empty(left: ResultList) -> str:
     """How many folders with nothing in them a session left beside its files, in words."""
-    return f" and {counted(len(left.folders), 'empty folder')}" if left.folders else ""
+    return f" and {count_text(len(left.folders), 'empty folder')}" if left.folders else ""

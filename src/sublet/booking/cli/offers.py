@@ -10,13 +10,13 @@ import click
 
 from sublet.booking.calls import offers as calls
 from sublet.booking.calls import sessions
-from sublet.booking.cli.asking import describe_standing, listed
+from sublet.booking.cli.asking import describe_standing, draw_offers
 from sublet.booking.views.offers import OfferSetView
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 @command("offers", "sublet offers")
@@ -32,12 +32,12 @@ def offers(out: Output) -> None:
     now = datetime.now(UTC)
     out.show(
         found,
-        lambda: listed(views, now) if views else ["Nothing is held for you."],
+        lambda: draw_offers(views, now) if views else ["Nothing is held for you."],
         lambda: (view.short for view in views),
     )
     if out.for_people and views:
         out.note(
-            f"\n{counted(len(views), 'offer')}, {describe_standing(views, now)}. Give all back: sublet reject --all"
+            f"\n{count_text(len(views), 'offer')}, {describe_standing(views, now)}. Give all back: sublet reject --all"
         )
 
 
@@ -50,7 +50,7 @@ def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
         raise click.UsageError("Name the offers to decline, or say --all.")
     if every:
         rejected = out.link().do(calls.reject_all())
-        told = f"{counted(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
+        told = f"{count_text(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
         out.show(rejected, lambda: [told if rejected.offers else "Nothing was held for you."], lambda: ())
         return
     link = out.link()

@@ -17,17 +17,17 @@ from sublet.client.call import Call
 @click.argument("session", nargs=-1, required=True)
 def pause(out: Output, session: tuple[str, ...]) -> None:
     """Let sessions stand still: what waits is held in its queue, what runs is stopped. Their time limits run on."""
-    _moved(out, session, moves.pause, "is paused")
+    _move(out, session, moves.pause, "is paused")
 
 
 @command("resume", "sublet resume 3f2a")
 @click.argument("session", nargs=-1, required=True)
 def resume(out: Output, session: tuple[str, ...]) -> None:
     """Let sessions that were paused go on."""
-    _moved(out, session, moves.resume, "goes on")
+    _move(out, session, moves.resume, "goes on")
 
 
-def _moved(out: Output, names: tuple[str, ...], call: Callable[[str], Call[PauseView]], verb: str) -> None:
+def _move(out: Output, names: tuple[str, ...], call: Callable[[str], Call[PauseView]], verb: str) -> None:
     link = out.link()
     said = [link.do(call(name)) for name in names]
     lines = [f"{one.session.short} {verb}: {one.how}." for one in said]

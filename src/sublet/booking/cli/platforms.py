@@ -13,7 +13,7 @@ from sublet.cli.instants import read_coming
 from sublet.cli.options import reason_option
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import moment, size, when
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 @click.group("platform", cls=CommandGroup, epilog=Example("sublet platform check here"))
@@ -70,10 +70,10 @@ def _draining(drain: DrainView) -> str:
 def show(out: Output, name: str) -> None:
     """Show what a platform has."""
     view = out.link().do(platforms.platform(name))
-    out.show(view, lambda: described(view, datetime.now(UTC)), lambda: [view.name])
+    out.show(view, lambda: describe_platform(view, datetime.now(UTC)), lambda: [view.name])
 
 
-def described(view: PlatformView, now: datetime) -> list[str]:
+def describe_platform(view: PlatformView, now: datetime) -> list[str]:
     """A platform in full."""
     return pairs(
         [
@@ -84,7 +84,10 @@ def described(view: PlatformView, now: datetime) -> list[str]:
             ("drained since", when(view.drain.since, now) if view.drain else ""),
             ("ends what runs", when(view.drain.ends, now) if view.drain else ""),
             ("as of", when(view.as_of, now)),
-            *(("node", f"{n.name}: {counted(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}") for n in view.nodes),
+            *(
+                ("node", f"{n.name}: {count_text(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}")
+                for n in view.nodes
+            ),
             *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
             *(("tool", f"{name}: {found}") for name, found in sorted(view.tools.items())),
             *(("note", note) for note in view.notes),
@@ -94,7 +97,7 @@ def described(view: PlatformView, now: datetime) -> list[str]:
 
 
 def _gpus(count: int) -> str:
-    return f", {counted(count, 'GPU')}" if count else ""
+    return f", {count_text(count, 'GPU')}" if count else ""
 
 
 @command("check", "sublet platform check here")
@@ -126,7 +129,8 @@ def sweep(out: Output, name: str, all_: bool) -> None:
     gone = (*view.sessions, *view.files)
     out.show(view, lambda: gone, lambda: gone)
     out.note(
-        f"removed from {name}: {counted(len(view.sessions), 'session')}, {counted(len(view.files), 'shared file')}"
+        f"removed from {name}: {count_text(len(view.sessions), 'session')}, "
+        f"{count_text(len(view.files), 'shared file')}"
     )
 
 
@@ -146,10 +150,10 @@ def drain(out: Output, name: str, until: str | None, reason: str, at_once: bool,
         raise click.UsageError("--grace is for --now alone: without it, what runs may finish.")
     call = platforms.drain(name, until=read_coming(until) or "", reason=reason, now=at_once, grace=grace)
     view = out.link().do(call)
-    out.show(view, lambda: _drained(view, datetime.now(UTC)), lambda: [view.name])
+    out.show(view, lambda: _describe_drain(view, datetime.now(UTC)), lambda: [view.name])
 
 
-def _drained(view: PlatformView, now: datetime) -> list[str]:
+def _describe_drain(view: PlatformView, now: datetime) -> list[str]:
     if view.drain is None:
         return [f"{view.name} is not being drained."]
     ends = f"What still runs there is cancelled {when(view.drain.ends, now)}." if view.drain.ends else ""

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from sublet.booking.calls import moves
-from sublet.booking.cli.asking import answered
+from sublet.booking.cli.asking import show_answer
 from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
-from sublet.booking.cli.running import accepted
+from sublet.booking.cli.running import accept_and_follow
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.model.scheduler import scheduler_specs
 from sublet.cli.command import command
@@ -70,5 +70,5 @@ def again(
     for note in view.notes:
         out.note(f"changed: {note}")
     if only_ask or not view.offers:
-        return answered(out, view, prefer)
-    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=False, prefer=prefer)
+        return show_answer(out, view, prefer)
+    return accept_and_follow(out, link, view, detach=detach, yes=yes, to=to, keep=False, prefer=prefer)

@@ -14,9 +14,9 @@ from sublet.booking.views.results import ResultList
 from sublet.cli.command import command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import size, when
-from sublet.client.fetching import chosen
+from sublet.client.fetching import choose_results
 from sublet.client.link import Link
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 
 @command(
@@ -73,17 +73,17 @@ def result(
         made = fetch_all(out, link, session, to, keep, path)
         out.show({"files": made}, lambda: made, lambda: made)
     else:
-        for name in path if len(path) == 1 else [one.path for one in _chosen(link, session, path).items]:
+        for name in path if len(path) == 1 else [one.path for one in _choose_results(link, session, path).items]:
             for piece in link.stream(results.result(session, name)):
                 sys.stdout.buffer.write(piece)
 
 
-def _chosen(link: Link, session: str, wanted: Sequence[str]) -> ResultList:
-    return chosen(link.do(results.results(session)), wanted)
+def _choose_results(link: Link, session: str, wanted: Sequence[str]) -> ResultList:
+    return choose_results(link.do(results.results(session)), wanted)
 
 
 def _list(out: Output, link: Link, session: str, wanted: Sequence[str]) -> None:
-    view, now = _chosen(link, session, wanted), datetime.now(UTC)
+    view, now = _choose_results(link, session, wanted), datetime.now(UTC)
     rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
     rows += [(f"{folder}/", "empty", "") for folder in view.folders]
     out.show(
@@ -92,6 +92,6 @@ def _list(out: Output, link: Link, session: str, wanted: Sequence[str]) -> None:
         lambda: (file.path for file in view.items),
     )
     if out.for_people:
-        told = f"{counted(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
+        told = f"{count_text(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
         all_of_it = f"{told}. Fetch with: sublet result {session} --out DIR"
         out.note(all_of_it if rows else "It left no files.")

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 
 from sublet.booking.calls import offers, sessions
-from sublet.booking.cli.asking import KEEP_OFFERS, answered, causes, price, split
+from sublet.booking.cli.asking import KEEP_OFFERS, causes, price, show_answer, split
 from sublet.booking.cli.choosing import choose_offer, prefer_option
 from sublet.booking.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
 from sublet.booking.cli.fetching import check_folder, fetch_all
@@ -86,11 +86,11 @@ def run(
     asked = document(out, *split(file, words), given, local=link.address.local)
     view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=key))
     if not view.offers:
-        return answered(out, view)
-    return accepted(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
+        return show_answer(out, view)
+    return accept_and_follow(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
 
 
-def accepted(
+def accept_and_follow(
     out: Output,
     link: Link,
     view: OfferSetView,
@@ -102,11 +102,13 @@ def accepted(
     prefer: str | None = None,
 ) -> int:
     """Take the best of these offers, say why this one, and follow it."""
-    session = taken(out, link, view, detach=detach, yes=yes, prefer=prefer)
-    return followed(out, link, session, detach=detach, to=to, keep=keep)
+    session = take_best(out, link, view, detach=detach, yes=yes, prefer=prefer)
+    return follow_to_end(out, link, session, detach=detach, to=to, keep=keep)
 
 
-def taken(out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None) -> SessionView:
+def take_best(
+    out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None
+) -> SessionView:
     """Take the best of these offers, and say why this one; or what was taken before under the same key."""
     if before := find_taken(view):
         out.note(f"This key was used before, for the session {before.short} on {before.platform}.")
@@ -123,7 +125,7 @@ def taken(out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: boo
     return session
 
 
-def followed(out: Output, link: Link, session: SessionView, *, detach: bool, to: str | None, keep: bool) -> int:
+def follow_to_end(out: Output, link: Link, session: SessionView, *, detach: bool, to: str | None, keep: bool) -> int:
     """Follow it to its end, or only name it."""
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
@@ -158,7 +160,7 @@ def _follow_to_the_end(out: Output, link: Link, session: SessionView, to: str | 
     for reader in readers:
         reader.start()
     try:
-        session = _watched(out, link, session, done, progress)
+        session = _watch(out, link, session, done, progress)
         for reader in readers:
             reader.join()
     except KeyboardInterrupt:
@@ -225,7 +227,7 @@ class Announced:
         return True
 
 
-def _watched(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
+def _watch(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
     """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
     told = Announced()

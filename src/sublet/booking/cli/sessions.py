@@ -16,7 +16,7 @@ from sublet.booking.views.sessions import EndView, SessionPage, SessionView
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import away, describe_price, length, size, when
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.people.calls import people
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
     now = datetime.now(UTC)
     out.show(
         page,
-        lambda: listed(page.items, now, owners="person" in filters),
+        lambda: draw_sessions(page.items, now, owners="person" in filters),
         lambda: (view.short for view in page.items),
     )
     if not page.items and out.for_people:
@@ -70,7 +70,7 @@ def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
     return SessionPage(items=tuple(newest), next=page.next if len(newest) >= len(page.items) else None)
 
 
-def listed(views: Iterable[SessionView], now: datetime, *, owners: bool = False) -> list[str]:
+def draw_sessions(views: Iterable[SessionView], now: datetime, *, owners: bool = False) -> list[str]:
     """Sessions as a table, with whose they are if that matters; nothing if there are none."""
     rows = [
         (
@@ -136,10 +136,10 @@ def describe_end_briefly(end: EndView) -> str:
 def status(out: Output, session: str) -> None:
     """Show all there is to know about a session."""
     view = out.link().do(sessions.session(session))
-    out.show(view, lambda: described(view, datetime.now(UTC)), lambda: [view.phase])
+    out.show(view, lambda: describe_session(view, datetime.now(UTC)), lambda: [view.phase])
 
 
-def described(view: SessionView, now: datetime) -> list[str]:
+def describe_session(view: SessionView, now: datetime) -> list[str]:
     """A session in full."""
     usage = view.end.usage if view.end else None
     ready = ready_lines(view)
@@ -175,8 +175,8 @@ def described(view: SessionView, now: datetime) -> list[str]:
 
 
 def _has(view: SessionView) -> str:
-    words = [counted(view.cores, "core"), size(view.memory)]
-    words += [counted(view.gpus, "GPU")] if view.gpus else []
+    words = [count_text(view.cores, "core"), size(view.memory)]
+    words += [count_text(view.gpus, "GPU")] if view.gpus else []
     nodes = f" on each of {len(view.nodes)} nodes" if len(view.nodes) > 1 else ""
     return f"{', '.join(words)}{nodes} for {length(view.duration)}"
 

@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from sublet.booking.calls import offers
-from sublet.booking.cli.asking import KEEP_OFFERS, answered, split
+from sublet.booking.cli.asking import KEEP_OFFERS, show_answer, split
 from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
-from sublet.booking.cli.running import followed, taken
+from sublet.booking.cli.running import follow_to_end, take_best
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, wishes_of_a_command
 from sublet.booking.model.bag import count
@@ -20,7 +20,7 @@ from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_lines, read_table, read_values
 from sublet.kernel.errors import BadRequest
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 
 KINDS = ("image", "tasks", "notebook", "param", "script", "interactive")  # wishes that a sweep doesn't have
 SHOWN = 5  # tasks that --dry-run shows
@@ -70,13 +70,13 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     link = out.link()
     wishes = {**dict.fromkeys(KINDS), "param": (), **given}
     asked = document(out, None, (), wishes, local=link.address.local, bag=bag)
-    out.note(f"runs {counted(count(bag) or 0, 'task')}")
+    out.note(f"runs {count_text(count(bag) or 0, 'task')}")
     view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=given.pop("key")))
     if not view.offers:
-        return answered(out, view)
+        return show_answer(out, view)
     detach = given["detach"]
-    session = taken(out, link, view, detach=detach, yes=given["yes"], prefer=given["prefer"])
-    code = followed(out, link, session, detach=detach, to=given["to"], keep=given["keep"])
+    session = take_best(out, link, view, detach=detach, yes=given["yes"], prefer=given["prefer"])
+    code = follow_to_end(out, link, session, detach=detach, to=given["to"], keep=given["keep"])
     if not detach:
         out.note(f"Its table: sublet result --table {session.short}")
     return code
@@ -112,5 +112,5 @@ def _show(out: Output, bag: dict[str, Any]) -> int:
     }
     lines = [shlex.join(task.argv) for task in first]
     out.show(view, lambda: lines, lambda: [str(total)])
-    out.note(f"{counted(total, 'task')}" + (f", of which these are the first {SHOWN}" if total > SHOWN else ""))
+    out.note(f"{count_text(total, 'task')}" + (f", of which these are the first {SHOWN}" if total > SHOWN else ""))
     return 0

@@ -54,7 +54,7 @@ def _read_counts(bounds: Mapping[str, Any], path: str, what: str, default: Range
         return default
     high = _count(bounds["max"], f"{path}.max", what, default.min)
     low = _count(bounds["min"], f"{path}.min", what, default.min) if "min" in bounds else min(default.max, high)
-    return _ordered(low, high, path)
+    return _order(low, high, path)
 
 
 def _count(value: Any, path: str, what: str, least: int) -> int:
@@ -68,7 +68,7 @@ def _read_sizes(bounds: Mapping[str, Any], path: str, default: Range) -> Range:
         return default
     high = _size_at(f"{path}.max", bounds["max"])
     low = _size_at(f"{path}.min", bounds["min"]) if "min" in bounds else min(default.min, high)
-    return _ordered(low, high, path)
+    return _order(low, high, path)
 
 
 def _size_at(path: str, value: Any) -> int:
@@ -94,7 +94,7 @@ def _as_number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _ordered(low: int, high: int, path: str) -> Range:
+def _order(low: int, high: int, path: str) -> Range:
     if low > high:
         decline(path, f"its min {low} is more than its max {high}", "Write the smaller one as min.")
     return Range(low, high)

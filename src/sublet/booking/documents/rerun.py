@@ -36,19 +36,19 @@ def with_changes(
             new["compute"][name] = said["compute"][name]
             unit = "GiB" if name == "memory" else ""
             before = named.get(name, _amount(old["compute"].get(name), unit))
-            told += _told(name, before, _amount(new["compute"][name], unit))
+            told += _describe_change(name, before, _amount(new["compute"][name], unit))
     if said["compute"]["kind"] == NODE_COMPUTE:
         new["compute"]["kind"] = NODE_COMPUTE
     told += _when(old, new, said, given, named)
     for name in WHERE:
         if name in given:
             new[name] = given[name]
-            told += _told(name, old.get(name), new[name])
+            told += _describe_change(name, old.get(name), new[name])
     if new.pop(AFTER, None):
         told.append("after: what it waited for then is not waited for again")
     if "name" in given:
         new["executable"]["meta"]["name"] = given["name"]
-        told += _told("name", old["executable"]["meta"].get("name"), given["name"])
+        told += _describe_change("name", old["executable"]["meta"].get("name"), given["name"])
     return new, (*told, *_parameters(new, set, words))
 
 
@@ -73,7 +73,7 @@ def _when(
     if "time" in given:
         after["duration"] = said["schedule"]["requested"]["duration"]
         was_asked = named.get("time", before["duration"])
-        told += _told("time", was_asked and _length(was_asked), _length(after["duration"]))
+        told += _describe_change("time", was_asked and _length(was_asked), _length(after["duration"]))
     was = before.get("start") or old["compute"].get("starts")
     after.pop("start", None)
     new["compute"].pop("starts", None)
@@ -82,7 +82,7 @@ def _when(
         if value:
             place[name] = value
     if was or "start" in given:
-        told += _told("start", was, given.get("start") or SOON)
+        told += _describe_change("start", was, given.get("start") or SOON)
     return told
 
 
@@ -97,7 +97,7 @@ def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str])
     old = dict(executable.get("parameters") or {})
     typed = {name: type_like(word, old.get(name)) for name, word in words.items()}
     executable["parameters"] = {**old, **typed, **set}
-    return [line for name, value in {**typed, **set}.items() for line in _told(name, old.get(name), value)]
+    return [line for name, value in {**typed, **set}.items() for line in _describe_change(name, old.get(name), value)]
 
 
 def type_like(word: str, old: Any) -> Any:
@@ -110,7 +110,7 @@ def type_like(word: str, old: Any) -> Any:
         return word
 
 
-def _told(name: str, old: Any, new: Any) -> list[str]:
+def _describe_change(name: str, old: Any, new: Any) -> list[str]:
     """A change in words; none if it is the same."""
     return [] if _text(old) == _text(new) else [f"{name}: {_text(old)} → {_text(new)}"]
 

@@ -82,7 +82,7 @@ class ClockWatch:
         await self._context.signals.announce()
 
 
-def recorded_now(tx: Tx, now: datetime) -> datetime:
+def read_recorded_now(tx: Tx, now: datetime) -> datetime:
     """The time by the clock that recorded times follow: for a moment after someone set the machine's, another."""
     recorded = tx.clocks.offset(boot_id())
     if recorded is None or abs(recorded.total_seconds() - clocks.offset()) < LEAST.total_seconds() / 2:

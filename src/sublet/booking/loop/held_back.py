@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.step import GRACE, Step, deadline_of, failed
+from sublet.booking.loop.step import GRACE, Step, deadline_of, fail_early
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
@@ -34,7 +34,7 @@ def holds_back(drain: Drain, session: Session) -> bool:
     return is_held(session) and not (booked and drain.until and session.start and session.start >= drain.until)
 
 
-async def held_back(context: LoopContext, session: Session) -> Step | None:
+async def hold_back(context: LoopContext, session: Session) -> Step | None:
     """A step that holds a session back while its platform is being drained; None if it may go on."""
     now = context.now()
     drain = await context.store.read(lambda tx: tx.drains.get(session.offer.platform, now))
@@ -42,7 +42,7 @@ async def held_back(context: LoopContext, session: Session) -> Step | None:
         return None
     deadline = deadline_of(session)
     if deadline and now >= deadline + GRACE:
-        return failed(context, EndKind.WINDOW_PASSED, drain.sentence)
+        return fail_early(context, EndKind.WINDOW_PASSED, drain.sentence)
     again = min(at for at in (now + LOOK, drain.until, deadline and deadline + GRACE) if at)
     return Step(due=again, changes=set_condition(drain.sentence, HELD_BACK))
 

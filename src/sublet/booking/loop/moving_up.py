@@ -39,7 +39,7 @@ def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
         if session and _names_time(tx, session):
             named.add(session.id)
         elif session:
-            moved += _moved(tx, session, now)
+            moved += _move_up(tx, session, now)
     return moved
 
 
@@ -86,7 +86,7 @@ def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot |
     )
 
 
-def _moved(tx: Tx, session: Session, now: datetime) -> bool:
+def _move_up(tx: Tx, session: Session, now: datetime) -> bool:
     offer = session.offer
     soonest = _soonest(offer, now)
     if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:

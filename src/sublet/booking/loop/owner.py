@@ -25,7 +25,7 @@ class Owner:
         return cls(socket.gethostname(), os.getpid(), _began(os.getpid()))
 
     @classmethod
-    def named(cls, text: str) -> Owner:
+    def read(cls, text: str) -> Owner:
         """The process that wrote this."""
         host, pid, began = [*text.split("/"), "", ""][:3]
         return cls(host, int(pid) if pid.isdigit() else 0, began)

@@ -52,7 +52,7 @@ class JobPolling:
             if due and name not in self.sweeps:
                 self.swept[name] = now
                 self.sweeps[name] = asyncio.create_task(self._sweep(name, now), name=f"sweep {name}")
-                self.sweeps[name].add_done_callback(partial(self._swept, name))
+                self.sweeps[name].add_done_callback(partial(self._end_sweep, name))
         return heard
 
     async def _sweep(self, name: str, now: datetime) -> None:
@@ -77,7 +77,7 @@ class JobPolling:
             new |= {job: (state.condition, state.marks) for job, state in states.items()}
         self.seen[name] = new
 
-    def _swept(self, name: str, task: asyncio.Task[None]) -> None:
+    def _end_sweep(self, name: str, task: asyncio.Task[None]) -> None:
         self.sweeps.pop(name, None)
         if not task.cancelled() and (error := task.exception()):
             log.error("sweep.failed", platform=name, why=repr(error))

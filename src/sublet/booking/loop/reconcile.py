@@ -35,7 +35,7 @@ from sublet.booking.ports import Caretaker
 from sublet.booking.store.claims import Claim
 from sublet.kernel import metrics
 from sublet.kernel.backoff import Backoff
-from sublet.kernel.clock import fixed_clock
+from sublet.kernel.clock import fix_clock
 from sublet.kernel.errors import BrokenStore, LoginNeeded, PlatformUnreachable, SubletError
 from sublet.kernel.faults import point
 from sublet.kernel.shortage import find_shortage
@@ -129,7 +129,7 @@ class Loop:
         for work in claimed:
             task = asyncio.create_task(self._work(work), name=f"session {work.session.id}")
             self.tasks[work.session.id] = task, work.token
-            task.add_done_callback(partial(self._done, work.session.id, work.token))
+            task.add_done_callback(partial(self._end_step, work.session.id, work.token))
         if expired:
             await self.context.signals.announce()
         return heard or behind or bool(expired) or bool(claimed)
@@ -155,7 +155,7 @@ class Loop:
         names = tuple(self.context.platforms.by_name)
         return len(expired), tx.sessions.claim(now, str(self.owner), self.context.settings.claim, room, names)
 
-    def _done(self, id: str, token: str, task: asyncio.Task[None]) -> None:
+    def _end_step(self, id: str, token: str, task: asyncio.Task[None]) -> None:
         if self.tasks.get(id) == (task, token):  # it may have been claimed again before this was heard
             del self.tasks[id]
         self.context.signals.nudged.set()
@@ -176,7 +176,7 @@ class Loop:
         session: Session | None = work.session
         while session is not None:
             followed = self.clock_watch.followed
-            with fixed_clock(self.clock_watch.offset):
+            with fix_clock(self.clock_watch.offset):
                 step = None if self.clock_watch.is_behind else await self._take_step(session)
             if step is None or followed != self.clock_watch.followed:  # it was judged by times that have moved since
                 await self._hand_back(session.id, work.token)
@@ -281,7 +281,7 @@ class Loop:
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
         for said in await self.context.store.read(lambda tx: tx.sessions.owners()):
-            if not Owner.named(said).lives():
+            if not Owner.read(said).lives():
                 await self.context.store.write(lambda tx, s=said: tx.sessions.release_all(s))  # type: ignore[misc]
 
     async def _rest(self) -> None:

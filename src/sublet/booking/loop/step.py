@@ -30,7 +30,7 @@ class Step:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-def failed(context: LoopContext, kind: EndKind, why: str) -> Step:
+def fail_early(context: LoopContext, kind: EndKind, why: str) -> Step:
     """Failed before it ran."""
     now = context.now()
     changes = {"end": End(kind, detail=why), "ended": now, **set_condition()}

@@ -13,15 +13,15 @@ from sublet.booking.dependencies import describe_wait, end_in_vain, end_with_fai
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
 from sublet.booking.loop.fair_share import no_turn
-from sublet.booking.loop.held_back import held_back
-from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, failed, has_outlived
+from sublet.booking.loop.held_back import hold_back
+from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, Mark, set_condition
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, paused
-from sublet.data.layout import laid_out
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
+from sublet.data.layout import list_laid_out
 from sublet.data.staging import carry, find_kept_files, mounts_of, stage
 from sublet.kernel.clock import is_clock_set
 from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
@@ -34,7 +34,7 @@ P = Phase
 WARNED = frozenset({Mark.WARNED})
 
 
-async def accepted(context: LoopContext, session: Session) -> Step:
+async def begin_waiting(context: LoopContext, session: Session) -> Step:
     """Recorded: now it waits until it must be prepared."""
     if step := await _end_waiting(context, session):
         return step
@@ -46,7 +46,7 @@ async def waiting(context: LoopContext, session: Session) -> Step:
     """For the time to prepare it."""
     if step := await _end_waiting(context, session) or await must_wait(context, session, context.platforms.of(session)):
         return step
-    if context.now() >= (at := _prepare_at(session)) and (step := await held_back(context, session)):
+    if context.now() >= (at := _prepare_at(session)) and (step := await hold_back(context, session)):
         return step
     if context.now() < at:
         context.signals.freed.update({session.offer.platform} if session.offer.after else ())  # it may move up now
@@ -62,7 +62,7 @@ async def preparing(context: LoopContext, session: Session) -> Step:
         return await _judge_queued(context, session, platform)
     if step := await _end_unwanted(context, session, platform):
         return step
-    if step := await _find_earlier_submit(context, session, platform) or await held_back(context, session):
+    if step := await _find_earlier_submit(context, session, platform) or await hold_back(context, session):
         return step
     offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset))
     if offerset is None:
@@ -70,23 +70,23 @@ async def preparing(context: LoopContext, session: Session) -> Step:
     try:
         place = await platform.place(session.id)
     except DiskFull as error:
-        return failed(context, EndKind.DISK_FULL, error.message)
+        return fail_early(context, EndKind.DISK_FULL, error.message)
     if place and (step := await _stage_session(context, offerset.request, platform, place, session)):
         return step
     point("stage.after")
     now = context.now()
     deadline = deadline_of(session) or session.until
     if deadline and now >= deadline:
-        return failed(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
+        return fail_early(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
         return Step(due=session.start, changes=set_condition("ready; waits for its start"))
     if (
         step := await must_wait(context, session, platform)
-        or await held_back(context, session)
+        or await hold_back(context, session)
         or await no_turn(context, session)
     ):
         return step
-    return await _submitted(context, session, platform, offerset.request, place)
+    return await _submit(context, session, platform, offerset.request, place)
 
 
 async def _find_earlier_submit(context: LoopContext, session: Session, platform: Platform) -> Step | None:
@@ -120,7 +120,7 @@ async def _stage_session(
 ) -> Step | None:
     """Bring what it needs; a step only if that can't be done."""
     if why := await context.code.find_objection(session, request):
-        return failed(context, EndKind.NOT_APPROVED, why)
+        return fail_early(context, EndKind.NOT_APPROVED, why)
     try:
         guest = platform.hosts(session.person)
         await stage(context, request, platform, session.offer.way, place, session.id, guest=guest)
@@ -128,23 +128,23 @@ async def _stage_session(
         if find_shortage(error):
             raise  # it is not the session's fault, and is tried again
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.STAGING_FAILED
-        return failed(context, kind, error.message)
+        return fail_early(context, kind, error.message)
     except OSError as error:
         if find_shortage(error):
             raise
         kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
-        return failed(context, kind, str(error))
+        return fail_early(context, kind, str(error))
     return None
 
 
-async def _submitted(
+async def _submit(
     context: LoopContext, session: Session, platform: Platform, request: Request, place: Path | None
 ) -> Step:
     """Hand it to the platform, once: its id is the key."""
     if why := await context.code.find_objection(
         session, request
     ):  # it may have been revoked while its data was brought
-        return failed(context, EndKind.NOT_APPROVED, why)
+        return fail_early(context, EndKind.NOT_APPROVED, why)
     now = context.now()
     try:
         way = await _way(context, session, request.executable)
@@ -160,7 +160,7 @@ async def _submitted(
         if find_shortage(error):
             raise
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
-        return failed(context, kind, error.message)
+        return fail_early(context, kind, error.message)
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
     changes = {"job": id, "started": started, **set_condition()}
@@ -183,7 +183,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         person=session.person,
         platform=session.offer.platform,
         network=platform.choose_network_policy(context.has_strangers or platform.hosts(session.person)),
-        has_files=bool(laid_out(request)),
+        has_files=bool(list_laid_out(request)),
     )
     return Job(
         program=way.program(setting),
@@ -216,7 +216,7 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
     deadline = deadline_of(session)
     if deadline and state.state is State.QUEUED and context.now() > deadline + GRACE:
         await platform.cancel([session.job], "sublet, because its window had passed")
-        return failed(context, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
+        return fail_early(context, EndKind.WINDOW_PASSED, "It was still in the queue when the asked window ended.")
     if state.state is State.QUEUED:
         words = state.condition or f"in the queue of {session.offer.platform}"
         if (others := await describe_wait(context, session)) and Mark.PAUSED not in state.marks:
@@ -261,7 +261,7 @@ async def running(context: LoopContext, session: Session) -> Step:
     soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
     words = soon if warned else state.condition or await context.code.describe_code(session)
     if warned and Mark.PAUSED in state.marks:
-        words = f"{paused(STOPPED)}; {words}"
+        words = f"{describe_pause(STOPPED)}; {words}"
     marks = state.marks | (WARNED if warned else NONE)
     event = EventKind.WARNED if warned and Mark.WARNED not in session.marks else None
     connectors = _connectors(session, state) or session.connectors
@@ -296,7 +296,7 @@ async def over(context: LoopContext, session: Session) -> Step:
 
 
 STEPS: dict[Phase, Callable[[LoopContext, Session], Awaitable[Step]]] = {
-    P.ACCEPTED: accepted,
+    P.ACCEPTED: begin_waiting,
     P.WAITING: waiting,
     P.PREPARING: preparing,
     P.AVAILABLE: running,
@@ -350,11 +350,11 @@ def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
 async def _end_waiting(context: LoopContext, session: Session) -> Step | None:
     """The end of what waits and may not be run, or is not wanted any more."""
     if revoked := await context.code.describe_code(session):
-        return failed(context, EndKind.NOT_APPROVED, revoked)
-    return _stopped(context, session) if session.cancel_by else None
+        return fail_early(context, EndKind.NOT_APPROVED, revoked)
+    return _stop_early(context, session) if session.cancel_by else None
 
 
-def _stopped(context: LoopContext, session: Session) -> Step:
+def _stop_early(context: LoopContext, session: Session) -> Step:
     """Cancelled before it was submitted."""
     now = context.now()
     end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))

@@ -37,7 +37,7 @@ async def sweep(
     What sessions left counts from an `age` on, shared files from being `idle` for so long, else as the platform says.
     """
     platform = platforms.get(name)
-    left = await platform.left(age)
+    left = await platform.list_left(age)
     known = await store.read(lambda tx: tx.sessions.with_files(left)) if left else set()
     gone = []
     for key in left:

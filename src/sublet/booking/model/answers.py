@@ -50,6 +50,6 @@ def date_reasons(reasons: Iterable[Reason], as_of: datetime, now: datetime) -> t
     return tuple(replace(one, as_of=as_of) if one.kind in SURVEYED else one for one in reasons)
 
 
-def unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:
+def list_unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:
     """The platforms that gave no answer."""
     return tuple(dict.fromkeys(reason.platform for reason in reasons if reason.kind in NO_ANSWER))

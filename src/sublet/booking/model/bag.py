@@ -75,10 +75,10 @@ def expand(fields: Mapping[str, Any], lines: Iterable[str] = ()) -> Iterator[Tas
         return _from_lines(fields.get("template"), lines)
     if is_sweep(fields):
         return _from_values(fields)
-    return (_listed(number, task) for number, task in enumerate(fields["tasks"]))
+    return (_read_task(number, task) for number, task in enumerate(fields["tasks"]))
 
 
-def _listed(number: int, task: Any) -> Task:
+def _read_task(number: int, task: Any) -> Task:
     if isinstance(task, Mapping):
         return Task(number, tuple(task["argv"]), str(task.get("name") or ""))
     return Task(number, tuple(task))

@@ -12,7 +12,7 @@ from sublet.booking.model.holds import most
 from sublet.booking.model.index import Index
 from sublet.booking.model.ladder import bits
 from sublet.booking.model.offer import Node, Take
-from sublet.booking.model.pledge import bounds, drawn, is_pledge, sizes_in
+from sublet.booking.model.pledge import bounds, find_sources, is_pledge, sizes_in
 from sublet.booking.model.request import Window
 from sublet.booking.model.search import Search
 from sublet.booking.model.shape import Shape
@@ -135,7 +135,7 @@ class Calendar:
                 together[spot] = together.get(spot, 0) + _amount(take)
         span = least = span_of(by)
         for (line, start), amount in together.items():
-            blocked = line.blocked(start, start + span, amount)
+            blocked = line.find_blocked(start, start + span, amount)
             if blocked is not None:
                 least = min(least, blocked - start)
         return old + timedelta(microseconds=least)
@@ -169,7 +169,7 @@ class Calendar:
         needs: list[Need] = [(line, size, ahead, extent) for name, size in sizes.items() for line in self._pools[name]]
         if pledge:
             cores = pack(shape.cores * nodes)
-            needs += [(line, cores, 0, span) for line in self._held_to(pledge)]
+            needs += [(line, cores, 0, span) for line in self._find_bounds(pledge)]
         end = BEGINNING
         for window in windows if len(windows) == 1 else sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
@@ -210,7 +210,7 @@ class Calendar:
     def room(self, pledge: str, start: datetime, end: datetime) -> int:
         """The most cores that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
         begin, until = micros(start), micros(end)
-        held = self._held_to(pledge) if pledge else ()
+        held = self._find_bounds(pledge) if pledge else ()
         return min((max(line.capacity - line.peak(begin, until), 0) for line in held), default=MOST)
 
     def storage_room(self, pool: str, start: datetime, end: datetime) -> int:
@@ -230,12 +230,12 @@ class Calendar:
         """The lines of a pool: of pledges one that only counts, then every bound that holds for them."""
         known = self._pools.get(name) or self._pledges.get(name)
         if known is None and is_pledge(name):
-            own = drawn(name, sizes_in(self.pools))
+            own = find_sources(name, sizes_in(self.pools))
             held = (line for some, line in self._bounds.items() if own <= some)
             known = self._pledges[name] = (Timeline(MOST), *held)
         return known
 
-    def _held_to(self, pledge: str) -> tuple[Timeline, ...]:
+    def _find_bounds(self, pledge: str) -> tuple[Timeline, ...]:
         return (self._pool(pledge) or ())[1:]
 
     def _book(self, takes: Sequence[Take]) -> bool:
@@ -279,10 +279,10 @@ class Calendar:
             elif take.where in self._places:
                 pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
         if pledged:
-            pools += self._drawn(pledged)
+            pools += self._sum_drawn(pledged)
         return nodes, pools
 
-    def _drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
+    def _sum_drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
         """What takes of pledges come to in each line, of several at a moment the most."""
         lines: dict[Timeline, list[Take]] = {}
         for take in takes:

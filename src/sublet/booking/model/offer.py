@@ -127,7 +127,7 @@ class Offer:
         return Amounts(self.shape, len(self.nodes) or self.count, self.duration, self.parts)
 
 
-def rated(offer: Offer) -> Rated:
+def rate_offer(offer: Offer) -> Rated:
     """What of an offer is compared with others."""
     terms = offer.terms
     return Rated(

@@ -25,7 +25,7 @@ class Part:
     claims: str = ""  # the directory in which chunks are claimed; empty: the parts have nothing in common
 
 
-def told(environment: Mapping[str, str]) -> Part:
+def read_part(environment: Mapping[str, str]) -> Part:
     """Which part this is."""
     number, of = int(environment.get("SUBLET_PART") or 0), int(environment.get("SUBLET_PARTS") or 1)
     return Part(number, of, environment.get("SUBLET_CLAIMS", "") if of > 1 else "")

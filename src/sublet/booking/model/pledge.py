@@ -20,19 +20,19 @@ ALL_PLEDGED = Reason("urn:resource-limit", "compute", "Every core of this platfo
 MARK = "pledge:"  # begins the names of their pools in a calendar
 
 
-def ordered(names: Iterable[str]) -> tuple[str, ...]:
+def order_names(names: Iterable[str]) -> tuple[str, ...]:
     """Names as people read them: by the alphabet, what is open last."""
     return tuple(sorted(set(names), key=lambda name: (name == OPEN, name)))
 
 
 def pledge_text(names: Iterable[str]) -> str:
     """`srcnet`, or `srcnet + open`."""
-    return " + ".join(ordered(names))
+    return " + ".join(order_names(names))
 
 
 def pool_of(names: Iterable[str]) -> str:
     """The pool from which a booking takes its cores that may draw on any of these; empty if there are none."""
-    known = ordered(names)
+    known = order_names(names)
     return f"{MARK}{'+'.join(known)}" if known else ""
 
 
@@ -58,7 +58,7 @@ def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
     return {pool.removeprefix(MARK): size for pool, size in pools.items() if is_pledge(pool)}
 
 
-def drawn(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
+def find_sources(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
     """What a booking in a pool may draw on; a pledge that is no more has become open."""
     return frozenset(name if name in sizes else OPEN for name in pool.removeprefix(MARK).split("+"))
 
@@ -75,14 +75,14 @@ def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
 def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
     """In which parts a session counts in each of the pledges that it draws on: by their sizes."""
     total = sum(pledge.values())
-    return {name: Fraction(pledge[name], total) if total else Fraction(1, len(pledge)) for name in ordered(pledge)}
+    return {name: Fraction(pledge[name], total) if total else Fraction(1, len(pledge)) for name in order_names(pledge)}
 
 
 def find_drawn(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
     """What is drawn of each pledge, where so much is booked in the pools; what several share, by their sizes."""
     found = dict.fromkeys(sizes, Fraction(0))
     for pool, cores in booked.items():
-        for name, share in shares({name: sizes.get(name, 0) for name in drawn(pool, sizes)}).items():
+        for name, share in shares({name: sizes.get(name, 0) for name in find_sources(pool, sizes)}).items():
             found[name] = found.get(name, Fraction(0)) + cores * share
     return {name: round(cores) for name, cores in found.items()}
 
@@ -96,7 +96,7 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
     They are under one pledge, what is open before others: that in which it can start first. Across all of them is what
     none of them could ever hold, and one more offer if it starts earlier.
     """
-    whole = {name: sizes[name] for name in ordered(names) if sizes.get(name, 0) > 0}
+    whole = {name: sizes[name] for name in order_names(names) if sizes.get(name, 0) > 0}
     open_first = sorted(whole, key=lambda name: (name != OPEN, name))
     alone = [{name: sizes[name]} for name in open_first if sizes[name] >= least]
     if not whole:

@@ -78,13 +78,13 @@ def _visit(value: Any, names: list[str], path: str, change: _Change, within: Any
         return value
     news = {
         name: new
-        for name in _named(value, names[0])
+        for name in _find_named(value, names[0])
         if (new := _visit(value[name], names[1:], f"{path}.{name}" if path else name, change, value)) is not value[name]
     }
     return {**value, **news} if news else value
 
 
-def _named(value: Mapping[str, Any], name: str) -> Iterator[str]:
+def _find_named(value: Mapping[str, Any], name: str) -> Iterator[str]:
     return iter(value) if name == "*" else iter([name] if name in value else [])
 
 
@@ -100,7 +100,7 @@ class _Change:
         """The value to put there; `within` is the map that it is in."""
         if isinstance(value, Mapping):
             if "*" in self.rule.refused:
-                self.reasons.append(_refused(path, "", self.rule.refuse))
+                self.reasons.append(_refuse(path, "", self.rule.refuse))
             return self._cap_range(value, path)
         if value is None:
             return value
@@ -110,11 +110,11 @@ class _Change:
     def _refuse(self, text: str, path: str) -> None:
         rule = self.rule
         if rule.refused and _matches(text, rule.refused):
-            self.reasons.append(_refused(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
+            self.reasons.append(_refuse(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
         if rule.only and not _matches(text, rule.only):
             allowed = ", ".join(_each(rule.only))
             why = rule.refuse or f"the operator allows only {allowed} here"
-            self.reasons.append(_refused(path, text, why, allowed, _each(rule.only)[0]))
+            self.reasons.append(_refuse(path, text, why, allowed, _each(rule.only)[0]))
 
     def _cap_range(self, value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
         """A cap on a range is a cap on its max."""
@@ -134,14 +134,14 @@ class _Change:
         if must_be is not None and _above(must_be, path, cap):
             field = f"{path.removesuffix('.max')}.min" if path.endswith(".max") else path
             why = self.rule.refuse or f"the operator allows at most {limit} here"
-            self.reasons.append(_refused(field, as_text(must_be), why, limit, limit))
+            self.reasons.append(_refuse(field, as_text(must_be), why, limit, limit))
             return value
         why = self.rule.refuse or "the operator allows no more"
         self.notes.append(f"{path} was {as_text(value)} and is now {limit}: {why.rstrip('.')}.")
         return cap
 
 
-def _refused(path: str, wanted: str, why: str, limit: str = "", nearest: str = "") -> Reason:
+def _refuse(path: str, wanted: str, why: str, limit: str = "", nearest: str = "") -> Reason:
     asked = shown(wanted) if wanted else ""
     sentence = f"{f'{path} {asked}'.strip()} is refused: {why.rstrip('.') or 'the operator refuses it'}."
     return Reason(REFUSED, path, sentence, wanted=asked, limit=limit, nearest=nearest)

@@ -117,24 +117,24 @@ class SchedulerOptions:
         flag="--option",
     )
 
-    def said(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, Any]:
         """What was asked for, by its name."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
         return {one.name: values[one.name] for one in fields(self) if values[one.name] != one.default}
 
     def over(self, usual: SchedulerOptions) -> SchedulerOptions:
         """These, and where they say nothing, the usual ones; free options of both."""
-        return replace(usual, **self.said() | {"options": (*usual.options, *self.options)})
+        return replace(usual, **self.list_asked() | {"options": (*usual.options, *self.options)})
 
     def document(self) -> dict[str, Any]:
         """As a request's document has it."""
-        said = self.said()
+        said = self.list_asked()
         return said | ({"options": dict(map(split_free, self.options))} if self.options else {})
 
     def words(self) -> Iterator[tuple[str, str]]:
         """What sbatch is told: each option's name and value; an empty value is none."""
         specs = scheduler_specs()
-        for name, value in self.said().items():
+        for name, value in self.list_asked().items():
             if specs[name].sbatch:
                 yield specs[name].sbatch, "" if value is True else str(value)
         yield from self.free()

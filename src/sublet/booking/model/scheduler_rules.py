@@ -44,7 +44,7 @@ def _is_allowed(spec: Spec, name: str, allowed: Collection[str] | None) -> bool:
 
 def _each(asked: SchedulerOptions) -> Iterator[tuple[Spec, str, str, Any]]:
     """Each option, where it stands, under which name an operator allows it, and its value; free ones one by one."""
-    for name, value in asked.said().items():
+    for name, value in asked.list_asked().items():
         spec = scheduler_specs()[name]
         if spec.kind is not tuple:
             yield spec, name, name, value

@@ -39,7 +39,7 @@ RELEASED = "released in the queue"
 CONTINUED = "continued on its node"
 
 
-def paused(how: str) -> str:
+def describe_pause(how: str) -> str:
     """The condition of a session that was paused in this way."""
     return f"paused: {how}"
 

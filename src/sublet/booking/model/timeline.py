@@ -119,9 +119,9 @@ class Timeline:
 
     def fits(self, start: int, end: int, need: int) -> bool:
         """Whether `need` is free for the whole of [start, end)."""
-        return self.blocked(start, end, need) is None
+        return self.find_blocked(start, end, need) is None
 
-    def blocked(self, start: int, end: int, need: int) -> int | None:
+    def find_blocked(self, start: int, end: int, need: int) -> int | None:
         """The first moment of [start, end) at which `need` is not free; a need of nothing is never in the way."""
         if not need or start >= end:
             return None

@@ -49,10 +49,10 @@ def parse_interval(text: str) -> Window:
     try:
         if second[:1] in ("P", "p"):
             start = parse_instant(first)
-            return Window(start, _moved(start, second, 1))
+            return Window(start, _move(start, second, 1))
         end = parse_instant(second)
         if first[:1] in ("P", "p"):
-            return Window(_moved(end, first, -1), end)
+            return Window(_move(end, first, -1), end)
         start = parse_instant(first)
     except OverflowError:
         raise BadAmount(text=shown(text), what="an interval within this calendar", example=_EXAMPLE) from None
@@ -61,7 +61,7 @@ def parse_interval(text: str) -> Window:
     return Window(start, end)
 
 
-def _moved(time: datetime, length: str, sign: int) -> datetime:
+def _move(time: datetime, length: str, sign: int) -> datetime:
     """The time that is so long after another, or before it; from a given day on, years and months have a length."""
     found = _CALENDAR.match(length)
     if found is None:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import service_of
 from sublet.booking.documents.local_starts import pin_starts
 from sublet.booking.model.giving_way import Precedence
-from sublet.booking.pages.form import EMPTY, FormError, Values, check, short_of, typed, values_of, wrong_of
+from sublet.booking.pages.form import EMPTY, FormError, Values, check, read_typed, short_of, values_of, wrong_of
 from sublet.booking.pages.nearest import heed_reasons
 from sublet.booking.pages.scheduler import make_scheduler_fields
 from sublet.kernel.document import parse_document
@@ -40,7 +40,7 @@ async def look(request: Request) -> Response:
     who = await visitor(request)
     earlier = request.query_params.get("from", "")
     if earlier:
-        return await _again(request, who, earlier, request.query_params.get("heed"))
+        return await _ask_again(request, who, earlier, request.query_params.get("heed"))
     if request.query_params.get("form") == "yaml":
         return await _yaml(request, who, EXAMPLE)
     return await _form(request, who, dict(EMPTY))
@@ -51,9 +51,9 @@ async def send(request: Request) -> Response:
     who, form = await read_form(request)
     if "document" in form:
         return await _send_yaml(request, who, form["document"].replace("\r\n", "\n"), form.get(INSTEAD, ""))
-    values = typed(form)
+    values = read_typed(form)
     if form.get("go") == "yaml":
-        return await _yaml(request, who, _written(short_of(values)), instead_of=form.get(INSTEAD, ""))
+        return await _yaml(request, who, _write_yaml(short_of(values)), instead_of=form.get(INSTEAD, ""))
     clock = clock_of(request)
     local = clock.now.astimezone(clock.zone)
     wrong = check(values, local)
@@ -81,7 +81,7 @@ async def _ask(request: Request, person: Person, body: bytes, kind: str, instead
     return RedirectResponse(f"/web/offersets/{found.id}", 303)
 
 
-async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
+async def _ask_again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
     earlier = await service_of(request).asking.offerset(id, who.person)
     executable = earlier.request.executable
     if executable and "pinned" in executable.fields and service_of(request).apps.approved.needs_review:
@@ -92,7 +92,7 @@ async def _again(request: Request, who: Visitor, id: str, heed: str | None) -> R
         values["start"] = show_in_zone(values["start"], clock_of(request).zone)
         return await _form(request, who, values, instead_of=earlier.id)
     document = parse_document(earlier.document.encode(), earlier.content_type)
-    return await _yaml(request, who, _written(document), instead_of=earlier.id)
+    return await _yaml(request, who, _write_yaml(document), instead_of=earlier.id)
 
 
 async def _form(
@@ -118,7 +118,7 @@ async def _yaml(
     return page(request, "ask.html", who, status, platforms=[], options=(), **shown)
 
 
-def _written(document: Any) -> str:
+def _write_yaml(document: Any) -> str:
     """A document as a person would write it: texts of several lines as blocks."""
     text: str = yaml.dump(document, Dumper=_Blocks, sort_keys=False, allow_unicode=True, width=100)
     return text

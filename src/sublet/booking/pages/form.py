@@ -87,7 +87,7 @@ class FormError:
     hint: str
 
 
-def typed(form: Mapping[str, str]) -> Values:
+def read_typed(form: Mapping[str, str]) -> Values:
     """The form's fields as they were typed, and nothing else."""
     return {name: form.get(name, otherwise).replace("\r\n", "\n") for name, otherwise in EMPTY.items()}
 

@@ -132,13 +132,13 @@ async def _pictures(
     pictures: list[tuple[str, Picture]] = []
     for platform in dict.fromkeys(offer.session.offer.platform for offer in offers):
         here = [offer for offer in offers if offer.session.offer.platform == platform]
-        nodes, takes = await _taken(service, person, platform, start, end, _own(here))
+        nodes, takes = await _list_taken(service, person, platform, start, end, _own(here))
         chosen = [marks[offer.number] for offer in here]
         pictures.append((platform, draw(nodes, takes, chosen, start, end, now=clock.now, zone=clock.zone, most=LANES)))
     return pictures
 
 
-async def _taken(
+async def _list_taken(
     service: Service, person: Person, platform: str, start: datetime, end: datetime, own: Sequence[Take]
 ) -> tuple[Sequence[Node], Sequence[Take]]:
     """What others have taken of a platform's nodes; nothing of a platform that others keep the calendar of."""

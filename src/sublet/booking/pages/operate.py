@@ -28,11 +28,11 @@ STOPPABLE = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPA
 
 async def look(request: Request) -> Response:
     """Everyone's sessions, newest first; offers that were not taken are left out unless asked for."""
-    who, typed = await _operator(request), _typed(request)
+    who, typed = await _operator(request), _read_filters(request)
     wrong: SubletError | None = None
     found = Page((), None)
     try:
-        found = await _found(request, who, typed)
+        found = await _find_sessions(request, who, typed)
     except SubletError as error:
         wrong = error
     given = {field: text for field, text in typed.items() if text}
@@ -54,15 +54,15 @@ async def look(request: Request) -> Response:
     )
 
 
-async def _found(request: Request, who: Visitor, typed: dict[str, str]) -> Page:
+async def _find_sessions(request: Request, who: Visitor, typed: dict[str, str]) -> Page:
     of, after = typed["person"] or EVERYONE, request.query_params.get("after")
     return await service_of(request).sessions.page(who.person, of=of, limit=SHOWN, after=after, **_filters(typed))
 
 
 async def ask(request: Request) -> Response:
     """The question before several are cancelled: which, how many, and whose."""
-    who, typed = await _operator(request), _typed(request)
-    return await _question(request, who, await _chosen(service_of(request), who, typed), typed)
+    who, typed = await _operator(request), _read_filters(request)
+    return await _question(request, who, await _list_chosen(service_of(request), who, typed), typed)
 
 
 async def _question(
@@ -102,7 +102,7 @@ async def cancel(request: Request) -> Response:
     return RedirectResponse(f"{HERE}?done={len(done.cancelled)}", 303)
 
 
-async def _chosen(service: Service, who: Visitor, typed: dict[str, str]) -> list[Session]:
+async def _list_chosen(service: Service, who: Visitor, typed: dict[str, str]) -> list[Session]:
     wanted = _filters(typed)
     if not typed["phase"]:
         wanted["phases"] = [phase for phase in STOPPABLE if phase is not Phase.OFFERED]
@@ -114,7 +114,7 @@ def _is_stoppable(session: Session) -> bool:
     return session.phase in STOPPABLE and not session.cancel_by
 
 
-def _typed(request: Request) -> dict[str, str]:
+def _read_filters(request: Request) -> dict[str, str]:
     return {field: request.query_params.get(field, "").strip() for field in FIELDS}
 
 

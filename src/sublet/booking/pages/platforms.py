@@ -18,7 +18,7 @@ from sublet.web.confirming import Confirmation, confirm_page, describe_affected_
 from sublet.web.drawing import clock_of, page
 from sublet.web.entry import Visitor
 from sublet.web.reading import change_of, read_form, visitor
-from sublet.web.words import Clock, counted
+from sublet.web.words import Clock, count_text
 
 MOST = 100  # sessions that are named
 
@@ -82,7 +82,9 @@ async def _question(service: Service, person: Person, name: str) -> Confirmation
         raise OperatorsOnly
     found = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
     runs = [one for one in found.items if one.job]
-    effects = (f"{counted(len(runs), 'session')} there {'is' if len(runs) == 1 else 'are'} cancelled after the grace.",)
+    effects = (
+        f"{count_text(len(runs), 'session')} there {'is' if len(runs) == 1 else 'are'} cancelled after the grace.",
+    )
     back = f"/web/platforms/{quote(name, safe='')}"
     return Confirmation(
         f"Drain {name} and cancel what runs?", effects, f"Drain {name}", back, describe_affected_sessions(runs)

@@ -46,7 +46,7 @@ def _read_field(spec: Spec, text: str) -> Any:
 
 def fill_scheduler_fields(asked: SchedulerOptions, prefix: str = "") -> dict[str, str]:
     """What to type for these options."""
-    return {f"{prefix}{name}": _show_value(value) for name, value in asked.said().items()}
+    return {f"{prefix}{name}": _show_value(value) for name, value in asked.list_asked().items()}
 
 
 def _show_value(value: Any) -> str:

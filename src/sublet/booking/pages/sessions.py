@@ -133,12 +133,12 @@ async def change(request: Request) -> Response:
     except SubletError as error:
         known = await service_of(request).sessions.get(id, who.person)
         if request.path_params["change"] in ("accept", "reject"):
-            return page(request, "error.html", who, error.status, **_refused(error, known))
+            return page(request, "error.html", who, error.status, **_describe_refusal(error, known))
         return await _session(request, who.person, known.id, error, form.get("by", ""))
     return RedirectResponse(to, 303)
 
 
-def _refused(error: SubletError, session: Session) -> dict[str, object]:
+def _describe_refusal(error: SubletError, session: Session) -> dict[str, object]:
     again = (f"/web/ask?from={session.offerset}", "Ask again")
     return {"message": error.message, "hint": error.advice, "code": error.status, "link": again}
 

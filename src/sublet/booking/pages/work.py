@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from sublet.booking.model.request import Data, Executable, Range, Request
 from sublet.kernel.texts import describe_duration
-from sublet.web.words import counted, memory_about
+from sublet.web.words import count_text, memory_about
 
 LONGEST = 20_000  # characters of a program that a page shows
 OWN_KINDS = ("pilot",)  # the service's own programs, which carry what lets nodes in
@@ -127,12 +127,12 @@ def _amounts(request: Request) -> str:
 
 def _scheduler_words(request: Request) -> Iterator[tuple[str, Any]]:
     asked = request.scheduler
-    yield from ((name, value) for name, value in asked.said().items() if name != "options")
+    yield from ((name, value) for name, value in asked.list_asked().items() if name != "options")
     yield from asked.free()
 
 
 def _range(amount: Range, noun: str) -> str:
-    return counted(amount.min, noun) if amount.min == amount.max else f"{amount.min}–{counted(amount.max, noun)}"
+    return count_text(amount.min, noun) if amount.min == amount.max else f"{amount.min}–{count_text(amount.max, noun)}"
 
 
 def _memory(amount: Range) -> str:

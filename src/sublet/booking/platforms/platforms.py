@@ -84,13 +84,13 @@ class Platforms:
     async def usable(self, person: Person) -> list[str]:
         """The names of those that a person may use."""
         closed = await self.closing.find_closed(person)
-        invited = await self.guests.shared_with(person) if person.guest else None
+        invited = await self.guests.list_shared_with(person) if person.guest else None
         return [name for name in self.platforms.by_name if name not in closed and (invited is None or name in invited)]
 
-    async def opened(self, name: str, person: Person) -> Platform:
+    async def open_for(self, name: str, person: Person) -> Platform:
         """One that a person may use, and so look at; NotInvited or NotAllowed if they may not."""
         platform = self.platforms.get(name)
-        if person.guest and name not in await self.guests.shared_with(person):
+        if person.guest and name not in await self.guests.list_shared_with(person):
             raise NotInvited(platform=name)
         if decision := (await self.closing.find_closed(person)).get(name):
             insist(refusal(decision), (decision.noun, decision.name))
@@ -98,7 +98,7 @@ class Platforms:
 
     async def platform(self, name: str, person: Person) -> PlatformState:
         """One of them."""
-        return await self._state(await self.opened(name, person))
+        return await self._state(await self.open_for(name, person))
 
     async def _state(self, platform: Platform) -> PlatformState:
         name, now = platform.name, self.now()
@@ -123,7 +123,7 @@ class Platforms:
 
     async def busy(self, name: str, person: Person, start: datetime, end: datetime) -> Busy:
         """What is booked and held there, node by node; nothing says by whom."""
-        await self.opened(name, person)
+        await self.open_for(name, person)
         survey = await self.platforms.survey_soon(name)
         takes = await self.store.write(lambda tx: tx.books.calendar(name).busy(start, end))
         return Busy(name, start, end, survey.nodes, survey.pools, takes)

@@ -11,7 +11,7 @@ from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.start_history import recall
-from sublet.booking.platforms.systems import known_system
+from sublet.booking.platforms.systems import find_system
 from sublet.kernel.clock import Clock
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
@@ -36,7 +36,7 @@ class Probing:
         """Ask the live system, and compare it with what was known; LoginNeeded if nobody is signed in."""
         await self.changes.refresh()
         platform = self.platforms.get(name)
-        known = await asyncio.to_thread(known_system, self.settings, name)
+        known = await asyncio.to_thread(find_system, self.settings, name)
         tools = dict.fromkeys(WANTED, "") | {tool.name: tool.module for tool in known.tools}
         live = await platform.probe(tools)
         self.platforms.surveys.pop(name, None)
@@ -50,6 +50,6 @@ class Probing:
 
     async def record(self, name: str, person: Person) -> Sequence[Track]:
         """How the predicted starts of a platform came true, by queue and size."""
-        await self.usable_platforms.opened(name, person)
+        await self.usable_platforms.open_for(name, person)
         platform, now = self.platforms.get(name), self.now()
         return tracks(await self.store.read(lambda tx: recall(tx, platform, now)), now)

@@ -83,7 +83,7 @@ class OwnSystems:
         """Nothing has to be made ready."""
 
 
-def known_system(settings: Settings, name: str) -> System:
+def find_system(settings: Settings, name: str) -> System:
     """The facts of one of the person's own systems; nothing is known of a platform that is set up by hand."""
     systems = Systems(str(directory_of(settings)))
     return systems.find(name) if name in systems.own_names() else System(name)

@@ -15,14 +15,14 @@ from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.offer import Node, Take
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import bookings, calendars
-from sublet.kernel.db.sql import Sql, given
+from sublet.kernel.db.sql import Sql, bind
 from sublet.kernel.errors import NotFound
 
 KEPT = 512  # versions for which a released key is remembered, so that others can catch up without reading all
 OTHERS = "others"  # under this key: what can't be booked
 SWEEP = 128  # versions between two sweeps of what was released before that
 
-_platform = calendars.c.platform == given("platform")
+_platform = calendars.c.platform == bind("platform")
 LOOK = select(calendars.c.version, calendars.c.floor).where(_platform)
 LOCK = LOOK.with_for_update()
 DEFINED = select(calendars.c.nodes, calendars.c.pools).where(_platform)
@@ -32,20 +32,20 @@ REDEFINE = (
     update(calendars)
     .where(_platform)
     .values(
-        nodes=given("nodes"),
-        pools=given("pools"),
-        floor=given("new_version"),
-        version=given("new_version"),
+        nodes=bind("nodes"),
+        pools=bind("pools"),
+        floor=bind("new_version"),
+        version=bind("new_version"),
     )
 )
-ADVANCE = update(calendars).where(_platform).values(version=given("new_version"))
-RAISE = update(calendars).where(_platform).values(floor=given("new_floor"))
+ADVANCE = update(calendars).where(_platform).values(version=bind("new_version"))
+RAISE = update(calendars).where(_platform).values(floor=bind("new_floor"))
 
-_here = bookings.c.platform == given("platform")
+_here = bookings.c.platform == bind("platform")
 ALL = select(bookings.c.key, bookings.c.takes).where(_here, bookings.c.takes.is_not(None))
-NEWER = select(bookings.c.key, bookings.c.takes).where(_here, bookings.c.version > given("seen"))
+NEWER = select(bookings.c.key, bookings.c.takes).where(_here, bookings.c.version > bind("seen"))
 FORGET = delete(bookings).where(
-    _here, bookings.c.version > given("above"), bookings.c.version <= given("upto"), bookings.c.takes.is_(None)
+    _here, bookings.c.version > bind("above"), bookings.c.version <= bind("upto"), bookings.c.takes.is_(None)
 )
 
 
@@ -87,7 +87,7 @@ class Books:
     ) -> None:
         """Say what a platform has, and what can't be booked; what is booked stays, also on nodes that are gone."""
         self._describe(platform, nodes, pools)
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         if held.calendar.takes(OTHERS) != tuple(taken):
             self._changing(held, OTHERS)
             held.calendar.release(OTHERS)
@@ -103,7 +103,7 @@ class Books:
             self._undo.append(lambda: self._memory.pop(platform, None))
             self._sql.change(BEGIN, {"platform": platform, "version": 0, "floor": 0, **described})
         elif known != (described["nodes"], described["pools"]):
-            held = self._held(platform)
+            held = self._hold_calendar(platform)
             version = self._record(platform, held)
             self._sql.change(FORGET, {"platform": platform, "above": -1, "upto": version})
             self._sql.change(REDEFINE, {"platform": platform, "new_version": version, **described})
@@ -116,17 +116,17 @@ class Books:
 
     def calendar(self, platform: str) -> Calendar:
         """The platform's calendar as it is now; in a write it stays so until the write is over. Change it only here."""
-        return self._held(platform).calendar
+        return self._hold_calendar(platform).calendar
 
     def take(self, platform: str, key: str, takes: Iterable[Take]) -> None:
         """Book all of them under a key, or nothing."""
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         self._changing(held, key)
         held.calendar.take(key, takes)
 
     def release(self, platform: str, key: str) -> tuple[Take, ...]:
         """Give back what is booked under a key and say what that was."""
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         if not held.calendar.takes(key):
             return ()
         self._changing(held, key)
@@ -134,13 +134,13 @@ class Books:
 
     def keep(self, platform: str, key: str, takes: Iterable[Take]) -> None:
         """Book again what was given back just now, or less of it: unchecked, because a platform may have shrunk."""
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         self._changing(held, key)
         held.calendar.put(key, takes)
 
     def replace(self, platform: str, old_key: str, key: str, takes: Iterable[Take]) -> None:
         """Give back what one key holds and book under another, or leave all as it was."""
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         self._changing(held, old_key)
         self._changing(held, key)
         before = held.calendar.release(old_key)
@@ -152,7 +152,7 @@ class Books:
 
     def extend(self, platform: str, key: str, until: datetime) -> tuple[Take, ...]:
         """Move the end of what is booked under a key and say what is booked now."""
-        held = self._held(platform)
+        held = self._hold_calendar(platform)
         self._changing(held, key)
         return held.calendar.extend(key, until)
 
@@ -176,7 +176,7 @@ class Books:
                 if held.version % SWEEP == 0:
                     self._sweep(platform, held)
 
-    def _held(self, platform: str) -> Held:
+    def _hold_calendar(self, platform: str) -> Held:
         """The calendar in memory, made to agree with the database once in a transaction."""
         held = self._memory.get(platform)
         if held is not None and platform in self._seen:

@@ -19,37 +19,35 @@ from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.bookings import Books
 from sublet.booking.store.rows import SESSION, S, read_session
 from sublet.booking.store.tables import sessions
-from sublet.kernel.db.sql import Sql, given
+from sublet.kernel.db.sql import Sql, bind
 
 FREE = S.claim_token.is_(None)
-DUE = SESSION.where(S.due <= given("now")).order_by(S.due).limit(given("most"))
+DUE = SESSION.where(S.due <= bind("now")).order_by(S.due).limit(bind("most"))
 NEXT_FREE = select(func.min(S.due)).where(FREE, S.due.is_not(None))
 NEXT_CLAIMED = select(S.due, S.claim_until).where(S.claim_token.is_not(None))
 CLAIM = (
     update(sessions)
-    .where(S.id == given("session_id"))
-    .values(claim_owner=given("owner"), claim_token=given("token"), claim_until=given("new_until"))
+    .where(S.id == bind("session_id"))
+    .values(claim_owner=bind("owner"), claim_token=bind("token"), claim_until=bind("new_until"))
 )
 RELEASE = (
     update(sessions)
-    .where(S.id == given("session_id"), S.claim_token == given("token"))
+    .where(S.id == bind("session_id"), S.claim_token == bind("token"))
     .values(claim_owner=null(), claim_token=null(), claim_until=null())
 )
-RENEW = update(sessions).where(S.claim_token == given("token")).values(claim_until=given("new_until"))
+RENEW = update(sessions).where(S.claim_token == bind("token")).values(claim_until=bind("new_until"))
 OWNERS = select(S.claim_owner).where(S.claim_token.is_not(None)).distinct()
 RELEASE_ALL = (
     update(sessions)
-    .where(S.claim_token.is_not(None), S.claim_owner == given("owner"))
+    .where(S.claim_token.is_not(None), S.claim_owner == bind("owner"))
     .values(claim_owner=null(), claim_token=null(), claim_until=null())
 )
-LAPSED = (
-    SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= given("now")).order_by(S.expires).limit(given("most"))
-)
-STILL_OFFERED = SESSION.where(S.offerset == given("of_set"), S.platform == given("on"), S.phase == Phase.OFFERED.value)
+LAPSED = SESSION.where(S.phase == Phase.OFFERED.value, S.expires <= bind("now")).order_by(S.expires).limit(bind("most"))
+STILL_OFFERED = SESSION.where(S.offerset == bind("of_set"), S.platform == bind("on"), S.phase == Phase.OFFERED.value)
 EXPIRE = (
     update(sessions)
-    .where(S.id == given("session_id"), S.phase == Phase.OFFERED.value)
-    .values(phase=Phase.EXPIRED.value, modified=given("now"), due=null())
+    .where(S.id == bind("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.EXPIRED.value, modified=bind("now"), due=null())
 )
 
 
@@ -116,11 +114,11 @@ class Claims:
         held = {(session.offerset, session.offer.platform) for session in booked}
         for offerset, platform in sorted(held):
             self._books.release(platform, offerset)
-            if left := self._offered(offerset, platform):
+            if left := self._list_offered(offerset, platform):
                 self._books.keep(platform, offerset, hold_of(left))
         return [replace(session, phase=Phase.EXPIRED, modified=now) for session in lapsed]
 
-    def _offered(self, offerset: str, platform: str) -> list[Offer]:
+    def _list_offered(self, offerset: str, platform: str) -> list[Offer]:
         """What of an offer set is on offer still on a platform."""
         values = {"of_set": offerset, "on": platform}
         return [read_session(row).offer for row in self._sql.rows(STILL_OFFERED, values)]
@@ -129,5 +127,5 @@ class Claims:
 @lru_cache(maxsize=16)
 def _claimable(platforms: tuple[str, ...]) -> Select[Any]:
     """What is due on these platforms and nobody's; they seldom change, so that it is put together once."""
-    free = or_(FREE, S.claim_until <= given("now"))
-    return SESSION.where(S.due <= given("now"), S.platform.in_(platforms), free).order_by(S.due).limit(given("most"))
+    free = or_(FREE, S.claim_until <= bind("now"))
+    return SESSION.where(S.due <= bind("now"), S.platform.in_(platforms), free).order_by(S.due).limit(bind("most"))

@@ -11,23 +11,23 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.timeline import micros, moment, span_of
 from sublet.booking.store.rows import S
 from sublet.booking.store.tables import WORKED_ON, clocks, sessions
-from sublet.kernel.db.sql import Sql, given
+from sublet.kernel.db.sql import Sql, bind
 
 C = clocks.c
-GET = select(C.offset, C.step, C.stepped).where(C.boot == given("of_boot"))
+GET = select(C.offset, C.step, C.stepped).where(C.boot == bind("of_boot"))
 ADD = insert(clocks)
-SET = update(clocks).where(C.boot == given("of_boot"), C.offset == given("old")).values(offset=given("new"))
+SET = update(clocks).where(C.boot == bind("of_boot"), C.offset == bind("old")).values(offset=bind("new"))
 STEP = (
     update(clocks)
-    .where(C.boot == given("of_boot"), C.offset == given("old"))
-    .values(offset=given("new"), step=given("by"), stepped=given("now"))
+    .where(C.boot == bind("of_boot"), C.offset == bind("old"))
+    .values(offset=bind("new"), step=bind("by"), stepped=bind("now"))
 )
-CLAIMS = update(sessions).where(S.claim_token.is_not(None)).values(claim_until=S.claim_until + given("by"))
-WAKE = update(sessions).where(WORKED_ON, S.due.is_not(None)).values(due=given("now"))
+CLAIMS = update(sessions).where(S.claim_token.is_not(None)).values(claim_until=S.claim_until + bind("by"))
+WAKE = update(sessions).where(WORKED_ON, S.due.is_not(None)).values(due=bind("now"))
 LAPSE = (
     update(sessions)
     .where(S.phase == Phase.OFFERED.value)
-    .values(expires=S.expires + given("by"), due=S.due + given("by"))
+    .values(expires=S.expires + bind("by"), due=S.due + bind("by"))
 )
 
 

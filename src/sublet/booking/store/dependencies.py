@@ -9,16 +9,16 @@ from sqlalchemy import insert, select, update
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Dependency
 from sublet.booking.store.tables import dependencies
-from sublet.kernel.db.sql import Sql, given, plain
+from sublet.kernel.db.sql import Sql, bind, plain
 
 D = dependencies.c
 ADD = insert(dependencies)
-OF = select(D.after, D.phase, D.words).where(D.session == given("of_session")).order_by(D.after)
-WAITING = select(D.session).where(D.after == given("for_session"), D.phase.is_(None))
+OF = select(D.after, D.phase, D.words).where(D.session == bind("of_session")).order_by(D.after)
+WAITING = select(D.session).where(D.after == bind("for_session"), D.phase.is_(None))
 SETTLE = (
     update(dependencies)
-    .where(D.after == given("for_session"), D.phase.is_(None))
-    .values(phase=given("new_phase"), words=given("new_words"))
+    .where(D.after == bind("for_session"), D.phase.is_(None))
+    .values(phase=bind("new_phase"), words=bind("new_words"))
 )
 
 

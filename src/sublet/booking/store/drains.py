@@ -9,16 +9,16 @@ from sqlalchemy import delete, insert, null, or_, select, update
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import drains
-from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, micros_or_none, moment_or_none, plain
 
 D = drains.c
 COLUMNS = (D.platform, D.by, D.created, D.reason, D.until, D.ends)
 ADD = insert(drains)
-GET = select(*COLUMNS).where(D.platform == given("of"))
+GET = select(*COLUMNS).where(D.platform == bind("of"))
 LIST = select(*COLUMNS).order_by(D.platform)
-DUE = LIST.where(or_(D.until <= given("now"), D.ends <= given("now")))
-REMOVE = delete(drains).where(D.platform == given("of"))
-ENDED = update(drains).where(D.platform == given("of")).values(ends=null())
+DUE = LIST.where(or_(D.until <= bind("now"), D.ends <= bind("now")))
+REMOVE = delete(drains).where(D.platform == bind("of"))
+ENDED = update(drains).where(D.platform == bind("of")).values(ends=null())
 
 
 class DrainStore:

@@ -10,9 +10,9 @@ from sqlalchemy import delete, func, insert, select, text
 from sublet.booking.model.events import KINDS, Event, EventKind
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import events
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 
-ADD = insert(events).values({name: given(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
+ADD = insert(events).values({name: bind(name) for name in ("time", "session", "person", "kind", "detail", "phase")})
 NEWEST = select(func.max(events.c.id))
 COLUMNS = (
     events.c.id,
@@ -23,16 +23,16 @@ COLUMNS = (
     events.c.detail,
     events.c.phase,
 )
-_base = select(*COLUMNS).where(events.c.id > given("after_id")).order_by(events.c.id).limit(given("most"))
-_session = events.c.session == given("of_session")
-_person = events.c.person == given("of_person")
+_base = select(*COLUMNS).where(events.c.id > bind("after_id")).order_by(events.c.id).limit(bind("most"))
+_session = events.c.session == bind("of_session")
+_person = events.c.person == bind("of_person")
 AFTER = {
     (False, False): _base,
     (True, False): _base.where(_session),
     (False, True): _base.where(_person),
     (True, True): _base.where(_session, _person),
 }
-ONE = select(*COLUMNS).where(events.c.id == given("event_id"))
+ONE = select(*COLUMNS).where(events.c.id == bind("event_id"))
 EVER = {
     "sqlite": text("SELECT seq FROM sqlite_sequence WHERE name = 'events'"),
     "postgresql": text("SELECT pg_sequence_last_value(pg_get_serial_sequence('events', 'id')::regclass)"),

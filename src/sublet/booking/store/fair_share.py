@@ -12,15 +12,15 @@ from sublet.access.store.tables import accounts, turns
 from sublet.booking.model.fair_share import Turn, next_turns
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Sql, given, moment_or_none, plain
+from sublet.kernel.db.sql import Sql, bind, moment_or_none, plain
 
 T = turns.c
-LOCK = select(accounts.c.capacity).where(accounts.c.name == given("of_account")).with_for_update()
-ALL = select(T.session, T.person, T.asked, T.taken).where(T.account == given("of_account"))
-KNOWN = select(T.account).where(T.session == given("of_session"))
+LOCK = select(accounts.c.capacity).where(accounts.c.name == bind("of_account")).with_for_update()
+ALL = select(T.session, T.person, T.asked, T.taken).where(T.account == bind("of_account"))
+KNOWN = select(T.account).where(T.session == bind("of_session"))
 ASK = insert(turns)
-TAKE = update(turns).where(T.session == given("of_session")).values(taken=given("now"))
-END = delete(turns).where(T.session == given("of_session"))
+TAKE = update(turns).where(T.session == bind("of_session")).values(taken=bind("now"))
+END = delete(turns).where(T.session == bind("of_session"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Turns:
         self._sql.change(END, {"of_session": session})
         return self._take(row[0], capacity, now) if capacity is not None else ()
 
-    def again(self, account: str, now: datetime) -> Sequence[str]:
+    def share_again(self, account: str, now: datetime) -> Sequence[str]:
         """The capacity has changed: whose turn it is now."""
         capacity = self._lock(account)
         return self._take(account, capacity, now) if capacity is not None else ()

@@ -11,7 +11,7 @@ from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import moment
 from sublet.booking.store.rows import SESSION, S, read_session
 from sublet.booking.store.tables import OFFERED, offersets
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 _sets = (
     select(S.offerset, S.person, func.count(), func.max(S.expires), offersets.c.firm)
@@ -20,15 +20,15 @@ _sets = (
     .group_by(S.offerset, S.person, offersets.c.firm)
     .order_by(func.max(S.created).desc(), S.offerset)
 )
-ON_PLATFORM = _sets.where(S.platform == given("on_platform")).limit(given("most"))
-OF_PERSON = _sets.where(S.person == given("of_person"))
-_theirs_there = (OFFERED, S.person == given("of_person"), S.platform == given("on_platform"))
+ON_PLATFORM = _sets.where(S.platform == bind("on_platform")).limit(bind("most"))
+OF_PERSON = _sets.where(S.person == bind("of_person"))
+_theirs_there = (OFFERED, S.person == bind("of_person"), S.platform == bind("on_platform"))
 OLDEST = (  # all offers of a set were made at one moment, so that no more of them is read than is wanted
-    select(S.created, S.offerset).where(*_theirs_there).distinct().order_by(S.created, S.offerset).limit(given("most"))
+    select(S.created, S.offerset).where(*_theirs_there).distinct().order_by(S.created, S.offerset).limit(bind("most"))
 )
-NO_NEWER = _sets.where(*_theirs_there, S.created <= given("last"))
-FEW = select(S.offerset).where(OFFERED, S.platform == given("on_platform")).distinct().limit(given("most"))
-OFFERS = SESSION.where(OFFERED, S.offerset == given("of_set")).order_by(S.created, S.id)
+NO_NEWER = _sets.where(*_theirs_there, S.created <= bind("last"))
+FEW = select(S.offerset).where(OFFERED, S.platform == bind("on_platform")).distinct().limit(bind("most"))
+OFFERS = SESSION.where(OFFERED, S.offerset == bind("of_set")).order_by(S.created, S.id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from sqlalchemy import delete, insert, select
 
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.tables import keys
-from sublet.kernel.db.sql import Sql, given, plain
+from sublet.kernel.db.sql import Sql, bind, plain
 from sublet.kernel.errors import KeyReused
 
-GET = select(keys.c.digest).where(keys.c.person == given("of_person"), keys.c.key == given("of_key"))
+GET = select(keys.c.digest).where(keys.c.person == bind("of_person"), keys.c.key == bind("of_key"))
 ADD = insert(keys)
-FORGET = delete(keys).where(keys.c.created < given("before"))
+FORGET = delete(keys).where(keys.c.created < bind("before"))
 
 
 class Keys:

@@ -15,26 +15,26 @@ from sublet.booking.model.session import OfferSet
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.older_rows import gather_request_options
 from sublet.booking.store.tables import events, offersets, sessions
-from sublet.kernel.db.sql import Row, Sql, dump, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, dump, plain
 
 COLUMNS = tuple(offersets.c)
 ADD = insert(offersets)
-GET = select(*COLUMNS).where(offersets.c.id == given("set_id"))
-SAME = select(*COLUMNS).where(offersets.c.person == given("of_person"), offersets.c.key == given("of_key"))
-RELEASE = update(offersets).where(offersets.c.id == given("set_id")).values(key=null())
+GET = select(*COLUMNS).where(offersets.c.id == bind("set_id"))
+SAME = select(*COLUMNS).where(offersets.c.person == bind("of_person"), offersets.c.key == bind("of_key"))
+RELEASE = update(offersets).where(offersets.c.id == bind("set_id")).values(key=null())
 _came_to_something = select(sessions.c.id).where(
     sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
 )
 _old = (
     select(offersets.c.id, offersets.c.created, _came_to_something.exists())
-    .where(offersets.c.created < given("before"))
+    .where(offersets.c.created < bind("before"))
     .order_by(offersets.c.created, offersets.c.id)
-    .limit(given("most"))
+    .limit(bind("most"))
 )
 OLDEST = _old
 NEXT_OLDEST = _old.where(
-    offersets.c.created >= given("seen_created"),
-    tuple_(offersets.c.created, offersets.c.id) > tuple_(given("seen_created"), given("seen_id")),
+    offersets.c.created >= bind("seen_created"),
+    tuple_(offersets.c.created, offersets.c.id) > tuple_(bind("seen_created"), bind("seen_id")),
 )
 Cursor = tuple[int, str]  # the last offer set that was looked at: when it was made, and its id
 

@@ -71,7 +71,7 @@ READERS = [(number, read) for number, name in enumerate(NAMES) if (read := BY_TY
 SESSION = select(*(S[name] for name in NAMES))
 
 
-def stored(name: str, value: Any) -> Any:
+def to_stored(name: str, value: Any) -> Any:
     """One field of a session, or `due`, as it is stored."""
     return micros_or_none(value) if name == "due" else WRITERS[name](value)
 

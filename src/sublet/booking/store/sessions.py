@@ -31,9 +31,9 @@ from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.claims import Claims
-from sublet.booking.store.rows import SESSION, S, read_session, session_row, stored
+from sublet.booking.store.rows import SESSION, S, read_session, session_row, to_stored
 from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
-from sublet.kernel.db.sql import given, micros_or_none, plain
+from sublet.kernel.db.sql import bind, micros_or_none, plain
 from sublet.kernel.errors import BadRequest
 from sublet.people.store.tables import tokens
 
@@ -41,41 +41,39 @@ STATES = tuple(str(phase) for phase in Phase)
 ENDS = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})  # of what was accepted
 
 ADD = insert(sessions)
-GET = SESSION.where(S.id == given("session_id"))
-OF_SET = SESSION.where(S.offerset == given("of_set")).order_by(S.created, S.id)
-BY_PREFIX = SESSION.where(S.id >= given("low"), S.id < given("high")).order_by(S.id).limit(given("most"))
-BY_PREFIX_OF = BY_PREFIX.where(S.person == given("of"))
+GET = SESSION.where(S.id == bind("session_id"))
+OF_SET = SESSION.where(S.offerset == bind("of_set")).order_by(S.created, S.id)
+BY_PREFIX = SESSION.where(S.id >= bind("low"), S.id < bind("high")).order_by(S.id).limit(bind("most"))
+BY_PREFIX_OF = BY_PREFIX.where(S.person == bind("of"))
 UNTAKEN = (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED)
 BY_NAME = (
-    SESSION.where(S.person == given("of"), S.name == given("called"), S.phase.not_in([one.value for one in UNTAKEN]))
+    SESSION.where(S.person == bind("of"), S.name == bind("called"), S.phase.not_in([one.value for one in UNTAKEN]))
     .order_by(S.created.desc(), S.id.desc())
-    .limit(given("most"))
+    .limit(bind("most"))
 )
 OFFERED_SIBLINGS = SESSION.where(
-    S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value
+    S.offerset == bind("of_set"), S.id != bind("session_id"), S.phase == Phase.OFFERED.value
 )
 REJECT_SIBLINGS = (
     update(sessions)
-    .where(S.offerset == given("of_set"), S.id != given("session_id"), S.phase == Phase.OFFERED.value)
-    .values(phase=Phase.REJECTED.value, modified=given("now"), due=null())
+    .where(S.offerset == bind("of_set"), S.id != bind("session_id"), S.phase == Phase.OFFERED.value)
+    .values(phase=Phase.REJECTED.value, modified=bind("now"), due=null())
 )
 HELD = select(func.count(S.offerset.distinct())).where(
     OFFERED,
-    S.person == given("of_person"),
-    S.expires + 0 > given("at"),  # + 0: else SQLite goes through everybody's, by when they expire
+    S.person == bind("of_person"),
+    S.expires + 0 > bind("at"),  # + 0: else SQLite goes through everybody's, by when they expire
 )
 COUNTS = select(S.phase, func.count()).group_by(S.phase)
-COUNTS_OF = COUNTS.where(S.person == given("of_person"))
-RUNNING_JOBS = select(S.id, S.job).where(S.platform == given("on_platform"), S.job > "", WORKED_ON)
-WAITS = (
-    select(S.id).where(S.platform == given("on_platform"), WAITING).order_by(S.start, S.created).limit(given("most"))
-)
-DELETE = delete(sessions).where(S.id == given("session_id"))
-DELETE_EVENTS = delete(events).where(events.c.session == given("session_id"))
-DELETE_DEPENDENCIES = delete(dependencies).where(dependencies.c.session == given("session_id"))
-DELETE_TOKENS = delete(tokens).where(tokens.c.session == given("session_id"))
+COUNTS_OF = COUNTS.where(S.person == bind("of_person"))
+RUNNING_JOBS = select(S.id, S.job).where(S.platform == bind("on_platform"), S.job > "", WORKED_ON)
+WAITS = select(S.id).where(S.platform == bind("on_platform"), WAITING).order_by(S.start, S.created).limit(bind("most"))
+DELETE = delete(sessions).where(S.id == bind("session_id"))
+DELETE_EVENTS = delete(events).where(events.c.session == bind("session_id"))
+DELETE_DEPENDENCIES = delete(dependencies).where(dependencies.c.session == bind("session_id"))
+DELETE_TOKENS = delete(tokens).where(tokens.c.session == bind("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
-    offersets.c.id == given("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
+    offersets.c.id == bind("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
 )
 
 
@@ -250,7 +248,7 @@ class SessionStore(Claims):
     def _change(
         self, id: str, when: Sequence[Phase], now: datetime, token: str | None, changes: dict[str, Any]
     ) -> Session | None:
-        columns = {name: stored(name, value) for name, value in changes.items()}
+        columns = {name: to_stored(name, value) for name, value in changes.items()}
         statement = _update(tuple(sorted(columns)), tuple(sorted(phase.value for phase in when)), token is not None)
         params = {f"new_{name}": value for name, value in columns.items()}
         params |= {"session_id": plain(id), "new_modified": micros(now)}
@@ -262,11 +260,11 @@ class SessionStore(Claims):
 @cache
 def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) -> Update:
     """The guarded update of these columns; there are few combinations, so each is compiled once."""
-    new: dict[str, BindParameter[Any]] = {name: given(f"new_{name}") for name in (*columns, "modified")}
-    statement = update(sessions).where(S.id == given("session_id")).values(new)
+    new: dict[str, BindParameter[Any]] = {name: bind(f"new_{name}") for name in (*columns, "modified")}
+    statement = update(sessions).where(S.id == bind("session_id")).values(new)
     if phases != tuple(sorted(STATES)):
         statement = statement.where(S.phase.in_(phases))
-    return statement.where(S.claim_token == given("token")) if claimed else statement
+    return statement.where(S.claim_token == bind("token")) if claimed else statement
 
 
 def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:

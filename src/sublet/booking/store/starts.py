@@ -9,16 +9,16 @@ from sqlalchemy import delete, insert, select
 from sublet.booking.model.estimate import Sample
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import starts
-from sublet.kernel.db.sql import Sql, given
+from sublet.kernel.db.sql import Sql, bind
 
 ADD = insert(starts)
-KNOWN = select(starts.c.session).where(starts.c.session == given("of_session"))
+KNOWN = select(starts.c.session).where(starts.c.session == bind("of_session"))
 SINCE = (
     select(starts.c.queue, starts.c.nodes, starts.c.cores, starts.c.planned, starts.c.actual, starts.c.at)
-    .where(starts.c.platform == given("on_platform"), starts.c.site == given("at_site"), starts.c.at >= given("after"))
+    .where(starts.c.platform == bind("on_platform"), starts.c.site == bind("at_site"), starts.c.at >= bind("after"))
     .order_by(starts.c.at)
 )
-FORGET = delete(starts).where(starts.c.at < given("before"))
+FORGET = delete(starts).where(starts.c.at < bind("before"))
 
 
 class Starts:

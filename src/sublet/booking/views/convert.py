@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import get_type_hints
 
-from sublet.booking.model.answers import unanswered
+from sublet.booking.model.answers import list_unanswered
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import Event
 from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
@@ -43,7 +43,7 @@ def offerset_view(
         offers=tuple(offer_view(session) for session in offerset.offers),
         reasons=tuple(reason_view(reason) for reason in offerset.reasons),
         notes=tuple(notes),
-        unanswered=unanswered(offerset.reasons),
+        unanswered=list_unanswered(offerset.reasons),
         platform=offerset.request.platform or "",
         prefer=prefer,
         page=f"{base}/web/offersets/{offerset.id}" if base else "",

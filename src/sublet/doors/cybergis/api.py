@@ -53,12 +53,12 @@ class TheirErrors(APIRoute):
                     raise NotHad(what="old clients of CyberGIS-Compute", setting="cybergis")
                 return await handler(request)
             except SubletError as error:
-                return _told(error)
+                return _tell(error)
 
         return told
 
 
-def _told(error: SubletError) -> Response:
+def _tell(error: SubletError) -> Response:
     status = 403 if isinstance(error, NoGlobus) else STATUS.get(error.status, error.status)
     headers = {"retry-after": str(error.values.get("seconds", 60))} if isinstance(error, TooMany) else {}
     said = {"error": error.message, "messages": [error.advice] if error.advice else [], "code": error.code}
@@ -68,7 +68,7 @@ def _told(error: SubletError) -> Response:
 router = APIRouter(prefix=PREFIX, route_class=TheirErrors, include_in_schema=False)
 
 
-async def _asked(request: Request) -> dict[str, Any]:
+async def _read_body(request: Request) -> dict[str, Any]:
     """The body, whatever the method; none is an empty one."""
     text = await read_body(request)
     try:
@@ -87,7 +87,7 @@ async def _person(request: Request, body: Mapping[str, Any]) -> Person:
 async def _visitor(request: Request) -> Person | None:
     """Who looks at a catalogue; None where anyone may and nobody is named."""
     try:
-        return await _person(request, await _asked(request))
+        return await _person(request, await _read_body(request))
     except NotSignedIn:
         if service_of(request).settings.cybergis != "open":
             raise
@@ -104,13 +104,13 @@ async def hello(request: Request) -> Response:
 @router.get("/user")
 async def user(request: Request) -> Response:
     """Who the token is of."""
-    return JSONResponse({"username": (await _person(request, await _asked(request))).name})
+    return JSONResponse({"username": (await _person(request, await _read_body(request))).name})
 
 
 @router.get("/user/job")
 async def jobs(request: Request) -> Response:
     """All jobs of theirs."""
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     service = service_of(request)
     pairs = await service.drafts.drafts(person)
     found = [job_of(draft, session) for draft, session in pairs]
@@ -120,7 +120,7 @@ async def jobs(request: Request) -> Response:
 @router.get("/user/slurm-usage")
 async def usage(request: Request) -> Response:
     """What their jobs took, summed up."""
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     pairs = await service_of(request).drafts.drafts(person)
     return JSONResponse(sum_usage([session for _, session in pairs if session and session.end]))
 
@@ -181,14 +181,14 @@ async def hosts(request: Request) -> Response:
 @router.post("/job")
 async def create(request: Request) -> Response:
     """A job that is not yet submitted."""
-    body = await _asked(request)
+    body = await _read_body(request)
     return JSONResponse(job_of(await service_of(request).drafts.new_draft(await _person(request, body), body), None))
 
 
 @router.put("/job/{id}")
 async def change(request: Request, id: str) -> Response:
     """Set what it is to run, and how."""
-    body = await _asked(request)
+    body = await _read_body(request)
     return JSONResponse(
         job_of(await service_of(request).drafts.set_draft(await _person(request, body), id, body), None)
     )
@@ -197,21 +197,21 @@ async def change(request: Request, id: str) -> Response:
 @router.delete("/job/{id}")
 async def delete(request: Request, id: str) -> Response:
     """Delete one that was not submitted, or that is over."""
-    await service_of(request).drafts.delete_draft(await _person(request, await _asked(request)), id)
+    await service_of(request).drafts.delete_draft(await _person(request, await _read_body(request)), id)
     return JSONResponse({"messages": ["job successfully deleted"]})
 
 
 @router.post("/job/{id}/submit")
 async def submit(request: Request, id: str) -> Response:
     """Run it, on the best offer."""
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     return JSONResponse(job_of(*await service_of(request).drafts.submit_draft(person, id, host_of(request))))
 
 
 @router.put("/job/{id}/cancel")
 async def cancel(request: Request, id: str) -> Response:
     """Stop it."""
-    person, _, session = await _submitted(request, id)
+    person, _, session = await _find_submitted(request, id)
     await service_of(request).sessions.cancel(session.id, person)
     return JSONResponse({"messages": ["job successfully added to cancel queue"]})
 
@@ -219,14 +219,14 @@ async def cancel(request: Request, id: str) -> Response:
 @router.put("/job/{id}/pause")
 async def pause(request: Request, id: str) -> Response:
     """Let it stand still."""
-    person, _, session = await _submitted(request, id)
+    person, _, session = await _find_submitted(request, id)
     return JSONResponse({"messages": [(await service_of(request).pausing.pause(session.id, person))[1]]})
 
 
 @router.put("/job/{id}/resume")
 async def resume(request: Request, id: str) -> Response:
     """Let it go on."""
-    person, _, session = await _submitted(request, id)
+    person, _, session = await _find_submitted(request, id)
     return JSONResponse({"messages": [(await service_of(request).pausing.resume(session.id, person))[1]]})
 
 
@@ -273,7 +273,7 @@ async def statistic(request: Request, id: str) -> Response:
 @router.get("/folder")
 async def folders(request: Request) -> Response:
     """The folders with results."""
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     found = await service_of(request).drafts.drafts(person)
     return JSONResponse({"folder": [folder_of(draft, session) for draft, session in found if session]})
 
@@ -281,7 +281,7 @@ async def folders(request: Request) -> Response:
 @router.put("/folder/{id}")
 async def name_folder(request: Request, id: str) -> Response:
     """Give a job another name."""
-    body = await _asked(request)
+    body = await _read_body(request)
     named = await service_of(request).drafts.name_folder(await _person(request, body), id, str(body.get("name") or ""))
     return JSONResponse({"id": id, "name": named.fields["name"]})
 
@@ -289,7 +289,7 @@ async def name_folder(request: Request, id: str) -> Response:
 @router.get("/folder/{id}/download/browser")
 async def browser(request: Request, id: str) -> Response:
     """All files of a result folder, as one archive."""
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     response = await archive_response(service_of(request), person, id)
     response.headers["content-type"] = "application/x-tar+gzip"  # they save by what they find in it
     return response
@@ -298,7 +298,7 @@ async def browser(request: Request, id: str) -> Response:
 @router.get("/user/jupyter-globus")
 async def no_endpoint(request: Request) -> Response:
     """No endpoint: their forms ask before each job, and use it only where there is data to bring."""
-    await _person(request, await _asked(request))
+    await _person(request, await _read_body(request))
     return JSONResponse({"endpoint": "", "root_path": "/", "container_home_path": "/"})
 
 
@@ -306,7 +306,7 @@ async def no_endpoint(request: Request) -> Response:
 @router.get("/folder/{id}/download/globus-status")
 async def globus(request: Request, id: str = "") -> Response:
     """Not had here; where results can be downloaded instead is said."""
-    person, service = await _person(request, await _asked(request)), service_of(request)
+    person, service = await _person(request, await _read_body(request)), service_of(request)
     try:
         session = await service.sessions.get(id.removesuffix(CODE), person)
     except SubletError:
@@ -321,13 +321,13 @@ async def nothing(request: Request, path: str) -> Response:
 
 
 async def _job(request: Request, id: str) -> tuple[Person, Draft, Session | None]:
-    person = await _person(request, await _asked(request))
+    person = await _person(request, await _read_body(request))
     service = service_of(request)
     draft = await service.drafts.draft(person, id)
     return person, draft, await service.drafts.draft_session(person, draft)
 
 
-async def _submitted(request: Request, id: str) -> tuple[Person, Draft, Session]:
+async def _find_submitted(request: Request, id: str) -> tuple[Person, Draft, Session]:
     person, draft, session = await _job(request, id)
     if session is None:
         raise BadRequest("The job is not in queue or running.", hint="Submit it first.")
@@ -338,7 +338,7 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
     """By name, with their forms; those that run nowhere here have none."""
     service = service_of(request)
     places = sorted(await _platforms(request, person))
-    states = await service.apps.catalogue.apps(person) if person else await service.apps.catalogue.approved_apps()
+    states = await service.apps.catalogue.apps(person) if person else await service.apps.catalogue.list_approved()
     found = {}
     for version in (state.current for state in states):
         manifest = version.as_manifest() if version else None

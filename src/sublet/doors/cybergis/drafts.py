@@ -117,7 +117,7 @@ class Drafts:
             raise AlreadySubmitted(job=id)
         wish = await self._find_app(read_seed(seed_of(draft)))
         manifest = (await self.app_runs.runnable(person, wish)).as_manifest()
-        mailto = await self._mailed(person, draft)
+        mailto = await self._find_mail_address(person, draft)
         found = await self.app_runs.ask_app(
             person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True)
         )
@@ -139,13 +139,13 @@ class Drafts:
 
     async def _find_app(self, wish: AppWish) -> AppWish:
         """The same wish for the app that is meant, as old clients write names."""
-        names = [state.app.name for state in await self.catalogue.approved_apps()]
+        names = [state.app.name for state in await self.catalogue.list_approved()]
         return replace(wish, app=find_same_name(wish.app, names) or wish.app) if wish.app else wish
 
-    async def _mailed(self, person: Person, draft: Draft) -> str:
+    async def _find_mail_address(self, person: Person, draft: Draft) -> str:
         """To whom a letter is to be sent; nobody but who submits it."""
         to, _ = mail_of(draft)
-        return await self.hooks.checked_address(person, f"{MAILTO}{to}") if to else ""
+        return await self.hooks.check_address(person, f"{MAILTO}{to}") if to else ""
 
     async def _tell_by_mail(self, person: Person, address: str, draft: Draft, session: Session) -> None:
         """Have the box ticked for a letter; the job runs though somebody has too many of them."""

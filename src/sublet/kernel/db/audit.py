@@ -12,7 +12,7 @@ from sqlalchemy import BigInteger, Column, Index, Table, Text, insert, select
 
 from sublet.booking.model.timeline import micros, moment
 from sublet.kernel.db.schema import Serial, metadata
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 audit = Table(
     "audit",
@@ -31,7 +31,7 @@ audit = Table(
     sqlite_autoincrement=True,
 )
 
-ADD = insert(audit).values({column.name: given(column.name) for column in audit.c if column is not audit.c.id})
+ADD = insert(audit).values({column.name: bind(column.name) for column in audit.c if column is not audit.c.id})
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def restore_backup(
     `find_database` tells the database's address by the settings in the backup, if it has some. A copy of a SQLite
     database, as there is from before an upgrade, replaces the database alone.
     """
-    with _stopped(home, file):
+    with _hold_stopped(home, file):
         root = Path(home.root)
         staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=root))
         try:
@@ -245,7 +245,7 @@ def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[
 
 
 @contextmanager
-def _stopped(home: Home, file: Path) -> Iterator[None]:
+def _hold_stopped(home: Home, file: Path) -> Iterator[None]:
     """Hold the lock of the home's service, so that none runs or begins."""
     home.make()
     with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:

@@ -68,10 +68,10 @@ class Database:
         if isinstance(orig, module.DataError | UnicodeEncodeError | OverflowError):
             return BadRequest(detail="it holds a character or a number that can't be stored")
         if isinstance(error, SQLAlchemyError) or isinstance(orig, module.Error):
-            return self.broken(str(orig).strip() or type(orig).__name__)
+            return self.describe_broken(str(orig).strip() or type(orig).__name__)
         return error
 
-    def broken(self, why: str) -> BrokenStore:
+    def describe_broken(self, why: str) -> BrokenStore:
         """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
         if "I/O error" in why and self.is_disk_full():
             why = f"database or {FULL}"  # SQLite may call that an I/O error
@@ -90,7 +90,7 @@ class Database:
     def check_room(self) -> None:
         """BrokenStore if the next write would find no room."""
         if self.is_disk_full():
-            raise self.broken(f"database or {FULL}")
+            raise self.describe_broken(f"database or {FULL}")
 
     def check_file(self) -> None:
         """BrokenStore if the file that was opened has been removed or replaced: what is written now would be lost."""
@@ -99,9 +99,9 @@ class Database:
         try:
             there = os.stat(self.url.database or "")
         except OSError as error:
-            raise self.broken(f"its file is gone: {error.strerror}") from error
+            raise self.describe_broken(f"its file is gone: {error.strerror}") from error
         if (there.st_dev, there.st_ino) != self._file:
-            raise self.broken("its file has been replaced while it was open")
+            raise self.describe_broken("its file has been replaced while it was open")
 
     def close(self) -> None:
         """Close all connections."""
@@ -117,7 +117,7 @@ class Database:
             self._file = opened.st_dev, opened.st_ino
             os.close(file)
         except OSError as error:
-            raise self.broken(error.strerror or str(error)) from error
+            raise self.describe_broken(error.strerror or str(error)) from error
         engine = create_engine(
             self.url,
             paramstyle="named",

@@ -72,16 +72,16 @@ def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | 
     if file is None:
         return None
     if not os.path.exists(file) or os.path.getsize(file) == 0:
-        return _gone(home, file) if known else None
+        return _describe_loss(home, file) if known else None
     try:
         wrong = check_pages(file) if thorough or os.path.getsize(file) <= LARGE else ""
         if wrong:
-            return _damaged(home, file, wrong)
+            return _describe_damage(home, file, wrong)
         return find_loss(home, database, count_events(file))
     except sqlite3.OperationalError as error:
         return _unreadable(file, error)
     except sqlite3.Error as error:
-        return _damaged(home, file, str(error))
+        return _describe_damage(home, file, str(error))
 
 
 def find_loss(home: str, database: str, events: int) -> Damage | None:
@@ -119,7 +119,7 @@ def count_events(file: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _damaged(home: str, file: str, wrong: str) -> Damage:
+def _describe_damage(home: str, file: str, wrong: str) -> Damage:
     return Damage(f"its file {file} is damaged: {wrong}", _restore(home, "Stop the service first."))
 
 
@@ -134,7 +134,7 @@ def _unreadable(file: str, error: sqlite3.OperationalError) -> Damage:
     return Damage(f"its file {file} can't be read: {error}", advice, is_lost=False)
 
 
-def _gone(home: str, file: str) -> Damage:
+def _describe_loss(home: str, file: str) -> Damage:
     return Damage(f"its file {file} is gone", _restore(home))
 
 
@@ -143,11 +143,11 @@ def _restore(home: str, first: str = "") -> str:
     return f"{steps}To begin without what is missing, remove {record_path(home)}."
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 
 def _read_only(file: str) -> str:
     """The address by which SQLite reads a file; where nothing can be written beside it, as one that never changes."""
     fixed = "" if os.access(os.path.dirname(file), os.W_OK) else "&immutable=1"
-    return f"file:{_quoted(file)}?mode=ro{fixed}"
+    return f"file:{_quote(file)}?mode=ro{fixed}"

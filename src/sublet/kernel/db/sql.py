@@ -87,7 +87,7 @@ class Sql:
         return found
 
 
-def given(name: str) -> BindParameter[Any]:
+def bind(name: str) -> BindParameter[Any]:
     """A place in a constant statement for a value that comes when it is run; a constant NULL is `null()`."""
     return bindparam(name, required=False)
 

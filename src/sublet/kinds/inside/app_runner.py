@@ -92,7 +92,7 @@ def run_each(plan: Plan, image: ToolImage) -> int:
     return run_stages(plan, image, list(plan["each"]))
 
 
-def loaded(path: str) -> dict[str, Any]:
+def load(path: str) -> dict[str, Any]:
     """A file of the runner's own."""
     with open(path, encoding="utf-8") as file:
         found: dict[str, Any] = json.load(file)
@@ -113,8 +113,8 @@ def find_failed_stage(plan: Plan) -> str:
 def main() -> int:
     """Run the app that `.sublet/app.json` describes, or one task of it."""
     if sys.argv[1:] == ["task"]:
-        return run_task(loaded(PLAN), run_each)
-    plan = loaded(PLAN)
+        return run_task(load(PLAN), run_each)
+    plan = load(PLAN)
     image = ToolImage(own_name(plan["name"]), temporary=True)  # what may be half there if it is stopped early
     signal.signal(signal.SIGTERM, containers.on_term)
     try:

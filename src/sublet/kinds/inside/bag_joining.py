@@ -52,7 +52,7 @@ def merge(parts: Iterable[int]) -> None:
         for part in parts:
             starts = {stream: log.tell() for stream, log in logs.items()}
             for line in lines_of(f"{PARTS}/{part}.jsonl"):
-                record.write(json.dumps(moved(line, starts)) + "\n")
+                record.write(json.dumps(move_line(line, starts)) + "\n")
             for stream, log in logs.items():
                 append(log, f"{PARTS}/{part}.{LOGS[stream]}")
     for name in ("out", "err", "jsonl"):
@@ -63,7 +63,7 @@ def merge(parts: Iterable[int]) -> None:
 
 def lines_of(path: str) -> Iterator[dict[str, Any]]:
     """The lines of a record; what was cut short is left out."""
-    with opened(path) as file:
+    with open_part(path) as file:
         for raw in file:
             try:
                 yield json.loads(raw)
@@ -71,7 +71,7 @@ def lines_of(path: str) -> Iterator[dict[str, Any]]:
                 continue
 
 
-def opened(path: str) -> BinaryIO:
+def open_part(path: str) -> BinaryIO:
     """A file of a part; one that was never written is empty, but FileNotFoundError if all parts are gone."""
     try:
         return open(path, "rb")
@@ -81,14 +81,14 @@ def opened(path: str) -> BinaryIO:
         return io.BytesIO()
 
 
-def moved(line: dict[str, Any], starts: dict[str, int]) -> dict[str, Any]:
+def move_line(line: dict[str, Any], starts: dict[str, int]) -> dict[str, Any]:
     """A line of which the output is that much further on."""
     return line | {stream: [line[stream][0] + at, line[stream][1]] for stream, at in starts.items() if stream in line}
 
 
 def append(log: BinaryIO, path: str) -> None:
     """Copy all of a file to the end of another."""
-    with opened(path) as file:
+    with open_part(path) as file:
         shutil.copyfileobj(file, log, 1 << 20)
 
 

@@ -24,7 +24,7 @@ from itertools import groupby
 from typing import Any
 
 from sublet.booking.model.bag import Task, count, expand
-from sublet.booking.model.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, told
+from sublet.booking.model.parts import NONE_LEFT, Part, chunk_size, fair, is_mine, read_part
 from sublet.kinds.inside.bag_joining import PARTS, RECORD, join, say
 from sublet.kinds.inside.bag_output import Log, OutputSlot, write_all
 
@@ -74,7 +74,7 @@ class TaskBag:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid:
             attempt, left = self.running.pop(pid)
-            self.ended(attempt, left, os.waitstatus_to_exitcode(status))
+            self.note_end(attempt, left, os.waitstatus_to_exitcode(status))
         return bool(pid)
 
     def fill(self) -> bool:
@@ -100,9 +100,9 @@ class TaskBag:
         except (OSError, ValueError) as why:
             missing = isinstance(why, OSError) and why.errno == errno.ENOENT
             told = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else str(why)
-            self.ended(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {told}")
+            self.note_end(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {told}")
 
-    def ended(self, attempt: TaskAttempt, left: int, code: int, error: str = "") -> None:
+    def note_end(self, attempt: TaskAttempt, left: int, code: int, error: str = "") -> None:
         """Write down how it ended, and try again what failed while tries are left."""
         task = attempt.task
         seconds = time.monotonic() - attempt.clock
@@ -242,7 +242,7 @@ def main() -> int:
     if sys.argv[1:] == ["join"]:
         return join(total)
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED_FOR)
-    return run(plan, total, told(os.environ))
+    return run(plan, total, read_part(os.environ))
 
 
 def tasks_of(plan: dict[str, Any]) -> Iterator[Task]:

@@ -63,7 +63,7 @@ def sif_of(path: str, plan: Plan) -> str:
     return path
 
 
-def pinned(ref: str, digest: str) -> str:
+def pin(ref: str, digest: str) -> str:
     """A reference that can mean one image only, if its digest is known."""
     name, _, own = ref.partition("@")
     if not (digest or own):
@@ -74,7 +74,7 @@ def pinned(ref: str, digest: str) -> str:
 
 def unpack_archive(path: str, plan: Plan) -> ToolImage:
     """An archive as a directory, checked."""
-    archive = opened(path, plan["digest"])
+    archive = open_archive(path, plan["digest"])
     try:
         archive.unpack(plan["image"])
     finally:
@@ -82,11 +82,11 @@ def unpack_archive(path: str, plan: Plan) -> ToolImage:
     return ToolImage(directory=plan["image"], config=archive.config.get("config") or {}, temporary=True)
 
 
-def opened(path: str, digest: str) -> files.Archive:
+def open_archive(path: str, digest: str) -> files.Archive:
     """An archive that is the one that was meant."""
     archive = files.Archive(path)
     if digest:
-        if digest not in (known := archive.known_as()):
+        if digest not in (known := archive.list_digests()):
             archive.close()
             raise NoImage(f"its digest is not {digest}; it can be told by {', '.join(known)}")
         archive.verify_layers()
@@ -120,22 +120,22 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
     if how == "directory":
         return directory(source, plan)
     if how == "registry":
-        inspected = here(tool, source["ref"], digest)
+        inspected = find_here(tool, source["ref"], digest)
         if inspected is None and source["ref"].startswith("localhost/"):
             raise NoImage("there is no such image here" + (f" with the digest {digest}" if digest else ""))
         if inspected is None:
             say(f"fetching {source['said']}")
-            ask(tool, "pull", "--quiet", pinned(source["ref"], digest))
-            inspected = here(tool, pinned(source["ref"], digest), digest)
+            ask(tool, "pull", "--quiet", pin(source["ref"], digest))
+            inspected = find_here(tool, pin(source["ref"], digest), digest)
         if inspected is None:
             raise NoImage(f"what was fetched doesn't have the digest {digest}")
         return ToolImage(inspected["Id"], config=inspected.get("Config") or {})
-    archive = opened(path_of(source), digest)
+    archive = open_archive(path_of(source), digest)
     archive.close()
-    return ToolImage(loaded(archive, plan), config=archive.config.get("config") or {}, temporary=True)
+    return ToolImage(load(archive, plan), config=archive.config.get("config") or {}, temporary=True)
 
 
-def loaded(archive: files.Archive, plan: Plan) -> str:
+def load(archive: files.Archive, plan: Plan) -> str:
     """The archive's image in the tool's store, under a name of the session's own.
 
     The name keeps it there while this session needs it; when the last name is taken away, the image goes too.
@@ -175,7 +175,7 @@ def own_name(container: str) -> str:
     return f"localhost/{container.lower()}:session"
 
 
-def here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
+def find_here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
     """What the tool's store says of an image, if it is there and has the digest."""
     try:
         found: dict[str, Any] = json.loads(ask(tool, "image", "inspect", reference))[0]
@@ -200,14 +200,14 @@ def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
         return (
             ToolImage(share_sif(path, plan)) if os.path.islink(path) else ToolImage(own_sif(path, plan), temporary=True)
         )
-    location = source["ref"] if how == "library" else f"docker://{pinned(source['ref'], plan['digest'])}"
+    location = source["ref"] if how == "library" else f"docker://{pin(source['ref'], plan['digest'])}"
     say(f"fetching {source['said']}")
     return ToolImage(make_sif(location, f"{plan['image']}.sif", plan), temporary=True)
 
 
 def own_sif(path: str, plan: Plan) -> str:
     """An archive as a Singularity image for this session alone."""
-    archive = opened(path, plan["digest"])
+    archive = open_archive(path, plan["digest"])
     archive.close()
     return make_sif(transport(archive), f"{plan['image']}.sif", plan)
 
@@ -219,11 +219,11 @@ def share_sif(path: str, plan: Plan) -> str:
     with only_one(os.path.join(os.path.dirname(shared), "lock")):
         if not os.path.exists(target):
             say("preparing the image, once for all sessions here")
-            archive = opened(shared, "")
+            archive = open_archive(shared, "")
             archive.verify_layers()
             archive.close()
             with open(known, "w", encoding="ascii") as file:
-                file.write("\n".join(archive.known_as()))
+                file.write("\n".join(archive.list_digests()))
             os.rename(make_sif(transport(archive), f"{target}.{plan['name']}", plan), target)
     with open(known, encoding="ascii") as file:
         names = file.read().split()
@@ -265,7 +265,7 @@ def with_charliecloud(source: dict[str, str], plan: Plan) -> ToolImage:
     for part in ("ch-image", "ch-convert"):
         if part not in plan["paths"]:
             raise NoImage(f"there is no {part} to fetch it with")
-    reference = pinned(source["ref"], plan["digest"])
+    reference = pin(source["ref"], plan["digest"])
     say(f"fetching {source['said']}")
     ask(plan["paths"]["ch-image"], "pull", reference)
     ask(plan["paths"]["ch-convert"], "-i", "ch-image", "-o", "dir", reference, plan["image"])

@@ -88,7 +88,7 @@ class Archive:
         found = "sha256:" + hashlib.sha256(raw).hexdigest()
         return [found] if found == wanted and entry["digest"] in named else []
 
-    def known_as(self) -> list[str]:
+    def list_digests(self) -> list[str]:
         """The digests that it truly has: of its manifest, of its configuration (the image's id) and of the file."""
         return [*self.digests, self.id, sha256_of(self.path)]
 

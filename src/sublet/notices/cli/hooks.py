@@ -9,7 +9,7 @@ import click
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.texts import when
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.notices.calls import hooks
 from sublet.notices.views.hooks import HookView
 
@@ -75,7 +75,7 @@ def _state(hook: HookView) -> str:
     if hook.trouble:
         return f"given up: {hook.trouble}"
     if hook.told and hook.told[0].next and hook.told[0].answer:
-        return f"failed {counted(hook.told[0].tries, 'time')}, is tried again: {hook.told[0].answer}"
+        return f"failed {count_text(hook.told[0].tries, 'time')}, is tried again: {hook.told[0].answer}"
     return f"told: {hook.told[0].answer}" if hook.told and hook.told[0].answer else ""
 
 

@@ -73,7 +73,7 @@ def state_of(hook: Hook, last: Delivery | None) -> tuple[str, str]:
 async def add(request: Request) -> Response:
     """Have another told."""
     who, form = await read_form(request)
-    return await _done(request, who, form, _add(service_of(request), who.person, form, host_of(request)))
+    return await _do(request, who, form, _add(service_of(request), who.person, form, host_of(request)))
 
 
 async def change(request: Request) -> Response:
@@ -84,10 +84,10 @@ async def change(request: Request) -> Response:
         hook = await service_of(request).notices.hooks.hook(who.person, request.path_params["id"])
         return confirm_page(request, who, _question(hook), form)
     acting = act(service_of(request), who.person, request.path_params["id"], host_of(request))
-    return await _done(request, who, {}, acting)
+    return await _do(request, who, {}, acting)
 
 
-async def _done(request: Request, who: Visitor, form: dict[str, str], acting: Awaitable[Done]) -> Response:
+async def _do(request: Request, who: Visitor, form: dict[str, str], acting: Awaitable[Done]) -> Response:
     try:
         return await _page(request, who, {}, done=await acting)
     except SubletError as error:

@@ -10,7 +10,7 @@ from sqlalchemy import and_, delete, exists, func, insert, null, or_, select, up
 
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.tables import events
-from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, micros_or_none, moment_or_none, plain
 from sublet.notices.model.hooks import Delivery, Hook, next_try
 from sublet.notices.store.tables import deliveries, hooks
 
@@ -18,36 +18,36 @@ H, D, E = hooks.c, deliveries.c, events.c
 HOOK = select(H.id, H.person, H.session, H.address, H.secret, H.events, H.created, H.expires, H.after, H.trouble)
 DELIVERY = select(D.id, D.hook, D.event, D.tries, D.due, D.tried, D.answer)
 ADD = insert(hooks)
-GET = HOOK.where(H.id == given("hook_id"))
-LIST = HOOK.where(H.person == given("of_person")).order_by(H.created, H.id)
+GET = HOOK.where(H.id == bind("hook_id"))
+LIST = HOOK.where(H.person == bind("of_person")).order_by(H.created, H.id)
 NEWS = HOOK.where(
     H.trouble == "",
-    H.expires > given("now"),
+    H.expires > bind("now"),
     exists().where(
         E.id > H.after, or_(and_(H.session == "", E.person == H.person), and_(H.session != "", E.session == H.session))
     ),
 )
-REMOVE = delete(hooks).where(H.id == given("hook_id"))
-FORGET = delete(deliveries).where(D.hook == given("of_hook"))
-MOVE_ON = update(hooks).where(H.id == given("hook_id"), H.after == given("old_after")).values(after=given("new_after"))
-TROUBLE = update(hooks).where(H.id == given("hook_id")).values(trouble=given("words"))
+REMOVE = delete(hooks).where(H.id == bind("hook_id"))
+FORGET = delete(deliveries).where(D.hook == bind("of_hook"))
+MOVE_ON = update(hooks).where(H.id == bind("hook_id"), H.after == bind("old_after")).values(after=bind("new_after"))
+TROUBLE = update(hooks).where(H.id == bind("hook_id")).values(trouble=bind("words"))
 SECRETS = select(H.id, H.secret).where(H.secret != "")
-SEAL = update(hooks).where(H.id == given("hook_id"), H.secret == given("old")).values(secret=given("new"))
-REVIVE = update(hooks).where(H.id == given("hook_id")).values(trouble="", after=given("new_after"))
-TELL = insert(deliveries).values({name: given(name) for name in ("hook", "event", "due", "tries", "tried", "answer")})
-DUE = DELIVERY.where(D.due <= given("now")).order_by(D.due, D.id).limit(given("most"))
+SEAL = update(hooks).where(H.id == bind("hook_id"), H.secret == bind("old")).values(secret=bind("new"))
+REVIVE = update(hooks).where(H.id == bind("hook_id")).values(trouble="", after=bind("new_after"))
+TELL = insert(deliveries).values({name: bind(name) for name in ("hook", "event", "due", "tries", "tried", "answer")})
+DUE = DELIVERY.where(D.due <= bind("now")).order_by(D.due, D.id).limit(bind("most"))
 NEXT = select(func.min(D.due)).where(D.due.is_not(None))
 CLAIM = (
     update(deliveries)
-    .where(D.id == given("delivery_id"), D.due == given("old_due"))
-    .values(due=given("new_due"), tries=given("new_tries"), tried=given("now"))
+    .where(D.id == bind("delivery_id"), D.due == bind("old_due"))
+    .values(due=bind("new_due"), tries=bind("new_tries"), tried=bind("now"))
 )
-ANSWER = update(deliveries).where(D.id == given("delivery_id")).values(answer=given("words"))
-OVER = update(deliveries).where(D.id == given("delivery_id")).values(answer=given("words"), due=null())
-END_ALL = update(deliveries).where(D.hook == given("of_hook"), D.due.is_not(None)).values(due=null())
-LAST = DELIVERY.where(D.hook == given("of_hook")).order_by(D.id.desc()).limit(given("most"))
-LAPSED = select(H.id).where(H.expires <= given("now"))
-OLD = delete(deliveries).where(D.due.is_(None), D.tried <= given("now"))
+ANSWER = update(deliveries).where(D.id == bind("delivery_id")).values(answer=bind("words"))
+OVER = update(deliveries).where(D.id == bind("delivery_id")).values(answer=bind("words"), due=null())
+END_ALL = update(deliveries).where(D.hook == bind("of_hook"), D.due.is_not(None)).values(due=null())
+LAST = DELIVERY.where(D.hook == bind("of_hook")).order_by(D.id.desc()).limit(bind("most"))
+LAPSED = select(H.id).where(H.expires <= bind("now"))
+OLD = delete(deliveries).where(D.due.is_(None), D.tried <= bind("now"))
 
 
 class HookStore:
@@ -123,7 +123,7 @@ class HookStore:
                 taken.append(new)
         return taken
 
-    def answered(self, delivery: Delivery, words: str, *, over: bool) -> None:
+    def record_answer(self, delivery: Delivery, words: str, *, over: bool) -> None:
         """What came of a try, and whether there will be none after it."""
         self._sql.change(OVER if over else ANSWER, {"delivery_id": delivery.id, "words": plain(words)})
 

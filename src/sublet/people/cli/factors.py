@@ -6,7 +6,7 @@ import click
 
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
-from sublet.cli.prompts import typed
+from sublet.cli.prompts import ask_for
 from sublet.people.calls import factors
 
 
@@ -26,7 +26,7 @@ def on(out: Output, code: str | None) -> None:
     begun = link.do(factors.begin())
     out.note("Add this to your authenticator, by its address or by the secret alone:")
     out.note(f"\n  {begun.uri}\n  {begun.secret}\n")
-    made = link.do(factors.confirm(code or typed("Code", "Type it in a terminal, or give it with --code.")))
+    made = link.do(factors.confirm(code or ask_for("Code", "Type it in a terminal, or give it with --code.")))
     out.show(made, lambda: ["It is on. Your recovery codes:", *made.codes], lambda: made.codes)
 
 
@@ -39,7 +39,7 @@ def off(out: Output, code: str | None, person: str | None) -> None:
     if person:
         link.do(factors.reset(person))
     else:
-        link.do(factors.remove(code or typed("Code", "Type it in a terminal, or give it with --code.")))
+        link.do(factors.remove(code or ask_for("Code", "Type it in a terminal, or give it with --code.")))
     out.show({"on": False}, lambda: ["It is off."], list)
 
 

@@ -6,7 +6,7 @@ import click
 
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.people.calls import profiles
 
 
@@ -42,7 +42,7 @@ def list_groups(out: Output) -> None:
 def show(out: Output, name: str) -> None:
     """Show a group with its members."""
     view = out.link().do(profiles.group(name))
-    lines = [("group", view.name), ("note", view.note), ("members", counted(len(view.members), "member"))]
+    lines = [("group", view.name), ("note", view.note), ("members", count_text(len(view.members), "member"))]
     out.show(view, lambda: [*pairs(lines), *(f"  {one}" for one in view.members)], lambda: view.members)
 
 
@@ -61,7 +61,7 @@ def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
     """Take people into a group; they need not have come yet."""
     link = out.link()
     view = [link.do(profiles.join(name, one)) for one in addresses][-1]
-    out.show(view, lambda: [f"{name} has {counted(len(view.members), 'member')} now."], lambda: view.members)
+    out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)
 
 
 @command("leave", "sublet group leave hydro anna@example.org")
@@ -71,7 +71,7 @@ def leave(out: Output, name: str, addresses: tuple[str, ...]) -> None:
     """Let people go from a group."""
     link = out.link()
     view = [link.do(profiles.leave(name, one)) for one in addresses][-1]
-    out.show(view, lambda: [f"{name} has {counted(len(view.members), 'member')} now."], lambda: view.members)
+    out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)
 
 
 for one in (add, list_groups, show, remove, join, leave):

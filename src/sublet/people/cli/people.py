@@ -14,7 +14,7 @@ from sublet.cli.texts import moment, when
 from sublet.client.address import find_address
 from sublet.client.link import Link
 from sublet.kernel.errors import ServiceUnreachable
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.people.calls import profiles
 from sublet.people.cli.factors import totp
 from sublet.people.views.people import PersonView
@@ -36,11 +36,11 @@ def add(out: Output, address: str, role: str, config: str | None) -> None:
 
     The first operator is made so on the gateway's own machine, as the user whose service it is; it need not run.
     """
-    view = _added(address, role, config)
+    view = _add(address, role, config)
     out.show(view, lambda: [f"{view.name} is known now, as {_part(view)}."], lambda: [view.name])
 
 
-def _added(address: str, role: str, config: str | None) -> PersonView:
+def _add(address: str, role: str, config: str | None) -> PersonView:
     """By the service; where it is one's own and does not run, in its database itself."""
     there = find_address()
     try:
@@ -67,7 +67,7 @@ def list_people(out: Output, role: str | None, blocked: bool) -> None:
         if page.next is None:
             break
         after = page.next
-    rows = [(one.name, one.role, ", ".join(one.groups), moment(one.seen, now), _blocked(one)) for one in found]
+    rows = [(one.name, one.role, ", ".join(one.groups), moment(one.seen, now), _describe_blocked(one)) for one in found]
     out.show(
         {"items": found},
         lambda: table(("PERSON", "ROLE", "GROUPS", "SIGNED IN", "BLOCKED"), rows) if rows else [],
@@ -83,7 +83,7 @@ def show(out: Output, address: str) -> None:
     lines = [
         ("person", view.name),
         ("role", view.role),
-        ("blocked", _blocked(view)),
+        ("blocked", _describe_blocked(view)),
         ("groups", ", ".join(view.groups)),
         ("known since", when(view.created, now)),
         ("added by", view.by),
@@ -100,16 +100,16 @@ def _work(view: PersonView) -> list[tuple[str, str]]:
         return []
     return [
         ("sessions", f"{work.running} running, {work.waiting} waiting"),
-        ("offers", f"held for {counted(work.held, 'request')}" if work.held else ""),
+        ("offers", f"held for {count_text(work.held, 'request')}" if work.held else ""),
         ("tokens", str(work.tokens)),
         *(("rule", rule) for rule in work.rules),
     ]
 
 
 def _sessions(view: PersonView, now: datetime) -> list[str]:
-    from sublet.booking.cli.sessions import listed
+    from sublet.booking.cli.sessions import draw_sessions
 
-    rows = listed(view.work.sessions, now) if view.work else []
+    rows = draw_sessions(view.work.sessions, now) if view.work else []
     return ["", *rows] if rows else []
 
 
@@ -139,11 +139,11 @@ def _describe_block(view: PersonView, now: datetime) -> list[str]:
     """That they are blocked, and what becomes of what they have under way."""
     lines = [f"{view.name} is blocked."]
     if number := len(view.cancelled):
-        return [*lines, f"{counted(number, 'session')} of theirs {'is' if number == 1 else 'are'} being cancelled."]
+        return [*lines, f"{count_text(number, 'session')} of theirs {'is' if number == 1 else 'are'} being cancelled."]
     under_way = view.work.running + view.work.waiting if view.work else 0
     if not under_way:
         return [*lines, "They have nothing under way."]
-    what = f"{counted(under_way, 'session')} of theirs {'goes' if under_way == 1 else 'go'} on:"
+    what = f"{count_text(under_way, 'session')} of theirs {'goes' if under_way == 1 else 'go'} on:"
     return [*lines, what, *_sessions(view, now)[1:], f"This ends them: sublet cancel --person {view.name}"]
 
 
@@ -187,7 +187,7 @@ def _part(view: PersonView) -> str:
     return f"an {view.role}" if view.role == "operator" else f"a {view.role}"
 
 
-def _blocked(view: PersonView) -> str:
+def _describe_blocked(view: PersonView) -> str:
     return (view.why or "yes") if view.blocked else ""
 
 

@@ -11,7 +11,7 @@ import click
 
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs
-from sublet.cli.prompts import typed
+from sublet.cli.prompts import ask_for
 from sublet.client.address import Address, find_address, gateway_at
 from sublet.client.gateways import forget, keep, token_of
 from sublet.client.link import Link
@@ -57,7 +57,7 @@ def login(out: Output, url: str | None, address: str | None, oidc: str | None, b
         if oidc:
             made = _by_page(out, link, oidc)
         else:
-            made = _by_code(out, link, address or typed("E-mail address", "Give it with --address."))
+            made = _by_code(out, link, address or ask_for("E-mail address", "Give it with --address."))
         secret = (_second(out, link, made) if made.use.startswith("half-") else made).token
     who = Link(replace(there, token=secret)).do(people.whoami())
     if who.mode != "gateway":
@@ -109,7 +109,7 @@ def _client() -> str:
 
 
 def _code() -> str:
-    return typed("Code", NOT_TYPED)
+    return ask_for("Code", NOT_TYPED)
 
 
 @command("logout", "sublet logout")

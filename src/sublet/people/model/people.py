@@ -67,31 +67,31 @@ def check_address(text: str) -> str:
     labels = domain.split(".")
     good = bool(at) and LOCAL.fullmatch(local) and len(local) <= 64
     if not good or len(labels) < 2 or not all(LABEL.fullmatch(label) for label in labels):
-        raise BadAddress(address=_shown(text))
+        raise BadAddress(address=_show_short(text))
     address = f"{local}@{domain}"
     if len(address) > LONGEST_ADDRESS:
-        raise BadAddress(address=_shown(text))
+        raise BadAddress(address=_show_short(text))
     return address
 
 
 def check_identity(kind: str, value: str) -> tuple[str, str]:
     """An identity's kind and value as they are kept."""
     if not KINDS.fullmatch(kind):
-        raise BadIdentity(kind=_shown(kind))
+        raise BadIdentity(kind=_show_short(kind))
     if kind == "email":
         return kind, check_address(value)
     value = value.strip()
     if not value or len(value) > LONGEST_VALUE or not value.isprintable():
-        raise BadIdentity(f"{_shown(value) or 'Nothing'} can't be an identity of kind {kind}.")
+        raise BadIdentity(f"{_show_short(value) or 'Nothing'} can't be an identity of kind {kind}.")
     if kind == "uid" and not (value.isascii() and value.isdigit()):
-        raise BadIdentity(f"{_shown(value)} is no uid.", hint="A uid is a number: `id -u` prints one's own.")
+        raise BadIdentity(f"{_show_short(value)} is no uid.", hint="A uid is a number: `id -u` prints one's own.")
     return kind, value
 
 
 def check_group(name: str) -> str:
     """A group's name, if it can be one."""
     if not GROUP.fullmatch(name):
-        raise BadName(name=_shown(name), noun="a group")
+        raise BadName(name=_show_short(name), noun="a group")
     return name
 
 
@@ -105,6 +105,6 @@ def _ascii(domain: str) -> str:
         return ""
 
 
-def _shown(text: str) -> str:
+def _show_short(text: str) -> str:
     """What was given, on one line and no longer than a line."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:100])

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.api.people import base_of, host_of, service_of
 from sublet.kernel.errors import BadRequest
 from sublet.people.oidc import LASTS
-from sublet.people.pages.signing_in import browser_of, entered
+from sublet.people.pages.signing_in import browser_of, let_browser_in
 from sublet.web.drawing import page
 from sublet.web.entry import next_of
 from sublet.web.reading import read_form
@@ -60,7 +60,7 @@ async def back(request: Request) -> Response:
     elif token is None:
         response = RedirectResponse(begun.next, 303)
     else:
-        response = await entered(request, token, secret, begun.next)
+        response = await let_browser_in(request, token, secret, begun.next)
     response.delete_cookie(KEPT, path=PATH)
     return response
 

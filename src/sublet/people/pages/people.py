@@ -36,7 +36,7 @@ async def _page(
     sought = {field: request.query_params.get(field, "").strip() for field in ("name", "only", "after")}
     found: Sequence[Profile] = ()
     try:
-        found = await _found(service, who.person, **sought)
+        found = await _find_people(service, who.person, **sought)
     except SubletError as error:
         wrong = wrong or error
     given = {field: text for field, text in sought.items() if text and field != "after"}
@@ -57,7 +57,7 @@ async def _page(
     )
 
 
-async def _found(service: Service, person: Person, name: str, only: str, after: str) -> Sequence[Profile]:
+async def _find_people(service: Service, person: Person, name: str, only: str, after: str) -> Sequence[Profile]:
     if name:
         return [await service.people.directory.profile(person, name)]
     role = "" if only == BLOCKED else only

@@ -28,7 +28,7 @@ async def ask(request: Request, form: dict[str, str]) -> Response:
             address, host_of(request), known=is_known(request, address)
         )
     except SubletError as error:
-        return _again(request, "login.html", form, error, address=address)
+        return _draw_again(request, "login.html", form, error, address=address)
     return page(request, "code.html", wrong="", address=address, next=next_of(form))
 
 
@@ -42,8 +42,8 @@ async def code(request: Request) -> Response:
             address, form.get("code", "")[:LONGEST], host_of(request), note=browser_of(request), use="browser"
         )
     except SubletError as error:
-        return _again(request, "code.html", form, error, address=address)
-    response = await entered(request, *made, next_of(form))
+        return _draw_again(request, "code.html", form, error, address=address)
+    response = await let_browser_in(request, *made, next_of(form))
     remember(request, response, address)
     return response
 
@@ -56,11 +56,11 @@ async def second(request: Request) -> Response:
     try:
         made = await service_of(request).people.factors.second(half, form.get("code", "")[:LONGEST], host_of(request))
     except SubletError as error:
-        return _again(request, "second.html", form, error, half=half)
-    return await entered(request, *made, next_of(form))
+        return _draw_again(request, "second.html", form, error, half=half)
+    return await let_browser_in(request, *made, next_of(form))
 
 
-async def entered(request: Request, token: Token, secret: str, to: str) -> Response:
+async def let_browser_in(request: Request, token: Token, secret: str, to: str) -> Response:
     """Let a browser in with a token of its own; with half of one, ask for the second factor first."""
     if token.use != "browser":
         return page(request, "second.html", wrong="", half=secret, next=to)
@@ -79,7 +79,7 @@ def browser_of(request: Request) -> str:
     return f"{browser} on {machine}" if machine else browser
 
 
-def _again(request: Request, template: str, form: dict[str, str], error: SubletError, **values: Any) -> Response:
+def _draw_again(request: Request, template: str, form: dict[str, str], error: SubletError, **values: Any) -> Response:
     """The same page, with what was wrong."""
     wrong = f"{error.message} {error.advice}"
     answer = page(request, template, status=error.status, wrong=wrong, next=next_of(form), **values)

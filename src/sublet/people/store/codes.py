@@ -8,17 +8,17 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select, update
 
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Sql, given, plain
+from sublet.kernel.db.sql import Sql, bind, plain
 from sublet.people.store.tables import codes
 
 C = codes.c
 COLUMNS = (C.id, C.address, C.host, C.hash, C.created, C.expires, C.tries)
 ADD = insert(codes)
-OPEN = select(*COLUMNS).where(C.address == given("of"), C.expires > given("now")).order_by(C.created.desc())
-CLOSE = update(codes).where(C.address == given("of"), C.expires > given("now")).values(expires=given("now"))
-TRY = update(codes).where(C.id == given("of"), C.tries < given("most")).values(tries=C.tries + 1)
-SINCE = select(C.host, C.created).where(C.address == given("of"), C.created > given("since")).order_by(C.created)
-FORGET = delete(codes).where(C.created <= given("before"))
+OPEN = select(*COLUMNS).where(C.address == bind("of"), C.expires > bind("now")).order_by(C.created.desc())
+CLOSE = update(codes).where(C.address == bind("of"), C.expires > bind("now")).values(expires=bind("now"))
+TRY = update(codes).where(C.id == bind("of"), C.tries < bind("most")).values(tries=C.tries + 1)
+SINCE = select(C.host, C.created).where(C.address == bind("of"), C.created > bind("since")).order_by(C.created)
+FORGET = delete(codes).where(C.created <= bind("before"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Codes:
         """Let the address's code count no more; whether it did."""
         return self._sql.change(CLOSE, {"of": plain(address), "now": micros(now)}) > 0
 
-    def tried(self, id: str, most: int) -> bool:
+    def count_try(self, id: str, most: int) -> bool:
         """Count one try; whether it was one of the first so many."""
         return self._sql.change(TRY, {"of": id, "most": most}) > 0
 

@@ -8,24 +8,24 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, insert, select, update
 
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Sql, given, moment_or_none, plain
+from sublet.kernel.db.sql import Sql, bind, moment_or_none, plain
 from sublet.people.store.tables import factors
 
 F = factors.c
 COLUMNS = (F.person, F.secret, F.created, F.confirmed, F.step, F.tries, F.tried, F.recovery)
 ADD = insert(factors)
-GET = select(*COLUMNS).where(F.person == given("of"))
-REMOVE = delete(factors).where(F.person == given("of"))
-CONFIRM = update(factors).where(F.person == given("of")).values(confirmed=given("now"), recovery=given("hashes"))
-USE = update(factors).where(F.person == given("of"), F.step < given("now_step"))
-USE = USE.values(step=given("now_step"), tries=0)
-RECOVER = update(factors).where(F.person == given("of"), F.recovery == given("old"))
-RECOVER = RECOVER.values(recovery=given("new"), tries=0)
-FORGET_TRIES = update(factors).where(F.person == given("of"), F.tried <= given("before"))
-FORGET_TRIES = FORGET_TRIES.values(tries=0, tried=given("now"))
-TRY = update(factors).where(F.person == given("of"), F.tries < given("most")).values(tries=F.tries + 1)
+GET = select(*COLUMNS).where(F.person == bind("of"))
+REMOVE = delete(factors).where(F.person == bind("of"))
+CONFIRM = update(factors).where(F.person == bind("of")).values(confirmed=bind("now"), recovery=bind("hashes"))
+USE = update(factors).where(F.person == bind("of"), F.step < bind("now_step"))
+USE = USE.values(step=bind("now_step"), tries=0)
+RECOVER = update(factors).where(F.person == bind("of"), F.recovery == bind("old"))
+RECOVER = RECOVER.values(recovery=bind("new"), tries=0)
+FORGET_TRIES = update(factors).where(F.person == bind("of"), F.tried <= bind("before"))
+FORGET_TRIES = FORGET_TRIES.values(tries=0, tried=bind("now"))
+TRY = update(factors).where(F.person == bind("of"), F.tries < bind("most")).values(tries=F.tries + 1)
 SECRETS = select(F.person, F.secret)
-SEAL = update(factors).where(F.person == given("of"), F.secret == given("old")).values(secret=given("new"))
+SEAL = update(factors).where(F.person == bind("of"), F.secret == bind("old")).values(secret=bind("new"))
 
 
 @dataclass(frozen=True, slots=True)

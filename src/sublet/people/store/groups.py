@@ -5,21 +5,21 @@ from __future__ import annotations
 from sqlalchemy import delete, insert, select
 
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, plain
+from sublet.kernel.db.sql import Row, Sql, bind, plain
 from sublet.people.model.people import Group
 from sublet.people.store.tables import groups, members
 
 G, M = groups.c, members.c
 ADD = insert(groups)
-GET = select(G.name, G.created, G.note).where(G.name == given("of"))
+GET = select(G.name, G.created, G.note).where(G.name == bind("of"))
 LIST = select(G.name, G.created, G.note).order_by(G.name)
-MEMBERS = select(M.person).where(M.group == given("of")).order_by(M.person)
-OF = select(M.group).where(M.person == given("who")).order_by(M.group)
-JOIN = insert(members).values(group=given("of"), person=given("who"))
-IS_IN = select(M.person).where(M.group == given("of"), M.person == given("who"))
-LEAVE = delete(members).where(M.group == given("of"), M.person == given("who"))
-EMPTY = delete(members).where(M.group == given("of"))
-REMOVE = delete(groups).where(G.name == given("of"))
+MEMBERS = select(M.person).where(M.group == bind("of")).order_by(M.person)
+OF = select(M.group).where(M.person == bind("who")).order_by(M.group)
+JOIN = insert(members).values(group=bind("of"), person=bind("who"))
+IS_IN = select(M.person).where(M.group == bind("of"), M.person == bind("who"))
+LEAVE = delete(members).where(M.group == bind("of"), M.person == bind("who"))
+EMPTY = delete(members).where(M.group == bind("of"))
+REMOVE = delete(groups).where(G.name == bind("of"))
 
 
 class GroupStore:

@@ -7,18 +7,18 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select, update
 
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, moment_or_none, plain
 from sublet.people.model.people import Identity, Known, Role
 from sublet.people.store.tables import factors, identities, members, people, tokens
 
 P, I = people.c, identities.c  # noqa: E741 - as the tables begin
 COLUMNS = (P.name, P.role, P.created, P.seen, P.blocked, P.by)
 ADD = insert(people)
-GET = select(*COLUMNS).where(P.name == given("of"))
-FIND = select(*COLUMNS).where(I.kind == given("k"), I.value == given("v"), P.name == I.person)
-SET_ROLE = update(people).where(P.name == given("of")).values(role=given("r"))
-SET_SEEN = update(people).where(P.name == given("of")).values(seen=given("s"))
-SET_BLOCKED = update(people).where(P.name == given("of")).values(blocked=given("b"))
+GET = select(*COLUMNS).where(P.name == bind("of"))
+FIND = select(*COLUMNS).where(I.kind == bind("k"), I.value == bind("v"), P.name == I.person)
+SET_ROLE = update(people).where(P.name == bind("of")).values(role=bind("r"))
+SET_SEEN = update(people).where(P.name == bind("of")).values(seen=bind("s"))
+SET_BLOCKED = update(people).where(P.name == bind("of")).values(blocked=bind("b"))
 OWNED = (
     (factors, factors.c.person),
     (identities, I.person),
@@ -26,10 +26,10 @@ OWNED = (
     (tokens, tokens.c.person),
     (people, P.name),
 )
-REMOVE = tuple(delete(table).where(column == given("of")) for table, column in OWNED)
+REMOVE = tuple(delete(table).where(column == bind("of")) for table, column in OWNED)
 ADD_IDENTITY = insert(identities)
-IDENTITIES = select(I.kind, I.value, I.person, I.created).where(I.person == given("of")).order_by(I.kind, I.value)
-REMOVE_IDENTITY = delete(identities).where(I.kind == given("k"), I.value == given("v"), I.person == given("of"))
+IDENTITIES = select(I.kind, I.value, I.person, I.created).where(I.person == bind("of")).order_by(I.kind, I.value)
+REMOVE_IDENTITY = delete(identities).where(I.kind == bind("k"), I.value == bind("v"), I.person == bind("of"))
 
 
 class PeopleStore:

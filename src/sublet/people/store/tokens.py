@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, or_, select, update
 
 from sublet.booking.model.timeline import micros, moment
-from sublet.kernel.db.sql import Row, Sql, given, micros_or_none, moment_or_none, plain
+from sublet.kernel.db.sql import Row, Sql, bind, micros_or_none, moment_or_none, plain
 from sublet.people.store.tables import tokens
 
 COLUMNS = (
@@ -27,19 +27,19 @@ COLUMNS = (
 )
 ADD = insert(tokens)
 CHECK = select(*COLUMNS).where(
-    tokens.c.hash == given("secret_hash"),
-    or_(tokens.c.expires.is_(None), tokens.c.expires > given("now")),
+    tokens.c.hash == bind("secret_hash"),
+    or_(tokens.c.expires.is_(None), tokens.c.expires > bind("now")),
 )
-LIST = select(*COLUMNS).where(tokens.c.person == given("person")).order_by(tokens.c.created, tokens.c.id)
-GET = select(*COLUMNS).where(tokens.c.id == given("token_id"))
-REVOKE = delete(tokens).where(tokens.c.id == given("token_id"))
-REVOKE_OWN = REVOKE.where(tokens.c.person == given("of_person"))
-FORGET = delete(tokens).where(tokens.c.person == given("person"), tokens.c.expires <= given("now"))
-OF_SESSION = select(*COLUMNS).where(tokens.c.session == given("of_session")).order_by(tokens.c.created, tokens.c.id)
+LIST = select(*COLUMNS).where(tokens.c.person == bind("person")).order_by(tokens.c.created, tokens.c.id)
+GET = select(*COLUMNS).where(tokens.c.id == bind("token_id"))
+REVOKE = delete(tokens).where(tokens.c.id == bind("token_id"))
+REVOKE_OWN = REVOKE.where(tokens.c.person == bind("of_person"))
+FORGET = delete(tokens).where(tokens.c.person == bind("person"), tokens.c.expires <= bind("now"))
+OF_SESSION = select(*COLUMNS).where(tokens.c.session == bind("of_session")).order_by(tokens.c.created, tokens.c.id)
 USED = (
     update(tokens)
-    .where(tokens.c.id == given("token_id"), or_(tokens.c.used.is_(None), tokens.c.used < given("now")))
-    .values(used=given("now"))
+    .where(tokens.c.id == bind("token_id"), or_(tokens.c.used.is_(None), tokens.c.used < bind("now")))
+    .values(used=bind("now"))
 )
 
 

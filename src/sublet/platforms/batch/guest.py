@@ -91,7 +91,7 @@ class GuestDirectory:
         """Remove what is here of a session."""
         await asyncio.to_thread(shutil.rmtree, self._home / "sessions" / key, ignore_errors=True)
 
-    async def left(self, age: timedelta) -> Sequence[str]:
+    async def list_left(self, age: timedelta) -> Sequence[str]:
         """The sessions that this service left there so long ago."""
         found = await self._reach.run(to.to_sweep(self._failures, await self.root(), self.owner, age))
         return [key for key in dict.fromkeys(found) if KEY.fullmatch(key)]

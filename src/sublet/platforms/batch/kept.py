@@ -90,7 +90,7 @@ class KeptFiles:
             self._not_made[content] = time.monotonic()
         return not made.code
 
-    async def kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
+    async def list_kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
         """What is there."""
         return await reach.run(to_kept(self._failures, root))
 

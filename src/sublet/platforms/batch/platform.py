@@ -231,9 +231,9 @@ class BatchPlatform(RemotePlatform):
         path = (await self.survey()).tools.get(tool, "")
         return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
 
-    async def kept(self) -> Sequence[KeptFile]:
+    async def list_kept(self) -> Sequence[KeptFile]:
         """The shared files that are kept there."""
-        return await self._kept.kept(self.reach, await self.root())
+        return await self._kept.list_kept(self.reach, await self.root())
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
         """Remove shared files that no session needs, or needed for so long."""
@@ -348,6 +348,6 @@ class BatchPlatform(RemotePlatform):
         """Keep what it printed here, and remove the rest there."""
         await self._leavings.come_home(key)
 
-    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+    async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
         """The sessions that this service left there so long ago."""
-        return await self._guest.left(age)
+        return await self._guest.list_left(age)

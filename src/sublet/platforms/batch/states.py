@@ -13,7 +13,7 @@ from signal import Signals
 
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind, Usage, paused
+from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind, Usage, describe_pause
 from sublet.booking.model.together import Joined
 
 ELSEWHERE = "someone on the system itself, not through Sublet"
@@ -149,14 +149,14 @@ def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
         told = table.runs.get(row.state, "")
         words = told and f"{table.title} job {row.id} {told}"
         if look.paused:
-            words = paused(STOPPED)
+            words = describe_pause(STOPPED)
         elif look.warning:
             words = f"ends soon, at {look.warning}"
         way = read_connector(look.connector)
         marks = PAUSED if look.paused else NONE
         return JobState(State.RUNNING, started=look.began or row.start, condition=words, connector=way, marks=marks)
     if table.held and row.reason == table.held:
-        words = paused(f"{HELD}, as {table.title} job {row.id} in {row.queue}")
+        words = describe_pause(f"{HELD}, as {table.title} job {row.id} in {row.queue}")
         return JobState(State.QUEUED, condition=words, marks=PAUSED)
     reason = f" ({row.reason})" if row.reason not in ("", "None") else ""
     plan = f"; planned to start at {row.start:%Y-%m-%d %H:%M} UTC" if row.start else ""

@@ -35,7 +35,7 @@ PLACES = {
 }
 
 
-def written(values: Mapping[str, str], macros: Iterable[str] = ()) -> str:
+def write_lines(values: Mapping[str, str], macros: Iterable[str] = ()) -> str:
     """Lines of configuration: `macros` are HTCondor's own (`SECURITY:strong`), and come first."""
     lines = [f"use {macro}" for macro in macros]
     for name, value in values.items():

@@ -88,18 +88,18 @@ def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
         if not mount.target.startswith("/")
     ]
     naming = [name for name, content in job.program.files.items() if here.encode() in content]
-    exports = [f"export {variable(name)}={_placed(value, here)}" for name, value in variables.items()]
+    exports = [f"export {variable(name)}={_place(value, here)}" for name, value in variables.items()]
     lines = [f"{name}={word(str(value))}" for name, value in values.items()]
     lines += [
         function("links", links),
         function("files", [f"place {word(f'work/{name}')}" for name in naming]),
         function("environment", exports),
-        function("program", ["exec " + " ".join(_placed(value, here) for value in job.program.argv)]),
+        function("program", ["exec " + " ".join(_place(value, here) for value in job.program.argv)]),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _placed(value: str, here: str) -> str:
+def _place(value: str, here: str) -> str:
     """A value as one word, in which the session's directory is the one that the node gave it."""
     return '"$dir"'.join(word(piece) if piece else "" for piece in value.split(here)) or "''"
 

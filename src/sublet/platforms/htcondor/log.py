@@ -63,7 +63,7 @@ def read_log(text: str, written: datetime | None = None) -> dict[int, LogEvent]:
             known = replace(found.get(int(job), LogEvent()), id=f"{int(cluster)}.{int(job)}", changed=last)
             found[int(job)] = _after(known, int(number), title, body)
     by = round((written - last) / QUARTER) * QUARTER if written and last else timedelta(0)
-    return {job: _moved(told, by) for job, told in found.items()}
+    return {job: _move(told, by) for job, told in found.items()}
 
 
 def _moment(text: str) -> datetime:
@@ -73,7 +73,7 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def _moved(told: LogEvent, by: timedelta) -> LogEvent:
+def _move(told: LogEvent, by: timedelta) -> LogEvent:
     return replace(told, started=told.started and told.started + by, changed=told.changed and told.changed + by)
 
 
@@ -83,7 +83,7 @@ def _after(job: LogEvent, number: int, title: str, body: str) -> LogEvent:
     return change(job, title, body) if change else job
 
 
-def _submitted(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_submitted(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="waits")
 
 
@@ -98,7 +98,7 @@ def _came_back(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="waits", reason=words, busy="", back=True)
 
 
-def _ended(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_ended(job: LogEvent, title: str, body: str) -> LogEvent:
     code, signal = RETURNED.search(body), SIGNALLED.search(body)
     spent, memory = SPENT.search(body), MEMORY.search(body)
     units = (86400, 3600, 60, 1) * 2
@@ -118,11 +118,11 @@ def _read_measure(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, memory=max(job.memory, int(used[1]) * MIB)) if used else job
 
 
-def _removed(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_removed(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="removed", busy="", reason=_first(body))
 
 
-def _held(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_held(job: LogEvent, title: str, body: str) -> LogEvent:
     codes = HELD.search(body)
     hold, detail = (int(codes[1]), int(codes[2])) if codes else (0, 0)
     return replace(job, status="held", busy="", reason=_first(body), hold=hold, detail=detail)
@@ -144,11 +144,11 @@ def _note_resume(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, status="runs")
 
 
-def _lost(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_lost(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, busy="lost", reason=_first(body))
 
 
-def _found(job: LogEvent, title: str, body: str) -> LogEvent:
+def _read_found(job: LogEvent, title: str, body: str) -> LogEvent:
     return replace(job, busy="", reason="")
 
 
@@ -159,19 +159,19 @@ def _moving(job: LogEvent, title: str, body: str) -> LogEvent:
 
 
 EVENTS = {
-    0: _submitted,
+    0: _read_submitted,
     1: _began,
     4: _came_back,
-    5: _ended,
+    5: _read_ended,
     6: _read_measure,
     7: _came_back,
-    9: _removed,
+    9: _read_removed,
     10: _note_suspension,
     11: _note_resume,
-    12: _held,
+    12: _read_held,
     13: _note_release,
-    22: _lost,
-    23: _found,
+    22: _read_lost,
+    23: _read_found,
     24: _came_back,
     40: _moving,
 }

@@ -231,7 +231,7 @@ def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen:
     return Reason("urn:window-passed", "schedule", why, nearest="a shorter time")
 
 
-def taken(view: View) -> tuple[Take, ...]:
+def list_taken(view: View) -> tuple[Take, ...]:
     """What of the nodes can't be booked: their ends, what runs there unbooked, and what has not heard that it is."""
     there, now = places(view), view.as_of
     told = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
@@ -246,7 +246,7 @@ def taken(view: View) -> tuple[Take, ...]:
         if _node_of(node.name) not in told
     ]
     for ad in view.jobs:
-        node, shape = _taken(ad, there)
+        node, shape = _find_taken(ad, there)
         if ad.get(JOB_BOOKED) is True or ad.get("JobStatus") == IDLE or node not in ends:
             continue
         until = min(ends[node], _until(ad, now) or ends[node])
@@ -264,7 +264,7 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
         calendar.put(f"end {node.name}", [Take(node.name, since, since + HORIZON, node.cores, node.memory, node.gpus)])
     waiting = []
     for number, ad in enumerate(view.jobs):
-        node_name, shape = _taken(ad, there)
+        node_name, shape = _find_taken(ad, there)
         if ad.get("JobStatus") == IDLE:
             waiting.append((shape, _time(ad)))
         elif node_name in ends:
@@ -279,7 +279,7 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
             calendar.put(f"waiting {number}", [take])
 
 
-def _taken(ad: Ad, there: Sequence[SlotPlace]) -> tuple[str, Shape]:
+def _find_taken(ad: Ad, there: Sequence[SlotPlace]) -> tuple[str, Shape]:
     """Where a job runs, and what it takes of that: one of several slots of equal size as a whole."""
     host = str(ad.get("RemoteHost") or "")
     slot = next((place.node for place in there if place.node.name == host), None)

@@ -113,7 +113,7 @@ class HTCondor(Platform):
         """The slots that report now."""
         view = await self._look()
         survey = offering.survey_of(view, self.title or self.name)
-        return replace(survey, taken=offering.taken(view)) if self.terms == "booked" else survey
+        return replace(survey, taken=offering.list_taken(view)) if self.terms == "booked" else survey
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """Several nodes for one session, and whatever someone would connect to."""
@@ -230,7 +230,7 @@ class HTCondor(Platform):
         if session.ended or not session.submitted:
             return session.state()
         states = _judge_jobs(session)
-        if all(state.state is State.ENDED for state in states) or any(map(_came_back, session.told().values())):
+        if all(state.state is State.ENDED for state in states) or any(map(_came_back, session.read_log().values())):
             return None
         return together(states) if len(states) > 1 else states[0]
 
@@ -241,11 +241,11 @@ class HTCondor(Platform):
             if session.ended:
                 return session.state()
             self._checked[session.key] = time.monotonic()
-            told = await asyncio.to_thread(session.told)
+            told = await asyncio.to_thread(session.read_log)
             if all(job.status == "exited" for job in told.values()):
                 return await self._finish(session, {})
             there, idle = await self._queue.jobs_of(session.key)
-            told = await asyncio.to_thread(session.told)  # after the queue: what has left it has told its end
+            told = await asyncio.to_thread(session.read_log)  # after the queue: what has left it has told its end
             states = await asyncio.to_thread(_judge_jobs, session, idle)
             if all(state.state is State.ENDED for state in states):
                 return await self._finish(session, idle)
@@ -258,7 +258,7 @@ class HTCondor(Platform):
 
     async def _finish(self, session: Submitted, idle: Mapping[int, int]) -> JobState:
         """Collect what it left, write down how it ended, and let the queue forget it."""
-        if any(job.status != "exited" for job in session.told().values()):
+        if any(job.status != "exited" for job in session.read_log().values()):
             await asyncio.to_thread(session.collect, await self._queue.spool())
         states = await asyncio.to_thread(_judge_jobs, session, idle)
         joined = await asyncio.to_thread(session.join)
@@ -272,7 +272,7 @@ class HTCondor(Platform):
 
     async def _forget(self, session: Submitted) -> None:
         """Let the queue forget what has ended otherwise than by itself."""
-        if any(told.status not in ("", "exited") for told in session.told().values()):
+        if any(told.status not in ("", "exited") for told in session.read_log().values()):
             await self._queue.forget(session.key)
 
     async def news(self) -> Sequence[str] | None:
@@ -308,7 +308,7 @@ class HTCondor(Platform):
         session = self._session(id)
         how = await self._queue.pause(session.key)
         deadline = time.monotonic() + HEEDED
-        while how == STOPPED and not any(told.status == "suspended" for told in session.told().values()):
+        while how == STOPPED and not any(told.status == "suspended" for told in session.read_log().values()):
             if time.monotonic() > deadline:
                 await self._queue.resume(session.key)
                 raise PlatformRefused(
@@ -362,7 +362,9 @@ class HTCondor(Platform):
 def _judge_jobs(session: Submitted, idle: Mapping[int, int] | None = None) -> list[JobState]:
     """Each of its jobs; `idle` are those that wait, as the queue says, and how often each was given to a node."""
     cancel, tries = session.cancelled, idle or {}
-    return [judge(told, session.record(number), cancel, tries.get(number)) for number, told in session.told().items()]
+    return [
+        judge(told, session.record(number), cancel, tries.get(number)) for number, told in session.read_log().items()
+    ]
 
 
 def _came_back(told: LogEvent) -> bool:

@@ -87,7 +87,7 @@ class CondorQueue:
         """Submit what a session's directory describes, once; False if an earlier try was cut off, and must be found."""
         words = self.tools.words("condor_submit", "-terse", "-file", "description", directory=str(directory))
         sh = ("sh", "-c", script("submit"), "sublet", str(directory), str(tries), *words)
-        return await self._run(Command(sh, _submitted, seconds=300))
+        return await self._run(Command(sh, _read_submitted, seconds=300))
 
     async def settle_tries(self, directory: Path) -> None:
         """Wait until whoever submits there has ended."""
@@ -157,7 +157,7 @@ def of(key: str) -> str:
     return f"({JOB_SESSION} == {quote_string(key)})"
 
 
-def _submitted(outcome: Outcome) -> bool:
+def _read_submitted(outcome: Outcome) -> bool:
     """Read what `submit.sh` says: whether it was submitted, or a try before was cut off; else the error."""
     if outcome.code == CUT_OFF:
         return False

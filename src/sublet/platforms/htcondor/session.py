@@ -81,7 +81,7 @@ class Submitted(SessionDir):
         except FileNotFoundError:
             return 0
 
-    def told(self) -> dict[int, LogEvent]:
+    def read_log(self) -> dict[int, LogEvent]:
         """What the log says of each of its jobs."""
         try:
             with (self.root / "log").open() as file:
@@ -112,7 +112,7 @@ class Submitted(SessionDir):
 
     def collect(self, spool: str) -> None:
         """Take what stopped jobs had written out of HTCondor's spool."""
-        for number, job in self.told().items():
+        for number, job in self.read_log().items():
             cluster, _, process = job.id.partition(".")
             if not (spool and cluster and process) or job.status == "exited":
                 continue
@@ -164,7 +164,7 @@ class Submitted(SessionDir):
         """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
         if self.parts == 1 or self.ended:
             return super().output(stream, offset, limit)
-        told, found = self.told(), b""
+        told, found = self.read_log(), b""
         for number in range(self.parts):
             with suppress(FileNotFoundError), (self.part(number) / stream).open("rb") as file:
                 size = os.fstat(file.fileno()).st_size

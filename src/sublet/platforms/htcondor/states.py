@@ -14,7 +14,7 @@ from signal import Signals
 
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import PAUSED
-from sublet.booking.model.session import HELD, STOPPED, End, EndKind, Usage, paused
+from sublet.booking.model.session import HELD, STOPPED, End, EndKind, Usage, describe_pause
 from sublet.platforms.htcondor.log import LogEvent
 
 ELSEWHERE = "someone at the access point itself, not through Sublet"
@@ -75,11 +75,11 @@ def judge(told: LogEvent, record: JobRecord | None, cancel: str | None, tries: i
         and cancel is None
         and (told.starts or tries >= TRIES)
     ):
-        return _over(told, record, _lost(told, tries or 0))
+        return _over(told, record, _describe_loss(told, tries or 0))
     return _going_on(told)
 
 
-def _lost(told: LogEvent, tries: int) -> End:
+def _describe_loss(told: LogEvent, tries: int) -> End:
     """It came back without an end, and stays back."""
     why = told.reason or "its node was lost"
     if told.starts:
@@ -98,11 +98,11 @@ def _going_on(told: LogEvent) -> JobState:
             "output": "its results are being brought back",
         }.get(told.busy, "")
         if told.status == "suspended":
-            return JobState(State.RUNNING, started=told.started, condition=paused(STOPPED), marks=PAUSED)
+            return JobState(State.RUNNING, started=told.started, condition=describe_pause(STOPPED), marks=PAUSED)
         return JobState(State.RUNNING, started=told.started, condition=words)
     if told.status == "held":
         if told.hold == BY_PERSON:
-            return JobState(State.QUEUED, condition=paused(HELD), marks=PAUSED)
+            return JobState(State.QUEUED, condition=describe_pause(HELD), marks=PAUSED)
         return JobState(State.QUEUED, condition=f"{named} is held: {told.reason}")
     words = "is getting its files" if told.busy == "input" else "waits for a slot"
     again = f"; a try failed before it was started: {told.reason}" if told.back and not told.starts else ""

@@ -112,7 +112,7 @@ class Invited(Platform):
         }
         (part / "job.json").write_text(json.dumps(wanted))
         (part / "files.tar").touch(mode=0o600)
-        (part / "files.tar").write_bytes(packed(job.program.files))
+        (part / "files.tar").write_bytes(pack(job.program.files))
         if not place.exists():
             part.rename(place)
 
@@ -171,7 +171,7 @@ class Invited(Platform):
 
     # What the site does
 
-    def wanted(self) -> list[InvitedRequest]:
+    def list_wanted(self) -> list[InvitedRequest]:
         """What nobody has taken yet, the oldest first."""
         found = []
         for place in sorted(self._home.glob("[!.]*"), key=lambda one: one.stat().st_mtime):
@@ -198,7 +198,7 @@ class Invited(Platform):
         if self._of(key).is_dir():
             (self._of(key) / "began").touch()
 
-    def ended(self, key: str, code: int, words: str) -> None:
+    def note_end(self, key: str, code: int, words: str) -> None:
         """It is over there."""
         place = self._of(key)
         if place.is_dir() and not (place / "ended.json").exists():
@@ -208,7 +208,7 @@ class Invited(Platform):
             part.rename(place / "ended.json")
 
 
-def packed(files: Mapping[str, bytes]) -> bytes:
+def pack(files: Mapping[str, bytes]) -> bytes:
     """Files as a tar, for their owner alone."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as archive:

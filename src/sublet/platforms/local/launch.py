@@ -19,7 +19,7 @@ from sublet.booking.model.session import End, EndKind
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.local.shim import START, clocks, faults, processes
 from sublet.platforms.local.shim.cgroups import ControlGroup
-from sublet.platforms.local.shim.processes import boot_id, marked, send, start_time
+from sublet.platforms.local.shim.processes import boot_id, find_marked, send, start_time
 from sublet.platforms.local.shim.shortage import NO_ROOM, is_short
 from sublet.platforms.local.shim.watch import SIGNALS
 from sublet.platforms.sessiondir import SessionDir, Shim
@@ -170,7 +170,9 @@ def sweep(session: SessionDir, seconds: float = 5.0) -> list[int]:
     deadline = time.monotonic() + seconds
     if group:
         group.close()
-    while left := [pid for pid in {*marked(word), *(group.pids() if group else [])} if start_time(pid) is not None]:
+    while left := [
+        pid for pid in {*find_marked(word), *(group.pids() if group else [])} if start_time(pid) is not None
+    ]:
         send(left, signal.SIGKILL)
         if time.monotonic() > deadline:
             return left

@@ -191,7 +191,7 @@ class Local(Platform):
             there = {"cores": machine.cores(), "gpus": list(range(machine.gpus() if self.gpus is None else self.gpus))}
             wanted = {"cores": job.amounts.shape.cores, "gpus": job.amounts.shape.gpus}
             try:
-                with cores.locked(self._home / "lock"):
+                with cores.lock(self._home / "lock"):
                     given = cores.allot(self._home / "running", session.key, wanted, there)
                 session.write_job(self._spec(job, session, given, volumes))
                 launch.start(session)
@@ -336,7 +336,7 @@ class Local(Platform):
         deadline = time.monotonic() + SLOWEST_PAUSE
         with self._words():
             session.order("pause", order)
-        while not session.obeyed(order):
+        while not session.has_obeyed(order):
             shim = session.shim
             if session.ended or not (shim and launch.poke(shim, signal.SIGUSR1)):
                 raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")

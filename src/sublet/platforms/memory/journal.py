@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sublet.platforms.cores import locked
+from sublet.platforms.cores import lock
 
 Entry = Mapping[str, Any]
 
@@ -24,9 +24,9 @@ class Journal:
         self.file = 0  # the inode that was read: another one means that it was rewritten
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Nobody else writes meanwhile."""
-        with locked(self.path.with_suffix(".lock")):
+        with lock(self.path.with_suffix(".lock")):
             yield
 
     def news(self) -> tuple[bool, Sequence[Entry]]:

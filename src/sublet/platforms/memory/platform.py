@@ -23,7 +23,17 @@ from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Terms
 from sublet.booking.model.request import Request, Window
-from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED, Connector, End, EndKind, Usage, paused
+from sublet.booking.model.session import (
+    CONTINUED,
+    HELD,
+    RELEASED,
+    STOPPED,
+    Connector,
+    End,
+    EndKind,
+    Usage,
+    describe_pause,
+)
 from sublet.kernel.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms.machine import TOOLS
 from sublet.platforms.memory.journal import Journal
@@ -66,16 +76,16 @@ class Played:
     def state(self, now: float) -> JobState:
         """Where it is at a time."""
         if (self.held or now < self.starts) and now < self.ends:
-            words = paused(HELD) if self.held else "waits in a queue that is only played"
+            words = describe_pause(HELD) if self.held else "waits in a queue that is only played"
             return JobState(State.QUEUED, condition=words, marks=PAUSED if self.held else NONE)
         started = datetime.fromtimestamp(min(self.starts, self.ends), UTC)
         if now < self.ends:
             open_ = Connector(self.connects, "AVAILABLE", "HTTP", NOWHERE) if self.connects else None
-            words, marks = (paused(STOPPED), PAUSED) if self.paused is not None else ("", NONE)
+            words, marks = (describe_pause(STOPPED), PAUSED) if self.paused is not None else ("", NONE)
             return JobState(State.RUNNING, started=started, connector=open_, condition=words, marks=marks)
         return JobState(State.ENDED, self.end(), started, datetime.fromtimestamp(self.ends, UTC))
 
-    def resumed(self, now: float) -> Played:
+    def resume_at(self, now: float) -> Played:
         """The same, going on: all of what was held comes later, of what was stopped only the end of its work."""
         if self.paused is None:
             return self
@@ -144,7 +154,7 @@ class MemoryPlatform(Platform):
     def _open(self, home: Path) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(home / "journal")
-        with self._journal.locked():
+        with self._journal.lock():
             lines = self._catch_up()
             if lines > 1000 and lines > 4 * len(self._jobs):
                 self._journal.rewrite([{"job": as_entry(job)} for job in self._jobs.values()])
@@ -268,15 +278,15 @@ class MemoryPlatform(Platform):
         await self._meet_fault()
         if self.fault == "refuses":
             raise PlatformRefused(platform=self.name, why="it plays refusing")
-        with self._journal.locked():
+        with self._journal.lock():
             self._catch_up()
             if key not in self._jobs:
-                self._write(self._played(job, key))
+                self._write(self._play(job, key))
         if self.fault == "loses-answer":
             raise PlatformUnreachable(platform=self.name, why="it plays losing its answer")
         return key
 
-    def _played(self, job: Job, key: str) -> Played:
+    def _play(self, job: Job, key: str) -> Played:
         now = datetime.now(UTC).timestamp()
         said = job.program.environment
         try:
@@ -321,7 +331,7 @@ class MemoryPlatform(Platform):
         """Stop them now."""
         await self._meet_fault()
         now = datetime.now(UTC).timestamp()
-        with self._journal.locked():
+        with self._journal.lock():
             self._catch_up()
             for key in ids:
                 if (job := self._jobs.get(key)) and now < job.ends:
@@ -334,7 +344,7 @@ class MemoryPlatform(Platform):
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of its time."""
         await self._meet_fault()
-        with self._journal.locked():
+        with self._journal.lock():
             self._catch_up()
             job = self._jobs.get(id)
             end = until.timestamp()
@@ -348,13 +358,13 @@ class MemoryPlatform(Platform):
 
     async def resume(self, id: str) -> str:
         """Let its clock run on."""
-        held = await self._rewritten(id, lambda job, now: job.resumed(now))
+        held = await self._rewritten(id, lambda job, now: job.resume_at(now))
         return RELEASED if held else CONTINUED
 
     async def _rewritten(self, id: str, change: Callable[[Played, float], Played]) -> bool:
         """Change a job, and say whether it has not begun; PlatformRefused if it is over."""
         await self._meet_fault()
-        with self._journal.locked():
+        with self._journal.lock():
             self._catch_up()
             now = datetime.now(UTC).timestamp()
             job = self._jobs.get(id)
@@ -387,7 +397,7 @@ class MemoryPlatform(Platform):
 
     async def clean(self, key: str) -> None:
         """Forget it."""
-        with self._journal.locked():
+        with self._journal.lock():
             self._catch_up()
             if key in self._jobs:
                 self._journal.add({"removed": key})

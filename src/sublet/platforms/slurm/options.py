@@ -115,7 +115,7 @@ def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]
 
 def refusals(asked: SchedulerOptions, refuses: Collection[str], *, is_booked: bool) -> Iterator[tuple[str, str]]:
     """What a site doesn't take of what was asked for: the field, and why."""
-    for name in asked.said():
+    for name in asked.list_asked():
         spec = scheduler_specs()[name]
         if spec.sbatch in refuses:
             yield name, f"it refuses --{spec.sbatch}"

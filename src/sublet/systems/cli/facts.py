@@ -19,7 +19,7 @@ KINDS = {
 OUTBOUND = {"open": "reached", "closed": "not reached", "proxy": "reached by a proxy only", "": "not known"}
 
 
-def described(system: System, today: date) -> list[str]:
+def describe_system(system: System, today: date) -> list[str]:
     """Everything that is known."""
     return [
         *pairs(_general(system, today)),

@@ -10,7 +10,7 @@ from typing import Any
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.cli.output import Output, table
 from sublet.cli.texts import costs
-from sublet.kernel.texts import counted
+from sublet.kernel.texts import count_text
 from sublet.systems.model.outline import Outline
 from sublet.systems.model.system import System, age
 from sublet.systems.model.wish import Wish, wish_of
@@ -43,7 +43,7 @@ def _rest(asked: SchedulerOptions) -> Iterator[tuple[str, str]]:
     return replace(asked, queue="", project="", constraint="").words()
 
 
-def checked(out: Output, system: System, found: Outline) -> int:
+def show_check(out: Output, system: System, found: Outline) -> int:
     """Show it, and return the exit code: 1 if something would be refused."""
     data = {"system": system.name, "refused": found.refused, "looked_at": system.looked_at}
     out.show(
@@ -64,7 +64,7 @@ def _lines(system: System, found: Outline) -> list[str]:
             lines += [f"    possible: {row.nearest}"] if row.nearest else []
     unknown = sum(row.state == "unknown" for row in found.rows)
     words = ["It would be refused." if found.refused else "Nothing that is known speaks against it."]
-    words += [f"{counted(unknown, 'limit')} not known (?)."] if unknown else []
+    words += [f"{count_text(unknown, 'limit')} not known (?)."] if unknown else []
     lines += ["", " ".join(words)]
     if found.cost:
         each = "each job costs" if (found.wish.jobs or 1) > 1 else "it costs"

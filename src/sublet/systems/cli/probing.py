@@ -40,7 +40,7 @@ def probe(out: Output, name: str, everything: bool, save: bool) -> None:
         own.find(name)
         raise NotFound(f"{name} is in the catalogue, but not yet yours.", hint=f"sublet system add {name} --user NAME")
     view = out.link().do(calls.probe(name))
-    out.show(view, lambda: _drawn(view, everything), lambda: _different(view))
+    out.show(view, lambda: _draw(view, everything), lambda: _different(view))
     if save:
         own.put(name, facts_of(view))
         out.note(f"The queues are kept in {own.file(name)}.")
@@ -50,7 +50,7 @@ def _different(view: ProbeView) -> list[str]:
     return [f"{one.subject}: {one.what}" for one in view.differences if one.state == "different"]
 
 
-def _drawn(view: ProbeView, everything: bool) -> list[str]:
+def _draw(view: ProbeView, everything: bool) -> list[str]:
     counts = Counter(one.state for one in view.differences)
     rows = [
         (one.subject, one.what, one.known, one.live, STATES[one.state])
@@ -113,7 +113,7 @@ def record_of(out: Output, name: str) -> RecordView | None:
         return None
 
 
-def recorded(record: RecordView | None) -> list[str]:
+def describe_record(record: RecordView | None) -> list[str]:
     """How predicted starts came true, for people."""
     if record is None:
         return []

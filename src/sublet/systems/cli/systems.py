@@ -15,8 +15,8 @@ from sublet.kernel.errors import SubletError
 from sublet.kernel.home import sublet_home
 from sublet.systems import catalogue
 from sublet.systems.cli.logins import login, logout
-from sublet.systems.cli.outlines import SIZES, checked, today, wish_in
-from sublet.systems.cli.probing import probe, record_of, recorded
+from sublet.systems.cli.outlines import SIZES, show_check, today, wish_in
+from sublet.systems.cli.probing import describe_record, probe, record_of
 from sublet.systems.model.outline import outline
 from sublet.systems.model.system import System, age
 from sublet.systems.model.wish import Wish
@@ -94,18 +94,18 @@ def show(out: Output, name: str) -> None:
 
     Of one of your own also how its predicted starts came true, if your service runs.
     """
-    from sublet.systems.cli.facts import described  # only needed here
+    from sublet.systems.cli.facts import describe_system  # only needed here
 
     systems = own_systems()
     found = systems.find(name)
     if name not in systems.own_names():
-        out.show(found, lambda: described(found, today()), lambda: [found.name])
+        out.show(found, lambda: describe_system(found, today()), lambda: [found.name])
         return
     from sublet.kernel.views import plain
 
     record = record_of(out, name)
     data = {**plain(found), "record": record}
-    out.show(data, lambda: [*described(found, today()), *recorded(record)], lambda: [found.name])
+    out.show(data, lambda: [*describe_system(found, today()), *describe_record(record)], lambda: [found.name])
 
 
 @command(
@@ -226,7 +226,7 @@ def check(
     typed = {"queue": queue, "project": project, "constraint": constraint, "options": option, **_amounts(said)}
     wish = replace(in_file, **{field: value for field, value in typed.items() if value})
     sources = dict.fromkeys(SIZES - typed.keys(), "the request" if file == "-" else file or "")
-    return checked(out, found, outline(found, wish, sources=sources, today=today()))
+    return show_check(out, found, outline(found, wish, sources=sources, today=today()))
 
 
 def _in_file(file: str) -> Wish:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from sublet.systems.model.allocation import Cost, cost_of
-from sublet.systems.model.refusals import check, filled, queue_for
+from sublet.systems.model.refusals import check, fill_wish, queue_for
 from sublet.systems.model.system import Queue, System
-from sublet.systems.model.wish import SystemFinding, Wish, refused
+from sublet.systems.model.wish import SystemFinding, Wish, is_refused
 
 YOU = "you"
 DEFAULT = "default"
@@ -28,14 +28,14 @@ class Outline:
     @property
     def refused(self) -> bool:
         """Whether anything of it would be refused."""
-        return refused(self.rows)
+        return is_refused(self.rows)
 
 
 def outline(
     system: System, wish: Wish, *, sources: Mapping[str, str] | None = None, today: date | None = None
 ) -> Outline:
     """Check a wish, and lay all of it out; `sources` says who said a part, where that wasn't the person just now."""
-    whole = filled(system, wish)
+    whole = fill_wish(system, wish)
     queue = queue_for(system, wish)
     rows = tuple(
         replace(row, source=_source(row.field, system, wish, sources or {})) for row in check(system, wish, today)

@@ -157,13 +157,13 @@ def _limits(known: Queue, live: Queue) -> Iterator[Difference]:
 
 def _nodes(known: Queue, live: Queue) -> Iterator[Difference]:
     subject, name, both = _subject(known), known.name, (known.nodes, live.nodes)
-    cores = [_ordered(kind.cores for kind in kinds) for kinds in both]
-    gpus = [_ordered(kind.gpus for kind in kinds) for kinds in both]
-    yield from _difference(subject, "cores of a node", *(_listed(values, str) for values in cores), nodes_of=name)
-    before, now = (_listed(_ordered(kind.most_memory for kind in kinds), _size) for kinds in both)
+    cores = [_order(kind.cores for kind in kinds) for kinds in both]
+    gpus = [_order(kind.gpus for kind in kinds) for kinds in both]
+    yield from _difference(subject, "cores of a node", *(_join(values, str) for values in cores), nodes_of=name)
+    before, now = (_join(_order(kind.most_memory for kind in kinds), _size) for kinds in both)
     yield from _difference(subject, "memory of a node", before, now, same=_same_memory(*both), nodes_of=name)
     if any(gpus[0]) or any(gpus[1]):
-        yield from _difference(subject, "GPUs of a node", *(_listed(values, str) for values in gpus), nodes_of=name)
+        yield from _difference(subject, "GPUs of a node", *(_join(values, str) for values in gpus), nodes_of=name)
 
 
 def _size(memory: int) -> str:
@@ -171,11 +171,11 @@ def _size(memory: int) -> str:
     return memory_text(memory if memory < 10 * GIB else round(memory / GIB) * GIB)
 
 
-def _ordered(values: Iterable[int | None]) -> list[int]:
+def _order(values: Iterable[int | None]) -> list[int]:
     return sorted({value for value in values if value is not None})
 
 
-def _listed(values: list[int], text: Callable[[int], str]) -> str:
+def _join(values: list[int], text: Callable[[int], str]) -> str:
     return ", ".join(map(text, values))
 
 

@@ -20,7 +20,7 @@ _TESTS = ("tests", "interactive work", "courses")
 
 def check(system: System, wish: Wish, today: date | None = None) -> tuple[SystemFinding, ...]:
     """Every part of a wish and what the system says to it; the person's own project and queue fill what is not said."""
-    wish = filled(system, wish)
+    wish = fill_wish(system, wish)
     queue, asked = _queue(system, wish)
     case = Case(system, queue or Queue(""), wish)
     sizes = check_sizes(case) if queue else _not_known(wish)
@@ -36,7 +36,7 @@ def check(system: System, wish: Wish, today: date | None = None) -> tuple[System
 
 def queue_for(system: System, wish: Wish) -> Queue | None:
     """The queue that a wish is checked against; None where nothing is known of any."""
-    return _queue(system, filled(system, wish))[0]
+    return _queue(system, fill_wish(system, wish))[0]
 
 
 def takers(system: System, wish: Wish) -> list[Queue]:
@@ -48,7 +48,7 @@ def takers(system: System, wish: Wish) -> list[Queue]:
     return sorted(best, key=lambda queue: (queue.preemptible, queue.purpose in _TESTS))
 
 
-def filled(system: System, wish: Wish) -> Wish:
+def fill_wish(system: System, wish: Wish) -> Wish:
     """With the person's own words where nothing was said."""
     return replace(
         wish,

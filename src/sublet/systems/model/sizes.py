@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.request import GIB
-from sublet.kernel.texts import counted, describe_duration
+from sublet.kernel.texts import count_text, describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 from sublet.systems.model.wish import State, SystemFinding, Wish
 
@@ -66,7 +66,7 @@ class _Part:
     wanted: str
     limit: str = ""
 
-    def found(self, state: State, message: str = "", nearest: str = "") -> SystemFinding:
+    def make_finding(self, state: State, message: str = "", nearest: str = "") -> SystemFinding:
         return SystemFinding(state, self.field, f"--{self.field}", self.wanted, self.limit, message, nearest)
 
 
@@ -77,19 +77,19 @@ def check_sizes(case: Case) -> list[SystemFinding]:
 
 def _nodes(case: Case) -> SystemFinding:
     queue, count = case.queue, case.wish.node_count
-    part = _Part("nodes", _said(case.wish.nodes, "1"), _span(queue.min_nodes, queue.max_nodes))
+    part = _Part("nodes", _show(case.wish.nodes, "1"), _span(queue.min_nodes, queue.max_nodes))
     if queue.min_nodes and count < queue.min_nodes:
         message = f"{queue.name} takes jobs of {queue.min_nodes} nodes and more."
-        return part.found("error", message, f"--nodes {queue.min_nodes}")
+        return part.make_finding("error", message, f"--nodes {queue.min_nodes}")
     over = _find_exceeded_limit(part, count, _node_limits(case), lambda most: f"--nodes {most}")
-    return over or part.found("ok" if queue.max_nodes else "unknown")
+    return over or part.make_finding("ok" if queue.max_nodes else "unknown")
 
 
 def _node_limits(case: Case) -> Iterator[tuple[int, str]]:
     queue = case.queue
     yield from case.quotas("nodes")
     if queue.max_nodes:
-        yield queue.max_nodes, f"{queue.name} takes jobs of {counted(queue.max_nodes, 'node')} at most"
+        yield queue.max_nodes, f"{queue.name} takes jobs of {count_text(queue.max_nodes, 'node')} at most"
     if case.kinds and all(kind.count for kind in case.kinds):
         there = sum(kind.count or 0 for kind in case.kinds)
         yield there, f"There are {there} such nodes"
@@ -100,7 +100,7 @@ def _cores(case: Case) -> SystemFinding:
     each = _most(kind.cores for kind in case.with_gpus)
     whole = queue.sharing == "whole"
     part = _Part(
-        "cores", _said(wish.cores, f"all {each}" if whole and each else "1"), f"{each} on each node" if each else ""
+        "cores", _show(wish.cores, f"all {each}" if whole and each else "1"), f"{each} on each node" if each else ""
     )
     if wish.cores is None:
         return _cores_not_said(case, part, each)
@@ -109,16 +109,16 @@ def _cores(case: Case) -> SystemFinding:
     in_all = wish.cores * wish.node_count
     if queue.min_cores and in_all < queue.min_cores:
         message = f"{queue.name} takes jobs of {queue.min_cores} cores and more."
-        return part.found("error", message, f"--cores {-(-queue.min_cores // wish.node_count)}")
+        return part.make_finding("error", message, f"--cores {-(-queue.min_cores // wish.node_count)}")
     limits = list(case.quotas("cores"))
     if queue.max_cores:
-        limits.append((queue.max_cores, f"{queue.name} takes jobs of {counted(queue.max_cores, 'core')} at most"))
+        limits.append((queue.max_cores, f"{queue.name} takes jobs of {count_text(queue.max_cores, 'core')} at most"))
     if over := _find_exceeded_limit(part, in_all, limits, lambda most: _spread("cores", most, wish.node_count)):
         return over
     if whole and wish.cores < each:
         message = f"{queue.name} gives whole nodes: the job takes all {each} cores of each, not {wish.cores}."
-        return part.found("warning", message, f"--cores {each}")
-    return part.found("ok" if each or queue.max_cores else "unknown")
+        return part.make_finding("warning", message, f"--cores {each}")
+    return part.make_finding("ok" if each or queue.max_cores else "unknown")
 
 
 def _cores_not_said(case: Case, part: _Part, each: int) -> SystemFinding:
@@ -128,8 +128,8 @@ def _cores_not_said(case: Case, part: _Part, each: int) -> SystemFinding:
             f"{count} nodes alone could mean {count} x {each} cores, all of each node,"
             f" or {count} x 1 core; neither is taken for granted."
         )
-        return replace(part, wanted="not said").found("warning", message, f"--cores {each}, or --cores 1")
-    return part.found("ok" if each else "unknown")
+        return replace(part, wanted="not said").make_finding("warning", message, f"--cores {each}, or --cores 1")
+    return part.make_finding("ok" if each else "unknown")
 
 
 def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int | None) -> SystemFinding:
@@ -143,24 +143,24 @@ def _both_readings(part: _Part, case: Case, asked: int, each: int, of_a_job: int
         message += f" If {asked} in all were meant, they take {count} nodes"
         most = min((most for most, _ in _node_limits(case)), default=count)
         if count > most:
-            return part.found("error", f"{message}, and a job has {most} at most.", nearest)
-        return part.found("error", f"{message}.", f"{nearest}, or --nodes {count} --{noun} {-(-asked // count)}")
+            return part.make_finding("error", f"{message}, and a job has {most} at most.", nearest)
+        return part.make_finding("error", f"{message}.", f"{nearest}, or --nodes {count} --{noun} {-(-asked // count)}")
     spread = -(-asked // wish.nodes)
     if wish.nodes > 1 and spread < each:
         message += f" If {asked} in all were meant, that is {spread} on each of {wish.nodes} nodes."
         nearest += f", or --{noun} {spread}"
-    return part.found("error", message, nearest)
+    return part.make_finding("error", message, nearest)
 
 
 def _memory(case: Case) -> SystemFinding:
     queue, wish, system = case.queue, case.wish, case.system
     most = _most(kind.most_memory for kind in case.with_cores)
-    part = _Part("memory", _said(wish.memory and memory_text(wish.memory), "not said"), _memory_limit(case.with_cores))
+    part = _Part("memory", _show(wish.memory and memory_text(wish.memory), "not said"), _memory_limit(case.with_cores))
     if queue.min_memory and (wish.memory or 0) < queue.min_memory:
         message = f"{queue.name} takes jobs of {memory_text(queue.min_memory)} and more."
-        return part.found("error", message, f"--memory {memory_text(queue.min_memory)}")
+        return part.make_finding("error", message, f"--memory {memory_text(queue.min_memory)}")
     if wish.memory is None:
-        return part.found("ok")
+        return part.make_finding("ok")
     count, limits = wish.node_count, list(case.quotas("memory"))
     if most:
         such = " with such cores and GPUs" if len(case.with_cores) < len(case.kinds) else ""
@@ -171,8 +171,8 @@ def _memory(case: Case) -> SystemFinding:
         return over
     if "--mem" in system.refuses:
         message = f"{system.name} refuses --mem; without it a job has all the memory of its nodes."
-        return part.found("warning", message, "leave --memory out")
-    return part.found(*_tight(case, wish.memory)) if most else part.found("unknown")
+        return part.make_finding("warning", message, "leave --memory out")
+    return part.make_finding(*_tight(case, wish.memory)) if most else part.make_finding("unknown")
 
 
 def _tight(case: Case, memory: int) -> tuple[State, str]:
@@ -189,25 +189,25 @@ def _gpus(case: Case) -> SystemFinding:
     asked, each = wish.gpus or 0, max((kind.gpus for kind in case.kinds), default=0)
     known = bool(case.kinds) and not any(_has_uncounted_gpus(kind) for kind in case.kinds)
     limit = f"{each} on each node" if each else "none" if known else ""
-    part = _Part("gpus", _said(wish.gpus, "0"), limit)
+    part = _Part("gpus", _show(wish.gpus, "0"), limit)
     if asked and known and not each:
-        return part.found("error", f"Nodes of {queue.name} have no GPUs.", "--gpus 0")
+        return part.make_finding("error", f"Nodes of {queue.name} have no GPUs.", "--gpus 0")
     if known and asked > each:
         return _both_readings(part, case, asked, each, queue.max_gpus)
     limits = list(case.quotas("gpus"))
     if queue.max_gpus:
-        limits.append((queue.max_gpus, f"{queue.name} takes jobs of {counted(queue.max_gpus, 'GPU')} at most"))
+        limits.append((queue.max_gpus, f"{queue.name} takes jobs of {count_text(queue.max_gpus, 'GPU')} at most"))
     if over := _find_exceeded_limit(
         part, asked * wish.node_count, limits, lambda most: _spread("gpus", most, wish.node_count)
     ):
         return over
     if not asked and case.kinds and all(kind.gpus for kind in case.kinds):
         message = f"Each node of {queue.name} has GPUs, and none is asked for."
-        return part.found("warning", message, f"--gpus {each}")
+        return part.make_finding("warning", message, f"--gpus {each}")
     if asked and asked < each and queue.sharing == "whole":
         message = f"{queue.name} gives whole nodes: the job takes all {each} GPUs of each, not {asked}."
-        return part.found("warning", message, f"--gpus {each}")
-    return part.found("ok" if known or not asked else "unknown", _how_chosen(case) if asked else "")
+        return part.make_finding("warning", message, f"--gpus {each}")
+    return part.make_finding("ok" if known or not asked else "unknown", _how_chosen(case) if asked else "")
 
 
 def _how_chosen(case: Case) -> str:
@@ -219,28 +219,30 @@ def _time(case: Case) -> SystemFinding:
     queue, wish = case.queue, case.wish
     most = _longest(queue, wish.node_count)
     span = _span(queue.min_time and describe_duration(queue.min_time), most and describe_duration(most))
-    part = _Part("time", _said(wish.time and describe_duration(wish.time), "not said"), span)
+    part = _Part("time", _show(wish.time and describe_duration(wish.time), "not said"), span)
     if wish.time is None:
         state: State = "error" if "time" in case.system.needs else "warning"
         message = f"{case.system.name} wants it to be said." if state == "error" else "A site's default can be minutes."
-        return part.found(
+        return part.make_finding(
             state, message, f"{wish.time_flag} {duration_text(most)}, or less" if most else f"{wish.time_flag} 1h"
         )
     if queue.min_time and wish.time < queue.min_time:
         message = f"{queue.name} takes jobs of {describe_duration(queue.min_time)} and more."
-        return part.found("error", message, f"{wish.time_flag} {duration_text(queue.min_time)}")
+        return part.make_finding("error", message, f"{wish.time_flag} {duration_text(queue.min_time)}")
     if most is None:
-        return part.found("unknown")
+        return part.make_finding("unknown")
     if wish.time <= most:
-        return part.found("ok")
-    message = f"{queue.name} lets jobs of {counted(wish.node_count, 'node')} run for {describe_duration(most)} at most"
+        return part.make_finding("ok")
+    message = (
+        f"{queue.name} lets jobs of {count_text(wish.node_count, 'node')} run for {describe_duration(most)} at most"
+    )
     nearest = f"{wish.time_flag} {duration_text(most)}"
     longer = next((step for step in queue.time_by_nodes if step.time >= wish.time), None)
     if longer:
         message += f", and for {describe_duration(longer.time)} those of {longer.min_nodes}-{longer.max_nodes} nodes"
         count = longer.min_nodes if longer.min_nodes > wish.node_count else longer.max_nodes
         nearest += f", or --nodes {count}"
-    return part.found("error", f"{message}.", nearest)
+    return part.make_finding("error", f"{message}.", nearest)
 
 
 def _longest(queue: Queue, nodes: int) -> timedelta | None:
@@ -251,16 +253,16 @@ def _longest(queue: Queue, nodes: int) -> timedelta | None:
 def _jobs(case: Case) -> SystemFinding:
     queue, count = case.queue, case.wish.jobs or 1
     counts = [quota for quota in queue.quotas if quota.what in ("running", "submitted")]
-    part = _Part("jobs", _said(case.wish.jobs, "1"), ", ".join(f"{quota.most} {quota.what}" for quota in counts))
+    part = _Part("jobs", _show(case.wish.jobs, "1"), ", ".join(f"{quota.most} {quota.what}" for quota in counts))
     for quota in sorted(counts, key=lambda quota: quota.what, reverse=True):  # what is refused comes first
         if count > quota.most:
             whose = _WHOSE[quota.per]
             if quota.what == "submitted":
-                message = f"{queue.name} takes {counted(quota.most, 'job')} of {whose}, waiting and running."
-                return part.found("error", message, f"--jobs {quota.most}")
-            message = f"{queue.name} runs {counted(quota.most, 'job')} of {whose} at a time; the others wait."
-            return part.found("warning", message, f"--jobs {quota.most}")
-    return part.found("ok" if counts or count == 1 else "unknown")
+                message = f"{queue.name} takes {count_text(quota.most, 'job')} of {whose}, waiting and running."
+                return part.make_finding("error", message, f"--jobs {quota.most}")
+            message = f"{queue.name} runs {count_text(quota.most, 'job')} of {whose} at a time; the others wait."
+            return part.make_finding("warning", message, f"--jobs {quota.most}")
+    return part.make_finding("ok" if counts or count == 1 else "unknown")
 
 
 def _find_exceeded_limit(
@@ -271,7 +273,7 @@ def _find_exceeded_limit(
     if not over:
         return None
     most, why = min(over)
-    return part.found("error", f"{why}.", nearest(most))
+    return part.make_finding("error", f"{why}.", nearest(most))
 
 
 def _memory_limit(kinds: tuple[NodeKind, ...]) -> str:
@@ -294,7 +296,7 @@ def _has_uncounted_gpus(kind: NodeKind) -> bool:
 def _amount(quota: Quota) -> str:
     if quota.what == "memory":
         return memory_text(quota.most)
-    return counted(quota.most, {"nodes": "node", "cores": "core", "gpus": "GPU"}.get(quota.what, "job"))
+    return count_text(quota.most, {"nodes": "node", "cores": "core", "gpus": "GPU"}.get(quota.what, "job"))
 
 
 def _spread(noun: str, most: int, nodes: int) -> str:
@@ -307,7 +309,7 @@ def _gib(size: int) -> str:
     return memory_text(size // GIB * GIB if size > GIB else size)
 
 
-def _said(value: object, otherwise: str) -> str:
+def _show(value: object, otherwise: str) -> str:
     return otherwise if value is None else str(value)
 
 

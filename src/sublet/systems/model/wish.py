@@ -54,6 +54,6 @@ def wish_of(request: Request) -> Wish:
     return Wish(nodes=least.nodes, **sizes_of(least.shape), time=least.time)
 
 
-def refused(findings: tuple[SystemFinding, ...]) -> bool:
+def is_refused(findings: tuple[SystemFinding, ...]) -> bool:
     """Whether anything of it would be refused."""
     return any(finding.state == "error" for finding in findings)

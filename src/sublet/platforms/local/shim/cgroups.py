@@ -120,12 +120,12 @@ class ControlGroup:
             if os.path.exists(os.path.join(folder, "pids.max")):
                 _put("0", folder, "pids.max")
 
-    def refused(self) -> int:
+    def count_refused(self) -> int:
         """How many processes could not be started in it because it had too many."""
         counts = [_read(folder, "pids.events").split() for folder in self.folders]
         return sum(int(words[1]) for words in counts if words[:1] == ["max"])
 
-    def killed(self) -> int:
+    def count_killed(self) -> int:
         """How many processes the kernel has killed in it because memory ran out."""
         name = "memory.oom_control" if self.version == 1 else "memory.events"
         for line in _read(self.path, name).splitlines():

@@ -81,7 +81,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def marked(word: bytes) -> list[int]:
+def find_marked(word: bytes) -> list[int]:
     """All processes that carry this word in the environment they were started with."""
     found = []
     for pid in pids():

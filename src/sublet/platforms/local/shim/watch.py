@@ -338,7 +338,7 @@ class Watch:
         kind, _, why = read("unstarted").partition("\n")
         if kind in UNSTARTED:
             return {"kind": kind, "detail": words_of(why)}
-        killed = self.group.killed() if self.group else 0
+        killed = self.group.count_killed() if self.group else 0
         if killed and code:
             return {"kind": "out-of-memory", "detail": f"it had {amount(self.job['memory'])}"}
         if code and self.group is None and (words := self.outputs.last_words(NO_MEMORY)):
@@ -357,7 +357,7 @@ class Watch:
         """Write the end, take away the control group, and tell the service."""
         point("shim.ending")
         self.outputs.look()
-        if self.group and self.group.refused():
+        if self.group and self.group.count_refused():
             self.notes.append(f"it had more than {self.job['processes']} processes, and no more could be started")
         if self.status is not None:
             code = os.waitstatus_to_exitcode(self.status)

@@ -1,0 +1,107 @@
+"""Functions are verbs: nothing is called by a participle, which reads as a state or a value."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import sublet
+
+SOURCE = Path(sublet.__file__).parent
+IRREGULAR = frozenset(
+    [
+        "begun",
+        "bought",
+        "bound",
+        "broken",
+        "brought",
+        "built",
+        "caught",
+        "chosen",
+        "done",
+        "drawn",
+        "driven",
+        "found",
+        "frozen",
+        "given",
+        "gone",
+        "grown",
+        "heard",
+        "held",
+        "hidden",
+        "kept",
+        "known",
+        "laid",
+        "led",
+        "left",
+        "lent",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "mine",
+        "named",
+        "paid",
+        "seen",
+        "sent",
+        "shaken",
+        "shown",
+        "sold",
+        "spent",
+        "spoken",
+        "stolen",
+        "struck",
+        "swept",
+        "taken",
+        "taught",
+        "their",
+        "theirs",
+        "there",
+        "thrown",
+        "told",
+        "thought",
+        "understood",
+        "woken",
+        "won",
+        "worn",
+        "written",
+    ]
+)
+PARTICIPLE = re.compile(r"[a-z]+ed")
+VERBS = frozenset({"embed", "exceed", "feed", "heed", "need", "proceed", "seed", "speed", "succeed"})
+# What people type and write: the words of the command line, of HTTP and of the SDK stay.
+PUBLIC = frozenset({"fetched"})
+# Decorators and steps of a transaction inside a function that says what they do.
+INNER = frozenset(
+    {"asked", "changed", "held", "judged", "made", "printed", "renamed", "shared", "shown", "told", "unshared"}
+)
+# A package that is being cut anew.
+LATER = ("platforms/batch/", "platforms/slurm/", "booking/model/amounts.py", "store/migrations/")
+
+
+def is_participle(name: str) -> bool:
+    first = name.strip("_").partition("_")[0]
+    return first in IRREGULAR or bool(PARTICIPLE.fullmatch(first) and first not in VERBS)
+
+
+def list_functions(file: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_value = any("property" in ast.unparse(each) for each in node.decorator_list)
+            if not is_value:
+                yield node
+
+
+def test_no_function_is_called_by_a_participle() -> None:
+    wrong = [
+        f"{file.relative_to(SOURCE)}:{function.lineno} {function.name}"
+        for file in sorted(SOURCE.rglob("*.py"))
+        if not str(file.relative_to(SOURCE)).startswith(LATER)
+        for function in list_functions(file)
+        if is_participle(function.name) and function.name not in PUBLIC | INNER
+    ]
+    assert wrong == [], (
+        "a function is a verb (`find_refusal`, `describe_end`), a question begins with is_, has_ or can_"
+    )
