@@ -47,6 +47,7 @@ TOY = Scheduler(
     to_remember=to_remember,
     survey={},
     needed=(),
+    can_pause=True,
 )
 
 

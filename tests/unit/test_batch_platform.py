@@ -11,8 +11,9 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.scheduler import SchedulerOptions
-from sublet.booking.model.session import EndKind
+from sublet.booking.model.session import CONTINUED, STOPPED, EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.job import header_script
@@ -86,6 +87,20 @@ async def test_a_cancel_is_told_as_one_and_a_number_that_is_anothers_by_now_is_l
     await toy.cancel([one, other], by="bob")
     ends = [(await wait(toy, key, lambda state: state.state is State.ENDED)).end for key in (one, other)]
     assert [(end.kind, end.by) for end in ends if end] == [(EndKind.CANCELLED, "ann"), (EndKind.CANCELLED, "bob")]
+
+
+async def test_what_is_paused_stands_still_and_goes_on_when_it_is_resumed(toy: Toy) -> None:
+    key = str(uuid4())
+    await toy.submit(job("sh", "-c", "until [ -e go ]; do sleep 0.05; done"), key)
+    await wait(toy, key, lambda state: state.started is not None)
+    assert await toy.pause(key) == STOPPED
+    assert (await toy.ask([key]))[key].marks == PAUSED
+    assert await toy.resume(key) == CONTINUED
+    assert (await toy.ask([key]))[key].marks == NONE
+    await asyncio.to_thread(Path(await toy.session_directory(key), "work/go").touch)
+    await wait(toy, key, lambda state: state.state is State.ENDED)
+    with pytest.raises(PlatformRefused, match="the job is over"):
+        await toy.pause(key)
 
 
 async def test_a_refusal_leaves_nothing_and_a_doubtful_answer_is_never_tried_again(toy: Toy) -> None:

@@ -101,6 +101,12 @@ def to_cancel(
         yield Command(words, failures.reading(str), seconds=60 + len(some), calls=2 * len(some))
 
 
+def to_pause(scheduler: Scheduler, failures: Failures, root: str, key: str, what: str) -> Command[list[str]]:
+    """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
+    words = script("pause", root, key, what, package=scheduler.package)
+    return Command(words, failures.reading(str.split), calls=3)
+
+
 def to_move_end(failures: Failures, root: str, key: str, until: int) -> Command[str]:
     """Move the end of a job's time by its own clock."""
     return Command(("sh", "-c", MOVE_END, "sublet", f"{root}/sessions/{key}", str(until)), failures.reading(str))

@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field, PrivateAttr
 from sublet.booking.model.image import ImageArchive
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.scheduler import PLAIN
+from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.failures import Failures
@@ -312,6 +313,25 @@ class BatchPlatform(RemotePlatform):
         keys = [self._guest.check_key(id) for id in ids]
         commands = to.to_cancel(self.scheduler, self.failures, await self.root(), keys, by or "someone")
         await self.reach.run_all(list(commands))
+
+    async def pause(self, id: str) -> str:
+        """What waits is held, what runs gets the stop signal, where that is a user's right."""
+        return await self._pause(id, "pause", {"queued": HELD, "running": STOPPED})
+
+    async def resume(self, id: str) -> str:
+        """What was held is released, what was stopped gets the signal to go on."""
+        return await self._pause(id, "resume", {"queued": RELEASED, "running": CONTINUED})
+
+    async def _pause(self, id: str, what: str, words: Mapping[str, str]) -> str:
+        """Some parts of an array may wait while others run: then both is said."""
+        if not self.scheduler.can_pause:
+            return await super().pause(id)  # which says that it can't be
+        key = self._guest.check_key(id)
+        done = await self.reach.run(to.to_pause(self.scheduler, self.failures, await self.root(), key, what))
+        if not done:
+            raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")
+        self._watch.stir()
+        return ", and in part ".join(words[each] for each in done)
 
     async def must_move_end(self, id: str, until: datetime) -> bool:
         """Whether a session would end before this by its own clock."""

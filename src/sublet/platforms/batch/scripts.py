@@ -7,6 +7,10 @@ Three of them are nothing without such a piece, which has the scheduler's own co
                 is_unsure          whether the scheduler may have the job all the same: its words are in submit.log
     cancel.sh   cancel_job         stops the job that is called `$key` and has the number `$id`, and no other
     job.sh      what a job knows of itself there (told in job.sh)
+
+and one more, if users can hold and stop their jobs there (`Scheduler.can_pause`):
+
+    pause.sh    pause_job          holds or stops it, or lets it go on (told in pause.sh)
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ SHARED = "sublet.platforms.batch"
 BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
     **dict.fromkeys(("root", "submit", "incoming", "keep"), ("own",)),
+    **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
 JOB = "job"
 SHEBANG = "#!/bin/sh\n"

@@ -74,8 +74,3 @@ def to_limit(key: str) -> Command[tuple[QueueRow, ...]]:
 def to_give_back(failures: Failures, root: str, key: str, nodes: Sequence[str]) -> Command[str]:
     """Give some of a job's nodes back."""
     return Command(own_script(PACKAGE, "give_back", root, key, *nodes), failures.reading(str))
-
-
-def to_pause(failures: Failures, root: str, key: str, what: str) -> Command[list[str]]:
-    """Pause it, or let it go on: `queued`, `running`, both in part, or neither if it is over."""
-    return Command(own_script(PACKAGE, "pause", root, key, what), failures.reading(str.split), calls=3)

@@ -18,7 +18,6 @@ from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions
-from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
@@ -228,19 +227,3 @@ class Slurm(BatchPlatform):
         await self._pace.take()
         await self.reach.run(to.to_give_back(self.failures, await self.root(), self._guest.check_key(id), nodes))
         self._watch.stir()
-
-    async def pause(self, id: str) -> str:
-        """What waits is held, what runs gets the stop signal: both are a user's right."""
-        return await self._pause(id, "pause", {"queued": HELD, "running": STOPPED})
-
-    async def resume(self, id: str) -> str:
-        """What was held is released, what was stopped gets the signal to go on."""
-        return await self._pause(id, "resume", {"queued": RELEASED, "running": CONTINUED})
-
-    async def _pause(self, id: str, what: str, words: Mapping[str, str]) -> str:
-        """Some parts of an array may wait while others run: then both is said."""
-        done = await self.reach.run(to.to_pause(self.failures, await self.root(), self._guest.check_key(id), what))
-        if not done:
-            raise PlatformRefused(platform=self.name, why="the job is over", hint="`sublet ps` shows what runs.")
-        self._watch.stir()
-        return ", and in part ".join(words[each] for each in done)

@@ -23,5 +23,6 @@ SLURM = Scheduler(
     to_remember=to.to_remember,
     survey=to.SURVEY,
     needed=("nodes", "queues"),
+    can_pause=True,
     read_limiter=find_limiter,
 )

@@ -2,9 +2,8 @@
 # JSON), then keys. The first who asked is kept. What has not begun never will, and its end is told at once.
 #
 # `cancel_job` stops the job of `$key` in the session's directory; `$id` is its number, if that is known. One that has no job any
-# more is no error. Jobs are known by their names, which come from the sessions' keys and are never given again; a scheduler that
-# lost its last seconds gives a number again, perhaps to somebody else's job. Where only a number can be named, `submitted_at`
-# helps to see that it is still the same job's.
+# more is no error. Jobs are known by their names, which come from the sessions' keys and are never given again. Where only a number
+# can be named, its name and `submitted_at` (submitted.sh) say whether it is still the same job's.
 
 root=$1 by=$2
 shift 2
@@ -16,8 +15,6 @@ never() { # what has its records in this directory, if it has not begun
     printf '{"kind":"cancelled","code":143,"by":%s,"detail":"it had not started","started":%s,"ended":%s,"job":"%s"}' \
         "$first" "$now" "$now" "$id" >"$1/end.part" && mv "$1/end.part" "$1/end.json"
 }
-
-submitted_at() { stat -c %Y id; } # in seconds since the epoch, a moment after the scheduler took it
 
 code=0
 for key; do
