@@ -1,9 +1,10 @@
-"""Functions are verbs: nothing is called by a participle, which reads as a state or a value."""
+"""Functions are verbs, and variables say what they hold: no participles, and no more of the words that say nothing."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,7 +78,9 @@ PUBLIC = frozenset({"fetched"})
 INNER = frozenset(
     {"asked", "changed", "held", "judged", "made", "printed", "renamed", "shared", "shown", "told", "unshared"}
 )
-# A package that is being cut anew.
+# Words that say nothing of what a variable holds, and how often they still stand; a number only ever gets smaller.
+VAGUE = {"found": 640, "one": 350, "said": 246, "told": 157, "thing": 28}
+# Packages that are being cut anew.
 LATER = ("platforms/batch/", "platforms/slurm/", "booking/model/amounts.py", "store/migrations/")
 
 
@@ -105,3 +108,17 @@ def test_no_function_is_called_by_a_participle() -> None:
     assert wrong == [], (
         "a function is a verb (`find_refusal`, `describe_end`), a question begins with is_, has_ or can_"
     )
+
+
+def list_variables(file: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def test_no_more_variables_have_names_that_say_nothing() -> None:
+    files = [file for file in sorted(SOURCE.rglob("*.py")) if "migrations" not in file.parts]
+    counts = Counter(name for file in files for name in list_variables(file) if name in VAGUE)
+    assert {name: count for name, count in counts.items() if count > VAGUE[name]} == {}, "say what a variable holds"

@@ -137,7 +137,7 @@ class RuledAccess:
 
         def work(tx: Tx) -> Reason | None:
             who, now = who_is(tx, person.name), self.now()
-            if any(decide_by_rules(tx, who, ("pledge", one), now).allowed for one in pledges):
+            if any(decide_by_rules(tx, who, ("pledge", pledge), now).allowed for pledge in pledges):
                 return refusal(decide_by_rules(tx, who, (noun, name), now, let_in=True))
             return _find_refusal(tx, who, (noun, name), wanted, now)
 
@@ -284,7 +284,7 @@ def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Req
         return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
     parts = {OPEN: place} | {name: _find_rest(tx, who, ("pledge", name), None, now) for name in pledges}
     caps = decide_by_rules(tx, who, thing, now, let_in=True)
-    if isinstance(place, Reason) and (not caps.allowed or all(isinstance(one, Reason) for one in parts.values())):
+    if isinstance(place, Reason) and (not caps.allowed or all(isinstance(part, Reason) for part in parts.values())):
         return place
     return Bounds(
         lowest([caps.limits, limits]),

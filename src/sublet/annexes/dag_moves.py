@@ -94,8 +94,14 @@ class DagMoves:
         if not followers:
             return set()
         await self.job_queue.edit(
-            point, [one.id for one in followers], await self.job_queue.marks_for(point, manager.annex)
+            point, [follower.id for follower in followers], await self.job_queue.marks_for(point, manager.annex)
         )
-        for clause in ids([one.id for one in followers if one.is_running and (now or one.submitted >= manager.since)]):
+        for clause in ids(
+            [
+                follower.id
+                for follower in followers
+                if follower.is_running and (now or follower.submitted >= manager.since)
+            ]
+        ):
             await here.run(queue.to_vacate(point.tools, clause))
-        return {one.id for one in followers}
+        return {follower.id for follower in followers}

@@ -79,7 +79,7 @@ class AnnexDrains:
             return
         self._drains_looked = now
         for lease, pilots in await self.store.read(_find_drained):
-            due = [one for one in pilots if now >= self._not_before.get((lease.id, one.number), now)]
+            due = [pilot for pilot in pilots if now >= self._not_before.get((lease.id, pilot.number), now)]
             if due:
                 self._not_before |= {(lease.id, one.number): now + AGAIN for one in due}
                 await self._give_back_drained(lease, due)
@@ -149,7 +149,7 @@ def _find_drained(tx: Tx) -> list[tuple[Lease, list[Pilot]]]:
     found = []
     for lease in tx.leases.live():
         pilots = tx.pilots.list(lease.id)
-        drained = [one for one in pilots if one.ended and one.facts.get(DRAINING) and one.why != GIVEN_BACK]
-        if drained and any(one.ended is None for one in pilots):
+        drained = [pilot for pilot in pilots if pilot.ended and pilot.facts.get(DRAINING) and pilot.why != GIVEN_BACK]
+        if drained and any(pilot.ended is None for pilot in pilots):
             found.append((lease, [one for one in drained if one.number != FIRST]))
     return found

@@ -58,7 +58,9 @@ def _walk(directory: str, prefix: str) -> Iterator[TreeEntry]:
 def describe_tree(root: str, entries: list[TreeEntry]) -> str:
     """A text that is another one as soon as anything in a directory may be."""
     lines = [f"{root} {_describe(os.stat(root))}"]
-    lines += [f"{one.name} {_describe(one.seen)} {_describe(one.link) if one.link else ''}" for one in entries]
+    lines += [
+        f"{entry.name} {_describe(entry.seen)} {_describe(entry.link) if entry.link else ''}" for entry in entries
+    ]
     return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 

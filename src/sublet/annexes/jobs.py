@@ -176,8 +176,8 @@ class Jobs:
 
     async def _look_at_job(self, point: AccessPoint, job: QueuedJob, person: Person) -> Looked:
         annexes = await self.annexes.annexes(person)
-        annex = next((one for one in annexes if one.id == job.annex), None)
-        wide = [one.name for one in annexes if one.open]
+        annex = next((annex for annex in annexes if annex.id == job.annex), None)
+        wide = [annex.name for annex in annexes if annex.open]
         if job.state != "idle" or annex is None:
             return Looked(None, wide)
         here = LocalReach("access point")

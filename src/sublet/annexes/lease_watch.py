@@ -86,7 +86,7 @@ class LeaseWatch:
         heard = await self.status.hear()
         if heard.slots is None:
             return
-        slots = [one for one in heard.slots if one.lease == lease.id]
+        slots = [slot for slot in heard.slots if slot.lease == lease.id]
         if all(node.state in ("dead", "ended") for node in nodes_of(pilots, slots, self.now())):
             await self._release(lease, session, "nothing was heard of its nodes any more")
 

@@ -316,7 +316,7 @@ def _no_offers(system: str, found: OfferSet) -> SubletError:
     if login:
         return LoginNeeded(login.message, hint=login.nearest, platform=system)
     why = " ".join(reason.message for reason in found.reasons) or f"{system} offers nothing."
-    nearest = [f"{FLAGS.get(one.field, '')} {one.nearest}".strip() for one in found.reasons if one.nearest]
+    nearest = [f"{FLAGS.get(reason.field, '')} {reason.nearest}".strip() for reason in found.reasons if reason.nearest]
     return LeaseRefused(why=why, hint=f"Possible: {'; '.join(dict.fromkeys(nearest))}." if nearest else "")
 
 

@@ -83,8 +83,8 @@ class Naming:
         here = LocalReach("access point")
         look = await here.run(naming.to_look(point.tools, await self._find_attributes(point)))
         await self._hold_wrong(point, [*look.dags, *look.jobs])
-        managers = {one.id: one for one in look.managers}
-        for dag in (one for one in look.dags if not one.problem):
+        managers = {manager.id: manager for manager in look.managers}
+        for dag in (dag for dag in look.dags if not dag.problem):
             annex = await self._find_annex(dag.name)
             managers[dag.cluster] = replace(managers[dag.cluster], annex=annex.id, is_named=True)
             changes = naming.follow_line(await self.job_queue.marks_for(point, annex.id), dag.written).changes
@@ -98,7 +98,7 @@ class Naming:
             managers[told.id] = told
             await LocalReach("access point").run(dag_moves.to_tell(point.tools, told, point.contact.owner))
         marked: set[str] = set()
-        for manager in (one for one in managers.values() if one.has_followers):
+        for manager in (manager for manager in managers.values() if manager.has_followers):
             marked |= await self.dag_moves.follow_dag(point, manager)
         return marked
 

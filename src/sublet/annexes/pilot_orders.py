@@ -67,7 +67,7 @@ class PilotOrders:
     async def _pilots_left(self, lease: str, numbers: Collection[int]) -> list[Pilot]:
         """Those of a lease's pilots that have not ended."""
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease))
-        return [one for one in pilots if one.ended is None and (not numbers or one.number in numbers)]
+        return [pilot for pilot in pilots if pilot.ended is None and (not numbers or pilot.number in numbers)]
 
     async def _order(
         self, pilots: Sequence[Pilot], give: Callable[[AccessPoint, Sequence[str]], Awaitable[None]]

@@ -99,7 +99,7 @@ class AnnexStatus:
     async def _lease_state(self, lease: Lease, heard: Heard) -> LeaseState:
         session = await self.leases.session_of(lease)
         pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
-        slots = None if heard.slots is None else [one for one in heard.slots if one.lease == lease.id]
+        slots = None if heard.slots is None else [slot for slot in heard.slots if slot.lease == lease.id]
         nodes = nodes_of(pilots, slots, self.now())
         state, why = state_of(lease, session, nodes)
         if state in ("up", "dead", "starting") and session:

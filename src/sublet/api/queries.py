@@ -27,7 +27,7 @@ def check_query(request: Request) -> None:
 def _names(dependant: Dependant) -> set[str]:
     """What an endpoint, and all that it depends on, reads of the query."""
     own = {field.alias for field in dependant.query_params}
-    return own.union(*(_names(one) for one in dependant.dependencies))
+    return own.union(*(_names(dependency) for dependency in dependant.dependencies))
 
 
 def _advice(name: str, known: set[str]) -> str:

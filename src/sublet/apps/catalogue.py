@@ -32,7 +32,7 @@ class AppState:
     @property
     def current(self) -> Version | None:
         """The version that is run if none is named."""
-        return next((one for one in self.versions if one.state is P.APPROVED), None)
+        return next((version for version in self.versions if version.state is P.APPROVED), None)
 
 
 @dataclass
@@ -56,15 +56,15 @@ class AppCatalogue:
     async def apps(self, person: Person) -> list[AppState]:
         """Those that a person may run, and for those who bring or review them all."""
         states = await self.app_states()
-        return [shown for one in states if (shown := await self._find_visible(one, person))]
+        return [shown for state in states if (shown := await self._find_visible(state, person))]
 
     async def list_approved(self) -> list[AppState]:
         """All that are approved, for a catalogue that anyone may read: whoever runs one is asked who they are."""
         states = [
-            replace(one, versions=[version for version in one.versions if version.state is P.APPROVED])
-            for one in await self.app_states()
+            replace(state, versions=[version for version in state.versions if version.state is P.APPROVED])
+            for state in await self.app_states()
         ]
-        return [one for one in states if one.versions]
+        return [state for state in states if state.versions]
 
     async def app_states(self) -> list[AppState]:
         return await self.store.read(lambda tx: [AppState(app, tx.apps.versions(app.name)) for app in tx.apps.list()])
@@ -98,7 +98,9 @@ class AppCatalogue:
         """What of an app someone may see; None: nothing."""
         if decides(person) or state.app.person == person.name:
             return state
-        own = [one for one in state.versions if one.state is P.APPROVED or one.proposed_by == person.name]
+        own = [
+            version for version in state.versions if version.state is P.APPROVED or version.proposed_by == person.name
+        ]
         allowed = bool(own) and await self.quotas.find_refusal(person, "app", state.app.name) is None
         mine = any(one.proposed_by == person.name for one in own)
         return replace(state, versions=own) if allowed or mine else None
@@ -108,10 +110,10 @@ class AppCatalogue:
         name, number = read_ref(ref)
         state = await self.app(name, person)
         if number is None:
-            return next((one for one in state.versions if one.state is P.PROPOSED), None) or _first(state)
-        for one in state.versions:
-            if one.number == number:
-                return one
+            return next((version for version in state.versions if version.state is P.PROPOSED), None) or _first(state)
+        for version in state.versions:
+            if version.number == number:
+                return version
         raise NotFound(noun="version", name=ref, hint=f"`sublet app show {name}` lists them.")
 
     async def sweep_apps(self, now: datetime) -> list[str]:

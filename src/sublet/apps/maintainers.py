@@ -32,7 +32,7 @@ class Maintainers:
 
     async def maintainers(self, person: Person) -> list[MaintainerState]:
         """All of them, with what was approved for each and this person may see."""
-        current = [one.current for one in await self.catalogue.apps(person)]
+        current = [app.current for app in await self.catalogue.apps(person)]
         return [
             MaintainerState(
                 name,

@@ -65,7 +65,7 @@ class PinnedApps:
                 return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
             number = int(str(wanted))
         state = await self.catalogue.app_state(name)
-        approved = [one for one in state.versions if one.state is VersionState.APPROVED] if state else []
+        approved = [version for version in state.versions if version.state is VersionState.APPROVED] if state else []
         for one in approved:
             if number in (None, one.number):
                 return one

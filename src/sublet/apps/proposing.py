@@ -218,7 +218,7 @@ class Proposing:
             f"commit {version.commit}.\n\nLook at it there: {self.catalogue.app_link(version)}\n"
             f"or with: sublet app review {version.name}\n"
         )
-        others = [one for one in reviewers if one != version.proposed_by]
+        others = [reviewer for reviewer in reviewers if reviewer != version.proposed_by]
         await self.mail.send_each(others, f"{version.name} is proposed", text)
 
     async def check_upstream(self, ref: str, person: Person) -> Upstream:

@@ -121,7 +121,7 @@ class Reviewing:
         await self.signals.announce()
         await self._tell_proposer(version, P.REVOKED, person, why)
         await self._tell_owners(version, sessions, why, cancel)
-        return Revoked(await self.catalogue.version_of(version.name, person), tuple(one.id for one in sessions))
+        return Revoked(await self.catalogue.version_of(version.name, person), tuple(session.id for session in sessions))
 
     async def sessions_of_version(self, ref: str, person: Person) -> list[Session]:
         """The sessions under way that run a version, for who decides about it."""
@@ -203,8 +203,8 @@ class Reviewing:
     async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:
         """Write to those whose sessions it is about."""
         what = "is being ended too" if cancel else "goes on"
-        for owner in dict.fromkeys(one.person for one in sessions):
-            ids = ", ".join(one.id[:8] for one in sessions if one.person == owner)
+        for owner in dict.fromkeys(session.person for session in sessions):
+            ids = ", ".join(session.id[:8] for session in sessions if session.person == owner)
             text = (
                 f"{version.name} was revoked, so that nobody can run it any more: {why.strip()}\n\n"
                 f"Your sessions of it: {ids}. What had not started has ended; what runs {what}.\n"
@@ -223,7 +223,7 @@ def describe_revocation(name: str, why: str) -> str:
 def _base(state: AppState, version: Version, against: int | None) -> Version | None:
     """What a version is compared with."""
     if against is not None:
-        found = [one for one in state.versions if one.number == against]
+        found = [version for version in state.versions if version.number == against]
         if not found:
             raise NotFound(noun="version", name=f"{version.app}@{against}", hint=HINT)
         return found[0]

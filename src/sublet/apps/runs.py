@@ -95,11 +95,13 @@ class AppRuns:
         """The approved version that is meant, if this person may run it."""
         if wish.app:
             state = await self.catalogue.app(wish.app, person)
-            for one in state.versions:
-                if one.state is VersionState.APPROVED and wish.version in ("", str(one.number)):
-                    if not self.maintainers.is_approved_for(wish.maintainer, one):
-                        raise NotFound(f"{one.name} was not approved for the maintainer {wish.maintainer}.", hint=LIST)
-                    return one
+            for version in state.versions:
+                if version.state is VersionState.APPROVED and wish.version in ("", str(version.number)):
+                    if not self.maintainers.is_approved_for(wish.maintainer, version):
+                        raise NotFound(
+                            f"{version.name} was not approved for the maintainer {wish.maintainer}.", hint=LIST
+                        )
+                    return version
             number = int(wish.version) if wish.version.isdecimal() else None
             if gone := await self.catalogue.find_revocation(await self.catalogue.app_state(wish.app), person, number):
                 raise gone

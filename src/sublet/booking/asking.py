@@ -209,7 +209,9 @@ class Asking:
         no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
         held: dict[str, list[Offer]] = {}
         candidates = sorted(candidates, key=lambda c: c.platform)  # always in one order: no deadlocks
-        plans = self._plans(tx, person, asked, [one for one in candidates if one.platform not in shared], now)
+        plans = self._plans(
+            tx, person, asked, [candidate for candidate in candidates if candidate.platform not in shared], now
+        )
         for candidate in candidates:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
@@ -272,7 +274,7 @@ class Asking:
         def look(candidate: Candidate) -> Answer:
             return self._within(candidate, self._look(tx, candidate, booked, now))
 
-        looks = {one.platform: partial(look, one) for one in candidates}
+        looks = {candidate.platform: partial(look, candidate) for candidate in candidates}
         return plan_answers(tx, looks, person.name, asked.precedence, booked, now)
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:

@@ -161,7 +161,9 @@ class Candidates:
     def list_options(self, names: Collection[str]) -> tuple[Spec, ...]:
         """The options of a scheduler that can be chosen on one of these platforms at least."""
         platforms = [platform for name, platform in self.platforms.by_name.items() if name in names]
-        return list_choosable(lambda option: any(one.can_take(option) for one in platforms), self._allowed_options)
+        return list_choosable(
+            lambda option: any(platform.can_take(option) for platform in platforms), self._allowed_options
+        )
 
     @property
     def _allowed_options(self) -> Collection[str] | None:

@@ -125,9 +125,9 @@ async def _find_dependencies(context: LoopContext, session: Session) -> list[Dep
 
 async def end_in_vain(context: LoopContext, session: Session) -> Step | None:
     """The end of a session whose wait is in vain."""
-    for one in await _find_dependencies(context, session):
-        if one.failed:
-            return fail_early(context, EndKind.DEPENDENCY_FAILED, one.words)
+    for dependency in await _find_dependencies(context, session):
+        if dependency.failed:
+            return fail_early(context, EndKind.DEPENDENCY_FAILED, dependency.words)
     return None
 
 
@@ -150,7 +150,7 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
 
 async def describe_wait(context: LoopContext, session: Session) -> str:
     """For whom a session waits, in words; empty if for nobody."""
-    names = [one.id[:8] for one in await _find_dependencies(context, session) if one.open]
+    names = [dependency.id[:8] for dependency in await _find_dependencies(context, session) if dependency.open]
     return f"waits for {', '.join(names)} to complete" if names else ""
 
 
@@ -164,7 +164,7 @@ async def _chain(context: LoopContext, session: Session, platform: Platform) -> 
 
     Not for one in parts: how that ended is only known when what they left is put together.
     """
-    ids = [one.id for one in await _find_dependencies(context, session) if one.open]
+    ids = [dependency.id for dependency in await _find_dependencies(context, session) if dependency.open]
     others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
     there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
     jobs = [one.job for one in there if one.job]

@@ -37,8 +37,8 @@ def take_hold(tx: Tx, platform: str, newer: str, hold: Sequence[Take], older: Se
 
 def _keep_fitting(tx: Tx, platform: str, offerset: str, newer: str, now: datetime) -> None:
     """Hold again what still fits of a set's offers on a platform; the others have given way."""
-    offers = [one for one in tx.holds.offers(offerset) if one.offer.platform == platform]
-    fitting = find_fitting(tx.books.calendar(platform), [one.offer for one in offers])
+    offers = [offer for offer in tx.holds.offers(offerset) if offer.offer.platform == platform]
+    fitting = find_fitting(tx.books.calendar(platform), [offer.offer for offer in offers])
     if fitting:
         tx.books.take(platform, offerset, hold_of(fitting))
     for session in offers:

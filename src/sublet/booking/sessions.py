@@ -260,7 +260,7 @@ class Sessions:
 
     async def _tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
         """Write to those whose sessions an operator cancelled, one letter each."""
-        theirs = [one for one in sessions if one.person != person.name]
+        theirs = [session for session in sessions if session.person != person.name]
         for owner in dict.fromkeys(one.person for one in theirs):
             names = [f"{one.id[:8]} ({one.name}) on {one.offer.platform}" for one in theirs if one.person == owner]
             text = "\n".join(["An operator cancelled these sessions of yours:", "", *names, ""])

@@ -131,7 +131,11 @@ def show_words(words: type) -> Callable[[F], F]:
 
     def shown(method: F) -> F:
         signature = inspect.signature(method)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        own = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
         more = [
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=getattr(kind, "__forward_arg__", kind)

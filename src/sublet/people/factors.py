@@ -95,7 +95,7 @@ class Factors:
         """Let it count from now on; the codes by which one comes in without it, each once, are shown this once."""
         await self._check_factor(person.name, code, host, recoverable=False, confirmed=False)
         codes = tuple(_recovery() for _ in range(RECOVERIES))
-        hashes = tuple(self._recovery_hash(person.name, one) for one in codes)
+        hashes = tuple(self._recovery_hash(person.name, code) for code in codes)
         now = self.now()
 
         def work(tx: Tx) -> None:

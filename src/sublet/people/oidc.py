@@ -187,8 +187,8 @@ class Oidc:
         except BadAddress:
             return ""
         folding = self.settings.signing.subaddresses
-        patterns = [fold_address(one.lower(), folding) for one in self.settings.oidc[name].addresses]
-        return address if any(fnmatchcase(address, one) for one in patterns) else ""
+        patterns = [fold_address(address.lower(), folding) for address in self.settings.oidc[name].addresses]
+        return address if any(fnmatchcase(address, pattern) for pattern in patterns) else ""
 
     async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
         log.warning("sign-in.refused", way=f"oidc {name}", why=why)

@@ -28,11 +28,11 @@ def identities_of_all(tx: Tx, person: str) -> dict[str, list[Identity]]:
     name = find_first(tx, person)
     found = {name: tx.people.identities(name)}
     names = _all_names(person, name, found[name])
-    return {one: found[one] if one in found else tx.people.identities(one) for one in names}
+    return {name: found[name] if name in found else tx.people.identities(name) for name in names}
 
 
 def _all_names(person: str, first: str, identities: list[Identity]) -> list[str]:
-    others = [one.value for one in identities if one.kind == SAME_MAILBOX]
+    others = [identity.value for identity in identities if identity.kind == SAME_MAILBOX]
     return list(dict.fromkeys((person, first, *others)))
 
 
@@ -59,8 +59,8 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
     first: dict[str, str] = {}
     noted: list[tuple[str, str]] = []
     for known in sorted(list_people(tx), key=lambda one: (one.created, one.name)):
-        addresses = [one.value for one in tx.people.identities(known.name) if one.kind == "email"]
-        for address in dict.fromkeys(fold_address(one, by_domain) for one in addresses):
+        addresses = [identity.value for identity in tx.people.identities(known.name) if identity.kind == "email"]
+        for address in dict.fromkeys(fold_address(address, by_domain) for address in addresses):
             owner = tx.people.find("email", address)
             if owner is None:
                 add_name(tx, Identity("email", address, known.name, now))

@@ -160,7 +160,7 @@ class SigningIn:
             return "blocked"
         signing = self.settings.signing
         patterns = [fold_address(one.lower(), signing.subaddresses) for one in signing.allow]
-        if not patterns or (known and known.by) or any(matches_person(one, address) for one in patterns):
+        if not patterns or (known and known.by) or any(matches_person(pattern, address) for pattern in patterns):
             return ""
         return "not allowed"
 

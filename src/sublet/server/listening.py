@@ -64,7 +64,9 @@ class Server(uvicorn.Server):
         """Every tenth time, close connections that take too long."""
         if counter % TICKS == 0:
             now = asyncio.get_running_loop().time()
-            timed = [one for one in self.server_state.connections if isinstance(one, TimedProtocol)]
+            timed = [
+                connection for connection in self.server_state.connections if isinstance(connection, TimedProtocol)
+            ]
             closed = sum(protocol.close_if_overdue(now, now - self._looked) for protocol in timed)
             if closed:
                 log.info("connections.overdue", closed=closed)

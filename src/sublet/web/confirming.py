@@ -60,9 +60,9 @@ def describe_affected_sessions(sessions: Iterable[Session]) -> tuple[Affected, .
     """These sessions, as a question names them."""
     return tuple(
         Affected(
-            one.name,
-            f"{one.id[:8]} of {one.person} on {one.offer.platform}, {one.phase.value.lower()}",
-            f"/web/sessions/{one.id}",
+            session.name,
+            f"{session.id[:8]} of {session.person} on {session.offer.platform}, {session.phase.value.lower()}",
+            f"/web/sessions/{session.id}",
         )
-        for one in sessions
+        for session in sessions
     )

@@ -146,7 +146,7 @@ def _view(state: AccountState, person: Person) -> AccountView:
 
 
 def _plan(plan: ImportPlan) -> AccountPlan:
-    notes = tuple(NoteView(field=one.field, state=one.state, words=one.words) for one in plan.notes)
+    notes = tuple(NoteView(field=note.field, state=note.state, words=note.words) for note in plan.notes)
     rules = tuple(AccountRule(**rule) for rule in plan.rules)
     return AccountPlan(
         name=plan.name,

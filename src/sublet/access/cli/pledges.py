@@ -35,15 +35,15 @@ def list_(out: Output) -> None:
 def _table(views: tuple[PledgeView, ...]) -> list[str]:
     rows = [
         (
-            one.platform,
-            one.name,
-            str(one.cores),
-            str(one.taken),
-            str(one.free),
-            "yes" if one.allowed else "no",
-            one.title,
+            view.platform,
+            view.name,
+            str(view.cores),
+            str(view.taken),
+            str(view.free),
+            "yes" if view.allowed else "no",
+            view.title,
         )
-        for one in views
+        for view in views
     ]
     return table(HEAD, rows) if rows else []
 
@@ -69,7 +69,7 @@ def describe_pledge(view: PledgeView) -> list[str]:
             ("you may", f"{'yes' if view.allowed else 'no'}: {view.why}"),
             ("limits", describe_limits(view.limits) if view.allowed else ""),
             ("to be let in", view.how),
-            *(("rule", _rule(one)) for one in view.rules),
+            *(("rule", _rule(rule)) for rule in view.rules),
         ]
     )
 

@@ -30,8 +30,8 @@ def _about(line: str, name: str) -> bool:
     if first.startswith("|1|"):
         return _match_hashed_host(first, name)
     patterns = first.lower().split(",")
-    refused = any(fnmatchcase(name, one[1:].replace("[", "[[]")) for one in patterns if one.startswith("!"))
-    return not refused and any(fnmatchcase(name.lower(), one.replace("[", "[[]")) for one in patterns)
+    refused = any(fnmatchcase(name, pattern[1:].replace("[", "[[]")) for pattern in patterns if pattern.startswith("!"))
+    return not refused and any(fnmatchcase(name.lower(), pattern.replace("[", "[[]")) for pattern in patterns)
 
 
 def _match_hashed_host(field: str, name: str) -> bool:

@@ -30,7 +30,7 @@ async def look(request: Request) -> Response:
         report = await _report(request, who, typed)
     shown = {**typed, "quarter": typed["quarter"] or quarter_of(service.now())}
     given = {field: text for field, text in typed.items() if text}
-    places = [one for one in await service.access.accounts.accounts(who.person) if one.usable]
+    places = [account for account in await service.access.accounts.accounts(who.person) if account.usable]
     values = {"report": report, "typed": shown, "given": given, "fields": FIELDS, "accounts": places, "wrong": wrong}
     return page(request, "usage.html", who, wrong.status if wrong else 200, **values)
 

@@ -49,6 +49,6 @@ def details(function: F) -> F:
 def read_details(given: dict[str, Any]) -> DetailsView:
     """What was typed of them."""
     asked = {name: value for name, value in read_scheduler_flags(given).items() if name not in OWN_LINES}
-    own = {one.name for one in fields(DetailsView)}
+    own = {field.name for field in fields(DetailsView)}
     typed = {name: text for name, text in given.items() if text is not None and name in own}
     return DetailsView(scheduler=asked, **{name: PARSERS.get(name, str)(text) for name, text in typed.items()})

@@ -42,7 +42,9 @@ def _draw(out: Output, link: Link, name: str | None) -> None:
     now = datetime.now(UTC)
     if name:
         view = link.do(annexes.annex(name))
-        out.show(view, lambda: describe_annex(view, now), lambda: (f"{one.name} {one.state}" for one in view.leases))
+        out.show(
+            view, lambda: describe_annex(view, now), lambda: (f"{lease.name} {lease.state}" for lease in view.leases)
+        )
         return
     found = link.do(annexes.annexes())
     out.show(found, lambda: overview(found.items, now), lambda: (one.name for one in found.items))
@@ -58,7 +60,7 @@ def history(out: Output, name: str, events: bool) -> None:
     view, now = out.link().do(annexes.history(name)), datetime.now(UTC)
 
     def lines() -> list[str]:
-        rows = [(moment(one.time, now), one.kind, one.phase, one.detail) for one in view.events]
+        rows = [(moment(event.time, now), event.kind, event.phase, event.detail) for event in view.events]
         told = ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",))] if events and rows else []
         return [*describe_leases(view.annex.leases, now), *told]
 

@@ -40,7 +40,7 @@ def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
         found = link.do(annexes.history(lease)).annex.leases
         if not found:
             raise NoLease(name=lease, wanted="was ever asked for")
-        over: dict[str, Any] = {one.name: getattr(spoken, one.name) for one in fields(spoken)}
+        over: dict[str, Any] = {field.name: getattr(spoken, field.name) for field in fields(spoken)}
         over["scheduler"] = {**found[-1].details.scheduler, **spoken.scheduler}
         spoken = replace(found[-1].details, **{key: value for key, value in over.items() if value not in ("", None)})
     view = link.do(annexes.save_template(name, spoken))

@@ -112,7 +112,7 @@ class InputCopies:
 
 def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str]:
     """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
-    there = [one for one in copies if one.leases and one.paths and not any(map(_elsewhere, one.paths.values()))]
+    there = [copy for copy in copies if copy.leases and copy.paths and not any(map(_elsewhere, copy.paths.values()))]
     able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
     able = ABLE_TREES if any(one.trees or named.program in one.paths for one in there) else able
     inputs = [(one.leases, _files(named, one)) for one in there]
@@ -144,9 +144,9 @@ def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
     """What a copy is called there → what the job calls it."""
     names = {
         os.path.basename(by_name(path)): os.path.basename(name)
-        for one in copies
-        for name, path in one.paths.items()
-        if name not in (named.image, named.program) and name not in one.trees
+        for copy in copies
+        for name, path in copy.paths.items()
+        if name not in (named.image, named.program) and name not in copy.trees
     }
     return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
 

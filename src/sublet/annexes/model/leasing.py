@@ -93,7 +93,7 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
     findings = {_SAME.get(one.field, one.field): one for one in check(system, _wish(details, jobs), today)}
     rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
     rows += [_make_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.list_asked()]
-    rows += [_other(one) for one in findings.values() if one.state in ("error", "warning")]
+    rows += [_other(finding) for finding in findings.values() if finding.state in ("error", "warning")]
     return LeasePlan(
         details, tuple(_own_checks(rows, details, queue)), cost_of(details, queue, details.lifetime or SHORTEST)
     )

@@ -206,9 +206,9 @@ class Ledger:
     def revoke(self, id: str) -> list[OpenAttempt]:
         """The starter gave it up: nothing of it may be delivered from now on."""
         gone = [
-            one
-            for one in self.attempts.values()
-            if one.id == id and one.stage in (*OPEN, AttemptStage.LOST, AttemptStage.FAILED)
+            attempt
+            for attempt in self.attempts.values()
+            if attempt.id == id and attempt.stage in (*OPEN, AttemptStage.LOST, AttemptStage.FAILED)
         ]
         for attempt in gone:
             attempt.is_void = attempt.stage not in OPEN

@@ -33,7 +33,7 @@ MOST = 10_000_000_000_000_000  # of anything
 
 def details_of(view: DetailsView) -> Details:
     """Details as someone sent them; BadRequest names what can't be."""
-    values: dict[str, Any] = {one.name: getattr(view, one.name) for one in fields(Details)}
+    values: dict[str, Any] = {field.name: getattr(view, field.name) for field in fields(Details)}
     for name, least in LEAST.items():
         if values[name] is not None and not least <= values[name] <= MOST:
             raise BadRequest(detail=f"details.{name}: {values[name]} is not a number from {least} up.")
@@ -55,7 +55,7 @@ def _read_scheduler(given: Mapping[str, Any]) -> SchedulerOptions:
 
 def details_view(details: Details) -> DetailsView:
     """Details as they are sent."""
-    values: dict[str, Any] = {one.name: getattr(details, one.name) for one in fields(details)}
+    values: dict[str, Any] = {field.name: getattr(details, field.name) for field in fields(details)}
     return DetailsView(**values | {"scheduler": details.scheduler.document()})
 
 
@@ -87,7 +87,7 @@ def annex_view(state: AnnexState) -> AnnexView:
         open=annex.open,
         sessions=annex.sessions,
         guests=annex.guests,
-        leases=tuple(lease_view(annex, one) for one in state.leases),
+        leases=tuple(lease_view(annex, lease) for lease in state.leases),
         jobs=JobsView(idle=jobs.idle, running=jobs.running, held=jobs.held) if jobs else None,
         trouble=state.trouble,
     )

@@ -99,4 +99,4 @@ def _ask_gateway(out: Output) -> Gateway | None:
     except SubletError as error:
         out.note(f"What {address.host} has is not told: {error.message}")
         return None
-    return Gateway(address.host, Facilities(**{one.name: getattr(found, one.name) for one in fields(Facilities)}))
+    return Gateway(address.host, Facilities(**{field.name: getattr(found, field.name) for field in fields(Facilities)}))

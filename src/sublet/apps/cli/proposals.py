@@ -87,14 +87,21 @@ def show(out: Output, app: str) -> None:
     name, number = of_kind(app)
     view, now = out.link().do(apps.app(name)), datetime.now(UTC)
     if number is not None:
-        found = next((one for one in view.versions if one.number == number), None)
+        found = next((version for version in view.versions if version.number == number), None)
         if found is None:
             raise click.UsageError(f"There is no version {app}.")
         out.show(found, lambda: version_lines(found), lambda: [found.name])
         return
     rows = [
-        (one.name, one.state, one.commit[:SHORT], one.proposed_by, moment(one.proposed, now), one.why)
-        for one in view.versions
+        (
+            version.name,
+            version.state,
+            version.commit[:SHORT],
+            version.proposed_by,
+            moment(version.proposed, now),
+            version.why,
+        )
+        for version in view.versions
     ]
     facts = [
         ("app", view.name),
@@ -105,7 +112,7 @@ def show(out: Output, app: str) -> None:
         ("runs", f"{view.name}@{view.current}" if view.current else "nothing is approved"),
     ]
     head = ("VERSION", "STATE", "COMMIT", "BY", "PROPOSED", "WHY")
-    out.show(view, lambda: [*pairs(facts), "", *table(head, rows)], lambda: (one.name for one in view.versions))
+    out.show(view, lambda: [*pairs(facts), "", *table(head, rows)], lambda: (version.name for version in view.versions))
 
 
 @command("check-upstream", "sublet app check-upstream flood@2")

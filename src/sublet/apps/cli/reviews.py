@@ -21,7 +21,7 @@ def review(out: Output, version: str, path: str | None) -> None:
     link = out.link()
     view = link.do(apps.review(*find_number(link, version)))
     if path is not None:
-        found = next((one for one in view.files if one.path == path), None)
+        found = next((file for file in view.files if file.path == path), None)
         if found is None:
             raise click.UsageError(f"{view.version.name} has no file {path}.")
         out.show(found, lambda: _text(found), lambda: [found.text])
@@ -40,7 +40,7 @@ def diff(out: Output, version: str, against: int | None) -> None:
     link = out.link()
     name, number = find_number(link, version)
     view = link.do(apps.review(name, number, against))
-    out.show(view, lambda: _news(view), lambda: (one.path for one in view.changes))
+    out.show(view, lambda: _news(view), lambda: (change.path for change in view.changes))
 
 
 @command("approve", "sublet app approve flood@2 --tree 3a7bd3e2360a3d29eea4")
@@ -84,11 +84,11 @@ def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
 
 
 def _whole(view: ReviewView) -> list[str]:
-    rows = [(one.path, str(one.size), "yes" if one.executable else "", _sort(one)) for one in view.files]
+    rows = [(file.path, str(file.size), "yes" if file.executable else "", _sort(file)) for file in view.files]
     lines = [*version_lines(view.version), "", *table(("FILE", "BYTES", "EXECUTABLE", "SORT"), rows)]
-    for one in view.files:
-        if one.text:
-            lines += ["", f"--- {one.path}", *_text(one)]
+    for file in view.files:
+        if file.text:
+            lines += ["", f"--- {file.path}", *_text(file)]
     return lines
 
 
@@ -109,8 +109,8 @@ def _news(view: ReviewView) -> list[str]:
     lines = [f"from {old.name} ({old.commit}) to {new.name} ({new.commit})"]
     if (old.image, old.digest) != (new.image, new.digest):
         lines += [f"- image {old.image}@{old.digest}", f"+ image {new.image}@{new.digest}"]
-    for one in view.changes:
-        lines += ["", f"{one.how}: {one.path}", *one.diff.splitlines()]
+    for change in view.changes:
+        lines += ["", f"{change.how}: {change.path}", *change.diff.splitlines()]
     if view.manifest_diff:
         lines += ["", "the manifest, as it is read:", *view.manifest_diff.splitlines()]
     return lines if len(lines) > 1 else [*lines, "Nothing differs."]

@@ -26,7 +26,7 @@ def find_number(link: Link, ref: str, state: str = "proposed") -> tuple[str, int
     if number is not None:
         return name, number
     versions = link.do(apps.app(name)).versions
-    return name, next((one.number for one in versions if one.state == state), versions[0].number)
+    return name, next((version.number for version in versions if version.state == state), versions[0].number)
 
 
 def version_lines(version: VersionView) -> list[str]:

@@ -145,9 +145,9 @@ def _input(one: Input, id: str, value: str) -> Field:
 def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
     """What the form holds before anybody typed."""
     values = {
-        f"{PARAMETER}{one.name}": show_value(one, one.schema["default"])
-        for one in manifest.parameters
-        if one.has_default
+        f"{PARAMETER}{parameter.name}": show_value(parameter, parameter.schema["default"])
+        for parameter in manifest.parameters
+        if parameter.has_default
     }
     usual = {"time": round(DEFAULT_TIME.total_seconds()), "memory": GIB}
     for name, bounds in bounds_of(manifest).items():

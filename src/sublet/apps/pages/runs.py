@@ -61,7 +61,9 @@ async def _draw_closed(request: Request, who: Visitor) -> Response:
     """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
     service, name = service_of(request), request.path_params["name"]
     standings = () if service.access.quotas.is_open else await service.access.rules.standing(who.person)
-    found = next((one for one in standings if (one.decision.noun, one.decision.name) == ("app", name)), None)
+    found = next(
+        (standing for standing in standings if (standing.decision.noun, standing.decision.name) == ("app", name)), None
+    )
     if found is None:
         raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
     status = 404 if found.decision.allowed else 403
@@ -134,7 +136,7 @@ async def _page(
         reasons=places.reasons,
         wrong=answer.wrong if answer else {},
         others=answer.others if answer else (),
-        approved=[one for one in state.versions if one.state is VersionState.APPROVED],
+        approved=[version for version in state.versions if version.state is VersionState.APPROVED],
         state_tones=TONES,
         instead_of=earlier.id if earlier else instead_of,
     )

@@ -92,7 +92,7 @@ class AppStore:
 
     def newest(self, app: str, *states: VersionState) -> Version | None:
         """The newest of an app's that is in one of these states; in any, if none is named."""
-        return next((one for one in self.versions(app) if not states or one.state in states), None)
+        return next((version for version in self.versions(app) if not states or version.state in states), None)
 
     def decide(
         self, id: str, state: VersionState, when: Collection[VersionState], *, now: datetime, by: str, why: str

@@ -22,7 +22,7 @@ def version_view(version: Version) -> VersionView:
 
 def app_view(app: App, versions: Sequence[Version]) -> AppView:
     """An app with those of its versions that may be seen."""
-    current = next((one for one in versions if one.state is VersionState.APPROVED), None)
+    current = next((version for version in versions if version.state is VersionState.APPROVED), None)
     shown = current or (versions[0] if versions else None)
     return AppView(
         name=app.name,

@@ -92,4 +92,4 @@ def _windows(request: Request, soonest: datetime, horizon: timedelta) -> list[Wi
         return []
     if not request.windows:
         return [Window(soonest, soonest + horizon)]
-    return [Window(max(one.start, soonest), one.end) for one in request.windows if one.end > soonest]
+    return [Window(max(window.start, soonest), window.end) for window in request.windows if window.end > soonest]

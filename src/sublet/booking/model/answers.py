@@ -47,7 +47,7 @@ def date_reasons(reasons: Iterable[Reason], as_of: datetime, now: datetime) -> t
     """The reasons, each with the time of the survey that it rests on, if that is a while ago."""
     if now - as_of < A_WHILE:
         return tuple(reasons)
-    return tuple(replace(one, as_of=as_of) if one.kind in SURVEYED else one for one in reasons)
+    return tuple(replace(reason, as_of=as_of) if reason.kind in SURVEYED else reason for reason in reasons)
 
 
 def list_unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ class Shape:
     gpus: int = 0
 
 
-OF_A_NODE = tuple(one.name for one in fields(Shape))
+OF_A_NODE = tuple(field.name for field in fields(Shape))
 SIZES = ("nodes", *OF_A_NODE)  # as requests, leases and the command line call them
 
 

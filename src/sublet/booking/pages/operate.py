@@ -80,7 +80,7 @@ async def _question(
         who,
         wrong.status if wrong else 200,
         sessions=sessions,
-        people=sorted({one.person for one in sessions}),
+        people=sorted({session.person for session in sessions}),
         back=f"{HERE}?{urlencode(given)}",
         query=urlencode(given),
         reason=reason,

@@ -50,8 +50,8 @@ async def overview(request: Request) -> Response:
 async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeState]]:
     """The parts of each platform that has some."""
     found: dict[str, list[PledgeState]] = {}
-    for one in await service.access.pledges.pledges(person):
-        found.setdefault(one.platform, []).append(one)
+    for pledge in await service.access.pledges.pledges(person):
+        found.setdefault(pledge.platform, []).append(pledge)
     return found
 
 

@@ -206,7 +206,9 @@ ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Ph
 def _ways_in(service: Service, session: Session) -> list[str]:
     """Where the session can be connected to, by the same address as this page: others may know us by another name."""
     return [
-        one.location.removeprefix(service.presenter.base_url) for one in session.connectors if one.status == "AVAILABLE"
+        connector.location.removeprefix(service.presenter.base_url)
+        for connector in session.connectors
+        if connector.status == "AVAILABLE"
     ]
 
 

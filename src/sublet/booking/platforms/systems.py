@@ -98,7 +98,7 @@ def platform_of(system: System) -> dict[str, Any]:
     """A system's facts as the settings of the platform that reaches it."""
     door = door_of(system)
     values: dict[str, Any] = {"kind": _kind_of(system), "project": system.project, "constraint": system.constraint}
-    values |= {"queue": system.queue, "queues": {one.name: one.words for one in system.queues if one.options}}
+    values |= {"queue": system.queue, "queues": {queue.name: queue.words for queue in system.queues if queue.options}}
     values |= {
         "key": system.key,
         "ssh": door.pop("options"),

@@ -162,7 +162,9 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
     """Everything that belongs into a backup, by its name below SUBLET_HOME."""
     for directory, folders, names in os.walk(root):
         below = Path(directory).relative_to(root)
-        folders[:] = sorted(one for one in folders if str(below / one) not in LEFT_OUT and not _is_ours(one))
+        folders[:] = sorted(
+            folder for folder in folders if str(below / folder) not in LEFT_OUT and not _is_ours(folder)
+        )
         for name in sorted(names):
             path = Path(directory) / name
             if str(below / name) not in LEFT_OUT and path.is_file() and not path.is_symlink():

@@ -129,7 +129,7 @@ def work_view(work: Work, base: str) -> WorkView:
         held=work.held,
         tokens=work.tokens,
         rules=tuple(rule_text(rule) for rule in work.rules),
-        sessions=tuple(session_view(one, base) for one in work.sessions),
+        sessions=tuple(session_view(session, base) for session in work.sessions),
     )
 
 
@@ -145,7 +145,8 @@ def person_view(profile: Profile) -> PersonView:
         why=known.blocked or "",
         by=known.by,
         identities=tuple(
-            IdentityView(kind=one.kind, value=one.value, created=one.created) for one in profile.identities
+            IdentityView(kind=identity.kind, value=identity.value, created=identity.created)
+            for identity in profile.identities
         ),
         groups=profile.groups,
     )

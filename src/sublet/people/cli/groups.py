@@ -43,7 +43,7 @@ def show(out: Output, name: str) -> None:
     """Show a group with its members."""
     view = out.link().do(profiles.group(name))
     lines = [("group", view.name), ("note", view.note), ("members", count_text(len(view.members), "member"))]
-    out.show(view, lambda: [*pairs(lines), *(f"  {one}" for one in view.members)], lambda: view.members)
+    out.show(view, lambda: [*pairs(lines), *(f"  {member}" for member in view.members)], lambda: view.members)
 
 
 @command("remove", "sublet group remove hydro")
@@ -60,7 +60,7 @@ def remove(out: Output, name: str) -> None:
 def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
     """Take people into a group; they need not have come yet."""
     link = out.link()
-    view = [link.do(profiles.join(name, one)) for one in addresses][-1]
+    view = [link.do(profiles.join(name, address)) for address in addresses][-1]
     out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)
 
 
@@ -70,7 +70,7 @@ def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
 def leave(out: Output, name: str, addresses: tuple[str, ...]) -> None:
     """Let people go from a group."""
     link = out.link()
-    view = [link.do(profiles.leave(name, one)) for one in addresses][-1]
+    view = [link.do(profiles.leave(name, address)) for address in addresses][-1]
     out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)
 
 

@@ -142,7 +142,7 @@ def whoami(out: Output) -> None:
     said: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
     identities, groups = (known.identities, known.groups) if known else ((), ())
     said |= {"scope": who.scope, "identities": identities, "groups": groups}
-    names = [(one.kind, one.value) for one in identities]
+    names = [(identity.kind, identity.value) for identity in identities]
     lines = [
         ("person", who.person),
         ("service", f"{link.address.text} ({who.mode})"),

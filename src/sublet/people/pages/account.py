@@ -24,7 +24,9 @@ async def look(request: Request) -> Response:
     except SubletError:  # who came by the Unix socket is no person of the gateway's
         profile = None
     now = service.now()
-    tokens = [one for one in await service.people.tokens.tokens(who.person) if not one.expires or one.expires > now]
+    tokens = [
+        token for token in await service.people.tokens.tokens(who.person) if not token.expires or token.expires > now
+    ]
     return page(
         request,
         "account.html",
@@ -32,8 +34,8 @@ async def look(request: Request) -> Response:
         profile=profile,
         factor=await service.people.factors.factor(who.person),
         role="operator" if who.person.operator else "reviewer" if who.person.reviewer else "person",
-        browsers=[one for one in tokens if one.use == "browser"],
-        tokens=[one for one in tokens if one.use == "api"],
+        browsers=[token for token in tokens if token.use == "browser"],
+        tokens=[token for token in tokens if token.use == "api"],
     )
 
 
@@ -43,7 +45,7 @@ async def revoke(request: Request) -> Response:
     service = service_of(request)
     service.authority.require_gateway()
     id = form.get("id", "")
-    token = next((one for one in await service.people.tokens.tokens(who.person) if one.id == id), None)
+    token = next((token for token in await service.people.tokens.tokens(who.person) if token.id == id), None)
     if token is None:
         raise NotFound(noun="token", name=id, hint="It may be revoked already.")
     if not is_confirmed(form):

@@ -60,7 +60,7 @@ async def sign_out(request: Request) -> Response:
     """Forget the cookie, and the token that was made for this browser alone."""
     who, _ = await read_form(request)
     service = service_of(request)
-    if who.token in {one.id for one in await service.people.tokens.tokens(who.person) if one.use == "browser"}:
+    if who.token in {token.id for token in await service.people.tokens.tokens(who.person) if token.use == "browser"}:
         await service.people.signing_in.end_visit(who.person, who.token, host_of(request))
     response = RedirectResponse("/web/login", 303)
     delete_cookie(request, response)

@@ -225,7 +225,11 @@ class MemoryPlatform(Platform):
         if not request.windows:
             return Answer(offers=(self._offer(request, ways[0], now, None),))
         start = self._soonest(now)
-        met = [one for one in request.windows if max(start, one.start) < max(one.end, one.start + timedelta.resolution)]
+        met = [
+            window
+            for window in request.windows
+            if max(start, window.start) < max(window.end, window.start + timedelta.resolution)
+        ]
         if not met:
             said = f"{self.name} would start it at {start:%Y-%m-%d %H:%M} UTC, after the windows that were asked for."
             nearest = f"{start.isoformat()}/PT1H"

@@ -49,7 +49,7 @@ def show_check(out: Output, system: System, found: Outline) -> int:
     out.show(
         data | {"findings": found.rows, "cost": found.cost},
         lambda: _lines(system, found),
-        lambda: (f"{one.field}: {one.message}" for one in found.rows if one.state == "error"),
+        lambda: (f"{row.field}: {row.message}" for row in found.rows if row.state == "error"),
     )
     return 1 if found.refused else 0
 

@@ -47,15 +47,17 @@ def probe(out: Output, name: str, everything: bool, save: bool) -> None:
 
 
 def _different(view: ProbeView) -> list[str]:
-    return [f"{one.subject}: {one.what}" for one in view.differences if one.state == "different"]
+    return [
+        f"{difference.subject}: {difference.what}" for difference in view.differences if difference.state == "different"
+    ]
 
 
 def _draw(view: ProbeView, everything: bool) -> list[str]:
-    counts = Counter(one.state for one in view.differences)
+    counts = Counter(difference.state for difference in view.differences)
     rows = [
-        (one.subject, one.what, one.known, one.live, STATES[one.state])
-        for one in view.differences
-        if everything or one.state != "same"
+        (difference.subject, difference.what, difference.known, difference.live, STATES[difference.state])
+        for difference in view.differences
+        if everything or difference.state != "same"
     ]
     words = [
         f"{counts['different']} differ",

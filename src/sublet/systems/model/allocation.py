@@ -66,7 +66,7 @@ def _kind(details: Sizes, queue: Queue | None) -> NodeKind | None:
     """The sort of node that it would get: the first that has all that is asked for."""
     kinds = queue.nodes if queue else ()
     wanted = (details.cores or 0, details.memory or 0, details.gpus or 0)
-    able = (one for one in kinds if _has(one, *wanted))
+    able = (kind for kind in kinds if _has(kind, *wanted))
     return next(able, kinds[0] if kinds else None)
 
 
@@ -76,5 +76,5 @@ def _has(kind: NodeKind, cores: int, memory: int, gpus: int) -> bool:
 
 def _charge(queue: Queue | None, kind: NodeKind | None) -> Charge | None:
     charges = queue.charges if queue else ()
-    of_kind = (one for one in charges if kind and one.node == kind.name)
-    return next(of_kind, next((one for one in charges if not one.node), None))
+    of_kind = (charge for charge in charges if kind and charge.node == kind.name)
+    return next(of_kind, next((charge for charge in charges if not charge.node), None))
