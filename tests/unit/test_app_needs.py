@@ -13,6 +13,7 @@ from sublet.apps.model.facilities import Facilities, Had, find_had, find_lacking
 from sublet.apps.model.manifest import Manifest
 from sublet.apps.model.needs import Need, NeedKind, describe_need, find_needs
 
+NOTEBOOK = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"language_info": {"name": "python"}}}
 STAGES = {"pre_processing_stage": "./compile.sh", "execution_stage": "bash main.sh"}
 
 
@@ -61,6 +62,46 @@ def test_a_line_of_the_code_that_is_run_says_what_it_needs(line: str, need: tupl
     assert needs_of(files) == [(*need, "src/model.py:2")]
     files = {"main.sh": "", "compile.sh": "", "images/Dockerfile": line, "README.md": line}
     assert needs_of(files) == [], "nothing runs these"
+
+
+@pytest.mark.parametrize(
+    "words", ["python3 /job/executable/model.py", "Rscript ${executable_folder}/model.py", "python3 ./model.py"]
+)
+def test_code_is_followed_however_its_folder_is_called(words: str) -> None:
+    files = {"main.sh": words, "model.py": "import urllib.request\n", "compile.sh": ""}
+    assert needs_of(files) == [("network", "urllib.request", "model.py:1")]
+    stages = {"execution_stage": words, "pre_processing_stage": "true"}
+    assert needs_of({"model.py": "git clone x"}, **stages) == [("network", "git clone", "model.py:1")]
+
+
+def test_a_program_of_the_image_is_told_and_any_code_beside_it_may_be_what_it_runs() -> None:
+    runs = "/usr/local/bin/run-stage.sh /job/executable/plan.yml Input\n"
+    assert needs_of({"main.sh": runs, "compile.sh": "/usr/local/bin/python3 -V; /opt/conda/bin/python -V"}) == [
+        ("unseen", "/usr/local/bin/run-stage.sh", "main.sh:1")
+    ]
+    files = {"main.sh": runs, "compile.sh": "", "clean.r": "x <- 1\ndownload.file(url, 'x.zip')\n"}
+    assert needs_of(files) == [
+        ("network", "download.file", "clean.r:2"),
+        ("unseen", "/usr/local/bin/run-stage.sh", "main.sh:1"),
+    ]
+    hidden = Need(NeedKind.UNSEEN, "/opt/run.sh", "main.sh:1")
+    assert find_had(hidden, THERE).has is None
+
+
+def test_a_notebook_or_program_without_a_manifest_is_read_too_but_not_what_it_has_shown() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["wget it"]},
+        {"cell_type": "code", "source": ["x = 1\n"], "outputs": [{"text": ["curl https://example.org"]}]},
+        {"cell_type": "code", "source": ["y = 2\n", "%pip install rasters\n"]},
+    ]
+    for contents, need in (
+        ({"model.ipynb": json.dumps(NOTEBOOK | {"cells": cells})}, ("pip install", "model.ipynb, code cell 2")),
+        ({"main.py": "import numpy\nimport urllib3\n"}, ("urllib3", "main.py:2")),
+    ):
+        files = {name: text.encode() for name, text in contents.items()}
+        reading = read_manifest(files, None, name="x", kinds=("jupyter", "python"))
+        assert reading.manifest, reading.errors
+        assert [(one.what, one.where) for one in find_needs(reading.manifest, files)] == [need]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,10 @@ def _image(need: Need, there: Facilities) -> Had:
     return Had(False, f"it knows {_names([*there.images]) or 'none by name'}")
 
 
+def _unseen(need: Need, there: Facilities) -> Had:
+    return Had(None, f"what {need.what} does is not known; its author can say it")
+
+
 ANSWERS: dict[NeedKind, Callable[[Need, Facilities], Had]] = {
     NeedKind.MOUNT: _mount,
     NeedKind.UPLOAD: _upload,
@@ -109,6 +113,7 @@ ANSWERS: dict[NeedKind, Callable[[Need, Facilities], Had]] = {
     NeedKind.GPU: _gpus,
     NeedKind.IMAGE: _image,
     NeedKind.NODE: _node,
+    NeedKind.UNSEEN: _unseen,
 }
 
 

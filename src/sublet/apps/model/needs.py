@@ -5,10 +5,12 @@ It is read, not run: what is found is told to whoever writes, proposes or review
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sublet.apps.model.manifest import Manifest
 from sublet.apps.model.resources import size_least_run
@@ -17,6 +19,8 @@ from sublet.booking.model.amounts import memory_text
 LARGEST = 1 << 20  # bytes of a file that are looked at
 MOST_FILES = 200
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+NOTEBOOK = ".ipynb"
+FOLDERS = ("job/executable/", "executable_folder/")  # where an app's files are while it runs
 COMMENT = re.compile(r"\s*(?:#|//|%)(?!include)")
 
 
@@ -30,6 +34,7 @@ class NeedKind(StrEnum):
     GPU = "gpu"
     IMAGE = "image"  # that the operator has given a name
     NODE = "node"  # large enough for the least that the app takes
+    UNSEEN = "unseen"  # whatever a program of the image needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,12 @@ MOUNTED = re.compile(
     r"(?<![\w$}.~-])(/(?:compute_[a-z]+|cvmfs|projects?|gpfs|lustre|scratch|anvil/\w+|expanse/lustre|jet/home"
     r"|data/(?:cigi|keeling))(?=[/\"'\s$;,)]|$))"
 )
+# A program that is in the image and not among the app's files; interpreters and the like need nothing by themselves.
+OWN_PROGRAM = re.compile(
+    r"(?<![\w$}.~/-])(/(?:usr/local|opt)/(?:[\w.-]+/)*"
+    r"(?!(?:python|R|Rscript|perl|julia|bash|sh|env|conda|mamba|java)[\d.]*(?![\w.-]))[\w-]+\.(?:sh|py|r|R|jl|exe))(?![\w/])"
+)
+CODE = (".py", ".sh", ".r", ".R", ".jl")
 SIGNS: dict[NeedKind, re.Pattern[str]] = {
     NeedKind.MOUNT: MOUNTED,
     NeedKind.MPI: re.compile(r"\b(mpi4py|mpirun|mpiexec|MPI_Init|Rmpi|pbdMPI|MPI\.Init|mpi\.h)\b"),
@@ -59,6 +70,7 @@ SIGNS: dict[NeedKind, re.Pattern[str]] = {
         r"|Datasets\.load_data|load_example|geodatasets\.get_\w+|fetch_(?:openml|california_housing)"
         r"|(?:ox|osmnx)\.(?:(?:graph|features|geometries)_from_(?!xml|gdfs?\b)\w+|geocode\w*))\b"
     ),
+    NeedKind.UNSEEN: OWN_PROGRAM,
 }
 WORDS = {
     NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre that no container sees here; what is in "
@@ -69,6 +81,8 @@ WORDS = {
     NeedKind.GPU: "GPUs ({where})",
     NeedKind.IMAGE: "an image: it names {what} ({where})",
     NeedKind.NODE: "a larger node: one with {what} ({where})",
+    NeedKind.UNSEEN: "what a program of its image needs: it runs {what} ({where}), which can't be read here, and may "
+    "use the internet or folders of a centre",
 }
 
 
@@ -111,19 +125,50 @@ def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     gpus = (bounds for name, bounds in manifest.resources.items() if name.startswith("gpus"))
     needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
     for path, text in _list_reached(manifest, files):
-        for number, line in enumerate(text.splitlines(), 1):
-            if not COMMENT.match(line):
-                found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
-                needs += [Need(kind, match[1], f"{path}:{number}") for kind, match in found if match]
+        for where, line in _read_lines(path, text):
+            found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
+            needs += [Need(kind, match[1], where) for kind, match in found if match]
     return needs
 
 
+def _read_lines(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """Each line of code, with where it is; of a notebook those of its cells, without what they have shown."""
+    if not path.endswith(NOTEBOOK):
+        yield from (
+            (f"{path}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if not COMMENT.match(line)
+        )
+        return
+    for number, cell in enumerate(_read_code_cells(text), 1):
+        lines = (line.lstrip("!% ") for line in cell.splitlines())  # as the cell's own commands begin
+        yield from ((f"{path}, code cell {number}", line) for line in lines if not COMMENT.match(line))
+
+
+def _read_code_cells(text: str) -> list[str]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return []  # it is no notebook
+    cells: Any = document.get("cells") if isinstance(document, dict) else None
+    code = [
+        cell
+        for cell in (cells if isinstance(cells, list) else ())
+        if isinstance(cell, dict) and cell.get("cell_type") == "code"
+    ]
+    return [_read_cell(cell.get("source", "")) for cell in code]
+
+
+def _read_cell(source: Any) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)
+
+
 def _list_reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[str, str]]:
-    """The stages, and the files that they name, and those that these name."""
-    stages = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
-    reached, seen = list(stages), {manifest.source}
+    """The stages, and the files that they name, and those that these name; what is in the image may run any of them."""
+    reached = [(manifest.source, stage.script or " ".join(stage.argv)) for stage in manifest.stages]
+    seen = set() if manifest.source.endswith((NOTEBOOK, *CODE)) else {manifest.source}  # without one, it is the code
     for _, text in reached:  # it grows while it is gone through
-        for path in _find_named(text, list(files)):
+        named = _find_named(text, list(files))
+        named += [path for path in files if path.endswith(CODE)] if OWN_PROGRAM.search(text) else []
+        for path in named:
             if path not in seen and len(seen) <= MOST_FILES:
                 seen.add(path)
                 reached.append((path, files[path][:LARGEST].decode("utf-8", "replace")))
@@ -133,6 +178,7 @@ def _list_reached(manifest: Manifest, files: Mapping[str, bytes]) -> list[tuple[
 def _find_named(text: str, paths: Sequence[str]) -> list[str]:
     """The files of the app that a text names, by their paths, or by a module's name."""
     words = {word.removeprefix("./") for word in WORD.findall(text)}
+    words |= {word.removeprefix(folder) for word in words for folder in FOLDERS}
     return [path for path in paths if path in words or path.rpartition("/")[2] in words or _module(path) in words]
 
 
