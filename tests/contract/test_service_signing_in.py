@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sublet.app import open_service
-from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import (
     BadAddress,
     Blocked,
@@ -24,7 +21,6 @@ from sublet.kernel.errors import (
     NotAllowedNow,
     NotYours,
     OperatorsOnly,
-    SubletError,
     TooMany,
     WrongCode,
 )
@@ -32,8 +28,7 @@ from sublet.kernel.settings import Settings
 from sublet.kernel.settings_tables import SigningSettings
 from sublet.people.model.person import Person
 from sublet.people.signing_in import TRIES
-from sublet.service import Service
-from tests.clocks import StillClock
+from tests.contract.signing_in import Gateway, opened, part, told
 from tests.contract.stored import offer_some, rows
 from tests.smtp import Mailbox, running_smtp
 
@@ -41,25 +36,6 @@ pytestmark = pytest.mark.anyio
 ROOT = Person("root", operator=True)
 NUMBERS = count(1)
 MINUTE = timedelta(minutes=1)
-
-
-@dataclass
-class Gateway:
-    """A gateway, its clock, and its mail."""
-
-    service: Service
-    clock: StillClock
-    mailbox: Mailbox
-
-    async def asks(self, address: str, host: str = "192.0.2.1") -> str:
-        """Ask for a code, and read the mail that brings it."""
-        before = len(self.mailbox.to(address.lower()))
-        await self.service.people.signing_in.ask_code(address, host)
-        await asyncio.gather(*self.service.people.signing_in._mails)
-        return self.mailbox.code(address.lower(), before + 1)
-
-    async def audit(self, action: str = "", name: str = "") -> list[AuditEntry]:
-        return await self.service.store.read(lambda tx: tx.audit.list(action=action, name=name))
 
 
 @pytest.fixture(scope="module")
@@ -72,27 +48,6 @@ def mailbox() -> Iterator[Mailbox]:
 def address() -> str:
     """An address that nobody had before: the mailbox is shared."""
     return f"anna{next(NUMBERS)}@example.org"
-
-
-def part(person: Person | None) -> Person | None:
-    """Someone without what is said of their token."""
-    return person and replace(person, until=None)
-
-
-async def told(doing: Awaitable[object]) -> type[SubletError] | None:
-    """The error that came of it."""
-    try:
-        await doing
-    except SubletError as error:
-        return type(error)
-    return None
-
-
-async def opened(home: Path, mailbox: Mailbox, **more: Any) -> AsyncIterator[Gateway]:
-    clock = StillClock()
-    settings = Settings.load(home, mode="gateway", mail=mailbox.settings, platforms={}, **more)
-    async with open_service(settings, now=clock, loop=False) as service:
-        yield Gateway(service, clock, mailbox)
 
 
 @pytest.fixture

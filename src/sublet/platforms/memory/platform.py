@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -20,7 +20,6 @@ from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.amounts import memory_text, parse_duration
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Quote, Reason, Remote, Terms
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.session import (
@@ -28,80 +27,15 @@ from sublet.booking.model.session import (
     HELD,
     RELEASED,
     STOPPED,
-    Connector,
-    End,
-    EndKind,
-    Usage,
-    describe_pause,
 )
 from sublet.kernel.errors import BadAmount, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.platforms.machine import TOOLS
 from sublet.platforms.memory.journal import Journal
+from sublet.platforms.memory.played import NOWHERE, Played
 from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
 
 GIB = 1 << 30
 PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
-FAR = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
-NOWHERE = "http://127.0.0.1:9"  # the port of `discard`: nobody answers there
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A job that is only played: all that is to be known of it, at any time."""
-
-    key: str
-    starts: float
-    takes: float
-    until: float
-    code: int = 0
-    program: str = ""
-    connects: str = ""
-    by: str = ""
-    stopped: float | None = None
-    paused: float | None = None  # since when
-
-    @property
-    def held(self) -> bool:
-        """Whether it was paused before it began."""
-        return self.paused is not None and self.paused < self.starts
-
-    @property
-    def ends(self) -> float:
-        """When it ends; what is held doesn't, and the time of what is stopped runs on."""
-        natural = min(self.starts + self.takes, self.until)
-        if self.paused is not None:
-            natural = FAR if self.held else self.until
-        return natural if self.stopped is None else min(natural, self.stopped)
-
-    def state(self, now: float) -> JobState:
-        """Where it is at a time."""
-        if (self.held or now < self.starts) and now < self.ends:
-            words = describe_pause(HELD) if self.held else "waits in a queue that is only played"
-            return JobState(State.QUEUED, condition=words, marks=PAUSED if self.held else NONE)
-        started = datetime.fromtimestamp(min(self.starts, self.ends), UTC)
-        if now < self.ends:
-            open_ = Connector(self.connects, "AVAILABLE", "HTTP", NOWHERE) if self.connects else None
-            words, marks = (describe_pause(STOPPED), PAUSED) if self.paused is not None else ("", NONE)
-            return JobState(State.RUNNING, started=started, connector=open_, condition=words, marks=marks)
-        return JobState(State.ENDED, self.end(), started, datetime.fromtimestamp(self.ends, UTC))
-
-    def resume_at(self, now: float) -> Played:
-        """The same, going on: all of what was held comes later, of what was stopped only the end of its work."""
-        if self.paused is None:
-            return self
-        if self.held:
-            starts = max(self.starts, now)
-            return replace(self, starts=starts, until=self.until + starts - self.starts, paused=None)
-        return replace(self, takes=self.takes + now - self.paused, paused=None)
-
-    def end(self) -> End:
-        """How it ends."""
-        usage = Usage(wall=max(0.0, self.ends - self.starts))
-        if self.stopped is not None and self.stopped <= self.ends:
-            return End(EndKind.CANCELLED, by=self.by, usage=usage)
-        if self.paused is not None or self.starts + self.takes > self.until:
-            return End(EndKind.TIMEOUT, usage=usage)
-        return End(EndKind.EXITED, code=self.code, usage=usage)
 
 
 NAMES = tuple(field.name for field in fields(Played))
