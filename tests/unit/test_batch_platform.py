@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -12,11 +13,16 @@ import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.marks import NONE, PAUSED
+from sublet.booking.model.offer import Node, Offer, Reason
+from sublet.booking.model.request import Compute, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import CONTINUED, STOPPED, EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.platforms.batch import fitting
+from sublet.platforms.batch.fitting import InQueue
 from sublet.platforms.batch.job import header_script
+from sublet.platforms.batch.site import SiteNode, SiteQueue
 from tests.toybatch.platform import Toy
 
 pytestmark = pytest.mark.anyio
@@ -121,3 +127,19 @@ def test_a_value_in_a_header_line_stays_on_its_line() -> None:
     ]
     with pytest.raises(ValueError, match="more than one line"):
         header_script("#TOY", ["-q a\n#TOY -A theirs"], "/d")
+
+
+def test_what_fits_in_a_queue_and_is_planned_in_time_is_an_offer_by_whichever_scheduler() -> None:
+    now, hour = datetime(2026, 11, 17, tzinfo=UTC), timedelta(hours=1)
+    nodes, queue = [SiteNode(Node("n1", 8, 1 << 34), ("all",))], SiteQueue("all", max_time=2 * hour)
+    small = Request(None, Compute(cores=Range(2, 2)), duration=hour, windows=(Window(now, now + hour),))
+    assert fitting.find_excess(small, queue, nodes, "toy") is None
+    offer = fitting.offer_for("Toy", small, InQueue("all", small.least), now, "sh", "toy", now)
+    assert isinstance(offer, Offer)
+    assert (offer.amounts, offer.queue, offer.why) == (small.least, "all", "earliest in all")
+    late = fitting.offer_for("Toy", small, InQueue("all", small.least), now + 2 * hour, "sh", "toy", now)
+    assert isinstance(late, Reason)
+    assert late.message.startswith("Toy would start it in all at 2026-11-17 02:00 UTC")
+    long = fitting.find_excess(replace(small, duration=3 * hour), queue, nodes, "toy")
+    assert long
+    assert long.field == "schedule.duration"

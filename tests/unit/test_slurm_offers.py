@@ -8,11 +8,12 @@ from sublet.booking.model.offer import Node, Offer, Reason
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch import fitting
+from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation
 from sublet.platforms.slurm import offers as offering
 from sublet.platforms.slurm.offers import Site
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, comment, flags, wckey, wrong
 from sublet.platforms.slurm.queues import open_to, partitions
-from sublet.platforms.slurm.readers import SiteNode, SiteQueue, SiteReservation
 
 NOW = datetime(2026, 12, 1, 9, tzinfo=UTC)
 GIB = 1 << 30
@@ -56,7 +57,7 @@ def test_where_a_queue_is_a_qos_alone_no_partition_is_named_and_slurm_is_asked_o
     assert not [word for word in said if word.startswith("--partition")]
     assert ("--qos=regular" in said) is bool(name)
     assert partitions(SITE, queues) == {"small", "large", "closed"}
-    offer = offering.offer_for(request(), wish, NOW, "exec", "far", NOW)
+    offer = fitting.offer_for("Slurm", request(), wish, NOW, "exec", "far", NOW)
     assert isinstance(offer, Offer)
     assert offer.why == ("earliest in regular" if name else "earliest")
 
@@ -112,7 +113,7 @@ def test_nodes_that_are_away_for_a_while_are_waited_for() -> None:
 
 def made(planned: datetime, wanted: Request) -> Offer | Reason:
     wish = SlurmWish("small", Amounts(Shape(1, GIB, 0), 1, wanted.duration))
-    return offering.offer_for(wanted, wish, planned, "sh", "far", NOW)
+    return fitting.offer_for("Slurm", wanted, wish, planned, "sh", "far", NOW)
 
 
 def test_a_plan_without_windows_is_an_offer_at_that_time() -> None:
@@ -123,7 +124,7 @@ def test_a_plan_without_windows_is_an_offer_at_that_time() -> None:
 
 def test_what_waits_for_others_is_planned_after_their_end_and_has_no_begin_of_its_own() -> None:
     wanted = request(not_before=NOW + 3 * HOUR)
-    assert offering.beginning(wanted, NOW) == NOW + 3 * HOUR
+    assert fitting.beginning(wanted, NOW) == NOW + 3 * HOUR
     offer = made(NOW + HOUR, wanted)
     assert isinstance(offer, Offer)
     assert (offer.start, offer.latest_start, offer.begin) == (NOW + 3 * HOUR, NOW + 3 * HOUR, None)
@@ -148,7 +149,7 @@ def test_a_site_takes_as_many_parts_as_its_limits_leave_beside_what_is_there() -
 
 def test_an_offer_says_of_how_many_parts_it_is_and_what_each_has() -> None:
     wish = SlurmWish("small", Amounts(Shape(2, GIB, 0), 1, HOUR)).cut(8)
-    offer = offering.offer_for(request(), wish, NOW, "bag", "far", NOW)
+    offer = fitting.offer_for("Slurm", request(), wish, NOW, "bag", "far", NOW)
     assert isinstance(offer, Offer)
     assert (offer.parts, offer.why) == (8, "earliest in small, in 8 parts with 2 cores and 1 h each")
     assert "--array=0-7" in flags(wish, SlurmAccount())
@@ -173,7 +174,7 @@ def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_
     windows = tuple(Window(NOW + hours * HOUR, NOW + (hours + 1) * HOUR) for hours in (8, 2, 5))
     wanted = request(windows=windows)
     wishes = [
-        SlurmWish(name, Amounts(Shape(1, GIB, 0), 1, HOUR), begin=offering.beginning(wanted, NOW))
+        SlurmWish(name, Amounts(Shape(1, GIB, 0), 1, HOUR), begin=fitting.beginning(wanted, NOW))
         for name in ("small", "large")
     ]
     asks = offering.asks_for(wanted, wishes, NOW)
@@ -185,9 +186,10 @@ def test_slurm_is_asked_for_each_window_in_its_first_queue_and_for_the_earliest_
         ("small", NOW + 8 * HOUR),
     ]
     offers = [
-        offering.offer_for(ask.request, ask.wish, ask.wish.begin or NOW, "sh", "far", NOW, why=ask.why) for ask in asks
+        fitting.offer_for("Slurm", ask.request, ask.wish, ask.wish.begin or NOW, "sh", "far", NOW, why=ask.why)
+        for ask in asks
     ]
-    found = offering.answer([offer for offer in offers if isinstance(offer, Offer)], []).offers
+    found = fitting.answer([offer for offer in offers if isinstance(offer, Offer)], []).offers
     assert [(offer.start, offer.begin, offer.why) for offer in found] == [
         (NOW + 2 * HOUR, NOW + 2 * HOUR, "earliest in small"),
         (NOW + 2 * HOUR, NOW + 2 * HOUR, "earliest in large"),
@@ -209,7 +211,7 @@ def test_a_window_that_a_plan_met_already_is_offered_once() -> None:
     again = made(NOW + 4.5 * HOUR, request(windows=windows[1:]))
     assert isinstance(first, Offer)
     assert isinstance(again, Offer)
-    assert offering.answer([first, again], []).offers == (first,)
+    assert fitting.answer([first, again], []).offers == (first,)
 
 
 def test_a_plan_after_all_windows_is_a_no_with_the_nearest_time() -> None:

@@ -1,1 +1,1 @@
-"""What batch systems behind SSH share: a guest's directory, submitting once, watching, and kept files."""
+"""What batch systems behind SSH share: a guest's directory, what fits, submitting once, watching, kept files."""

@@ -45,11 +45,6 @@ class SlurmWish:
     partition: str | None = None  # what is said, if not the queue's name; empty: the site chooses
     after: tuple[str, ...] = ()  # Slurm's ids of jobs that must end well first
 
-    @property
-    def where(self) -> str:
-        """` in QUEUE`, if one is named."""
-        return f" in {self.queue}" if self.queue else ""
-
     def cut(self, parts: int) -> SlurmWish:
         """The same for each of so many parts."""
         return replace(self, amounts=replace(self.amounts, parts=parts))

@@ -19,10 +19,12 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
 from sublet.platforms.batch.platform import UNREACHED, BatchPlatform, Name, is_name
 from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.port import Survey
 from sublet.platforms.slurm import commands as to
 from sublet.platforms.slurm import offers as offering
@@ -41,7 +43,6 @@ from sublet.platforms.slurm.options import (
 )
 from sublet.platforms.slurm.probe import probe
 from sublet.platforms.slurm.queues import open_to, partitions
-from sublet.platforms.slurm.readers import SiteQueue
 from sublet.platforms.slurm.scheduler import SLURM
 from sublet.platforms.slurm.site import describe_site, read_site
 from sublet.systems.model.pilot_config import Additions
@@ -99,10 +100,10 @@ class Slurm(BatchPlatform):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
-        if offering.listens(request) and not self._manners.interactive:
+        if fitting.listens(request) and not self._manners.interactive:
             said = f"{self.name}: the site's own settings allow no interactive sessions."
             return Answer(reasons=(Reason("urn:not-supported", "executable.kind", said, platform=self.name),))
-        if offering.listens(request) and not self.connects:
+        if fitting.listens(request) and not self.connects:
             no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
             return Answer(reasons=(no,))
         await self._look_around()
@@ -114,7 +115,7 @@ class Slurm(BatchPlatform):
             names = ", ".join(self.queues or [one.name for one in site.queues])
             said = f"{self.name} has no queue {named} that can be used; it has: {names}."
             return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
-        wishes, reasons = offering.fitting(request, site, queues, self.name, offering.beginning(request, now))
+        wishes, reasons = offering.fitting(request, site, queues, self.name, fitting.beginning(request, now))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)
         asks, note = offering.asks_for(request, wishes, now), offering.UNASKED
@@ -125,9 +126,9 @@ class Slurm(BatchPlatform):
             plans, note = [], f"; as seen on {site.as_of:%Y-%m-%d %H:%M} UTC"
         found = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
         for wanted, wish, why in asks[len(plans) :]:
-            found.append(offering.offer_for(wanted, wish, now, way, self.name, now, note, why))
+            found.append(fitting.offer_for(SLURM.title, wanted, wish, now, way, self.name, now, note, why))
         reasons += [one for one in found if isinstance(one, Reason)]
-        return offering.answer([one for one in found if isinstance(one, Offer)], reasons)
+        return fitting.answer([one for one in found if isinstance(one, Offer)], reasons)
 
     def _parts(self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount) -> int:
         """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
@@ -138,7 +139,7 @@ class Slurm(BatchPlatform):
         words = plan.stderr.decode("utf-8", "replace")
         planned = read.read_plan(words)
         if planned:
-            return offering.offer_for(ask.request, ask.wish, planned, way, self.name, now, why=ask.why)
+            return fitting.offer_for(SLURM.title, ask.request, ask.wish, planned, way, self.name, now, why=ask.why)
         if isinstance(failure := self.failures.explain(plan), PlatformUnreachable):
             raise failure
         return offering.refusal(ask.wish, words, site, self.name, now)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from sublet.platforms.batch.commands import to_probe_tools
+from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
 from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.commands import SURVEY
-from sublet.platforms.slurm.readers import SiteNode, SiteQueue
 from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.systems.model.probe import Live, tighter
@@ -46,7 +46,7 @@ def read_live(said: Mapping[str, str], now: datetime) -> Live:
     """The answers of those commands, by their names."""
     config = read.read_config(said.get("config", ""))
     partitions = read.read_queues(said.get("queues", ""))
-    there = read.by_queue(partitions, read.read_nodes(said.get("nodes", "")))
+    there = by_queue(partitions, read.read_nodes(said.get("nodes", "")))
     qos = read_qos(said.get("qos", ""))
     shared = bool(SHARED.search(config.get("SelectType", "")))
     return Live(

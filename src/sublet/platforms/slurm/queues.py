@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.slurm.offers import Site
-from sublet.platforms.slurm.readers import SiteQueue
 
 Called = Mapping[str, Mapping[str, str]]  # as the centre calls a queue → what Slurm is told: a partition, a QOS
 

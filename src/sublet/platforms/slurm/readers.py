@@ -3,63 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.offer import Node
 from sublet.platforms.batch.pace import Limiter
+from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
 NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
 LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
-
-
-@dataclass(frozen=True, slots=True)
-class SiteNode:
-    """A node, the queues that it is in, and how many threads Slurm counts for each of its cores."""
-
-    node: Node
-    queues: tuple[str, ...]
-    threads: int = 1
-    here: bool = True  # whether it can be used now, or when its jobs have ended
-
-
-@dataclass(frozen=True, slots=True)
-class SiteQueue:
-    """A partition and its limits; None is no limit of the partition's own."""
-
-    name: str
-    up: bool = True
-    default: bool = False
-    whole: bool = False  # it gives whole nodes only
-    min_nodes: int = 0
-    max_nodes: int | None = None
-    max_time: timedelta | None = None
-    max_cores: int | None = None  # CPUs per node
-    max_memory: int | None = None  # bytes per node
-    accounts: tuple[str, ...] = ()  # only these; empty: all
-    denied: tuple[str, ...] = ()
-    qos: str = ""  # a QOS of its own, whose limits are not shown here
-    needs_reservation: bool = False
-    partition: str | None = None  # what is said to Slurm, if not the name; empty: nothing, for the site chooses
-
-    @property
-    def said(self) -> str:
-        """The partition as it is said to Slurm."""
-        return self.name if self.partition is None else self.partition
-
-
-@dataclass(frozen=True, slots=True)
-class SiteReservation:
-    """Nodes that are kept for someone, or for maintenance."""
-
-    name: str
-    start: datetime
-    end: datetime
-    nodes: tuple[str, ...]
 
 
 def pairs(line: str) -> dict[str, str]:
@@ -208,12 +163,6 @@ def read_plan(stderr: str) -> datetime | None:
     """When `sbatch --test-only` says that it would start."""
     found = re.search(r"to start at (\S+)", stderr)
     return moment(found[1]) if found else None
-
-
-def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:
-    """The nodes that each queue has, also those that are away for now: Slurm lets jobs wait for them."""
-    known = list(nodes)
-    return {queue.name: [node for node in known if not queue.said or queue.said in node.queues] for queue in queues}
 
 
 def read_limiter(config: Mapping[str, str]) -> Limiter | None:

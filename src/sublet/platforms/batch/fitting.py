@@ -1,0 +1,162 @@
+"""Which queues a request fits in, else why not, and the offer that a scheduler's plan makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.shape import Amounts
+from sublet.booking.model.windows import last_start, windows_of
+from sublet.kernel.texts import describe_duration
+from sublet.platforms.batch.site import SiteNode, SiteQueue
+
+HORIZON = timedelta(days=400)
+LIMIT = "urn:resource-limit"
+
+
+class Placed(Protocol):
+    """What is asked of a scheduler: so much, in a queue."""
+
+    @property
+    def queue(self) -> str:
+        """The queue; empty if none is named."""
+
+    @property
+    def amounts(self) -> Amounts:
+        """What it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class InQueue:
+    """Just that: for a scheduler to which nothing else is said of a job before it is submitted."""
+
+    queue: str
+    amounts: Amounts
+
+
+def where(wish: Placed) -> str:
+    """` in QUEUE`, if one is named."""
+    return f" in {wish.queue}" if wish.queue else ""
+
+
+def listens(request: Request) -> bool:
+    """Whether someone is to connect to it."""
+    executable = request.executable
+    ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
+    return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))
+
+
+def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:
+    most = max(map(of, nodes), default=0)
+    return most if limit is None else min(most, limit)
+
+
+def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
+    """The first limit of a queue that a request doesn't fit in, if there is one."""
+    wanted = request.compute
+    where = f"The queue {queue.name} of {platform}" if queue.name else platform
+    if not queue.up or not nodes:
+        said = f"{where} takes no jobs now." if nodes else f"{where} has no nodes."
+        return Reason("urn:not-supported", "platform", said, platform=platform)
+    most_nodes = min(len(nodes), queue.max_nodes or len(nodes))
+    threads = min(node.threads for node in nodes)
+    cores = queue.max_cores // threads if queue.max_cores else None
+    amounts: tuple[tuple[str, int, int, Callable[[int], str]], ...] = (
+        ("nodes", wanted.nodes.min, most_nodes, str),
+        ("cores", wanted.cores.min, _most(nodes, lambda n: n.node.cores, cores), str),
+        ("memory", wanted.memory.min, _most(nodes, lambda n: n.node.memory, queue.max_memory), memory_text),
+        ("gpus", wanted.gpus.min, _most(nodes, lambda n: n.node.gpus, None), str),
+    )
+    for what, least, limit, text in amounts:
+        if least > limit:
+            each = "" if what == "nodes" else " on a node"
+            said = f"{where} gives at most {text(limit)} {what}{each}, and {text(least)} were asked for."
+            return Reason(LIMIT, f"compute.{what}.min", said, text(least), text(limit), text(limit), platform)
+    if wanted.nodes.max < queue.min_nodes:
+        said = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
+        nearest = str(queue.min_nodes)
+        return Reason(LIMIT, "compute.nodes.max", said, str(wanted.nodes.max), nearest, nearest, platform)
+    if not any(_holds(node, request) for node in nodes):
+        said = f"{where} has no node with all that was asked for of one node together."
+        return Reason(LIMIT, "compute", said, platform=platform)
+    if queue.max_time and request.duration > queue.max_time:
+        long, most = describe_duration(request.duration), describe_duration(queue.max_time)
+        said = f"{where} lets jobs run for {most} at most, and {long} was asked for."
+        return Reason(LIMIT, "schedule.duration", said, long, most, duration_text(queue.max_time), platform)
+    return None
+
+
+def _holds(node: SiteNode, request: Request) -> bool:
+    wanted, has = request.compute, node.node
+    return wanted.cores.min <= has.cores and wanted.memory.min <= has.memory and wanted.gpus.min <= has.gpus
+
+
+def beginning(request: Request, now: datetime) -> datetime | None:
+    """Before when it will not start: the first window's own start, or the planned end of what it waits for."""
+    windows = windows_of(request, now, HORIZON)
+    first = [windows[0].start] if windows else []
+    first += [request.not_before] if request.not_before else []
+    return max(first) if first and max(first) > now else None
+
+
+def offer_for(
+    scheduler: str,
+    request: Request,
+    wish: Placed,
+    planned: datetime,
+    way: str,
+    platform: str,
+    now: datetime,
+    note: str = "",
+    why: str = "earliest",
+) -> Offer | Reason:
+    """The offer that a scheduler's plan makes; or the reason, if that is after all windows."""
+    planned = max(planned, now, request.not_before or now)
+    window: Window | None = None
+    if request.windows or request.recurring:
+        windows = windows_of(request, now, HORIZON)
+        window = next((one for one in windows if last_start(one) >= planned), None)
+        if window is None:
+            said = (
+                f"{scheduler} would start it{where(wish)} at {planned:%Y-%m-%d %H:%M} UTC, after the windows asked for."
+            )
+            nearest = f"{planned.isoformat()}/PT1H"
+            return Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=platform)
+    start = max(planned, window.start) if window else planned
+    return Offer(
+        platform=platform,
+        way=way,
+        start=start,
+        latest_start=max(start, last_start(window)) if window else start,
+        duration=request.duration,
+        nodes=(),
+        shape=wish.amounts.shape,
+        terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=now),
+        why=f"{why}{where(wish)}{in_parts(wish)}{note}",
+        queue=wish.queue,
+        count=wish.amounts.nodes,
+        begin=window.start if window and window.start > now else None,
+        parts=wish.amounts.parts,
+    )
+
+
+def in_parts(wish: Placed) -> str:
+    """That it is made of several jobs, and what each of them has."""
+    amounts, count = wish.amounts, wish.amounts.shape.cores
+    if amounts.parts == 1:
+        return ""
+    cores = "1 core" if count == 1 else f"{count} cores"
+    return f", in {amounts.parts} parts with {cores} and {describe_duration(amounts.time)} each"
+
+
+def answer(offers: Sequence[Offer], reasons: Sequence[Reason]) -> Answer:
+    """The offers by their start, each queue once in each window; the reasons only where there is none."""
+    apart: dict[tuple[object, ...], Offer] = {}
+    for offer in offers:
+        apart.setdefault((offer.queue, offer.begin, offer.latest_start), offer)
+    return Answer(tuple(sorted(apart.values(), key=lambda offer: offer.start)), () if offers else tuple(reasons))
