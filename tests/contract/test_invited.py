@@ -52,7 +52,8 @@ async def test_a_request_is_taken_once_and_again_only_by_who_has_it(site: Invite
     for _ in range(2):
         assert await site.submit(lease(), KEY) == KEY
     (wanted,) = site.list_wanted()
-    assert (wanted.key, wanted.nodes, wanted.cores, wanted.memory) == (KEY, 2, 4, 1024)
+    assert (wanted.key, wanted.amounts.nodes, wanted.amounts.shape) == (KEY, 2, Shape(4, 1 << 30))
+    assert wanted.line.split()[:5] == [KEY, "2", "4", "1024", "0"], "memory in MiB, as sites have always read it"
     assert (await state(site)).condition == "waits for partner"
     assert site.take(KEY, "one") == site.take(KEY, "one")
     with pytest.raises(PlatformRefused, match="taken already"):

@@ -68,7 +68,7 @@ class Invitations:
         """What is asked of a site and not taken yet: a line each."""
         site = self.sites.get(name, told)
         found = await asyncio.to_thread(site.list_wanted)
-        lines = (f"{one.key} {one.nodes} {one.cores} {one.memory} {one.gpus} {one.seconds}\n" for one in found)
+        lines = (f"{one.line}\n" for one in found)
         return "".join(lines).encode()
 
     async def take_for_site(self, name: str, told: Mapping[str, str]) -> bytes:

@@ -66,7 +66,7 @@ class LeaseWatch:
             await self.leases.end_with(lease, session)
         elif session.cancel_by:
             pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
-            if all_gone(pilots, lease.details.nodes or 1, now):  # its system may not be reachable for a while
+            if all_gone(pilots, lease.details.amounts.nodes, now):  # its system may not be reachable for a while
                 await self.leases.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
         elif session.phase in UP:
             await self._check_pilots(lease, session, now)

@@ -75,7 +75,7 @@ class Pilots:
         if not same(told.get("token", ""), expected) or place is None:
             raise PilotRefused(why=NO_SUCH)
         self._check_open(place)
-        if not 0 <= number < (place.lease.details.nodes or 1):
+        if not 0 <= number < place.lease.details.amounts.nodes:
             raise PilotRefused(why=f"This lease has no node {number}.")
         nonce = told.get("nonce", "")
         if not NONCE.fullmatch(nonce):

@@ -212,7 +212,7 @@ class Splits:
             return False
         if carry == "spool" or any(pilot.facts.get("carry") == "spool" for pilot in one.pilots):
             return True
-        missing = len(one.pilots) < (one.lease.details.nodes or 1)
+        missing = len(one.pilots) < one.lease.details.amounts.nodes
         known = self.usual_carry(one.session.offer.platform) == "spool"
         return missing and (known or now - (one.session.started or now) >= SILENT)
 
@@ -225,7 +225,7 @@ class Splits:
         made = await asyncio.to_thread(certificate, self.settings.home / "pilots")
         plan = RelayPlan(
             lease=one.lease.id,
-            nodes=one.lease.details.nodes or 1,
+            nodes=one.lease.details.amounts.nodes,
             spool=f"{carrier.directory}/spool",
             channel=carrier.words or (sys.executable, "-u", "-c", BOOT),
             urls=callback.urls,
@@ -295,7 +295,7 @@ def _end_pilot(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> No
 
 def _all_direct(one: Carried) -> bool:
     """Whether every node has claimed its place over the network."""
-    every = len(one.pilots) == (one.lease.details.nodes or 1)
+    every = len(one.pilots) == one.lease.details.amounts.nodes
     return every and all(pilot.facts.get("carry") != "spool" for pilot in one.pilots)
 
 

@@ -113,7 +113,7 @@ class AnnexStatus:
         name = lease.details.system
         if name not in heard.systems:
             heard.systems[name] = await asyncio.to_thread(find_system, self.settings, name)
-        lasted = average_time(session, pilots, lease.details.nodes or 1, self.now())
+        lasted = average_time(session, pilots, lease.details.amounts.nodes, self.now())
         return cost_of(lease.details, queue_of(lease.details, heard.systems[name]), lasted)
 
 

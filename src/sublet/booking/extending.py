@@ -16,7 +16,7 @@ from sublet.store.tx import Tx
 def price_longer(tx: Tx, session: Session, duration: timedelta, prices: Prices) -> Offer:
     """The session's offer with its new length and price; OverCostLimit if its request doesn't let it cost so much."""
     offer = session.offer
-    bill = prices.bill(offer.shape, offer.amounts.nodes, duration, offer.storage)
+    bill = prices.bill(replace(offer.amounts, time=duration), offer.storage)
     offerset = tx.offersets.get(session.offerset)
     reasons = check_costs(offerset.request, bill, offer.platform) if offerset else []
     if reasons:

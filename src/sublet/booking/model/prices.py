@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sublet.booking.model.offer import Quote
 from sublet.booking.model.request import GIB, Request
-from sublet.booking.model.shape import Shape
+from sublet.booking.model.shape import Amounts, Shape
 
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 ENERGY = "urn:ivoa:calycopis:cost:energy"  # in kWh
@@ -44,9 +44,9 @@ class Prices:
         per_hour = (self.core_hour, self.memory_gib_hour, self.gpu_hour, self.storage_gib_hour)
         return (*per_hour, self.core_hour_energy, self.core_hour_carbon)
 
-    def quote(self, shape: Shape, nodes: int, duration: timedelta, storage: int = 0) -> tuple[Quote, ...]:
-        """What so many nodes of a shape, and so many bytes, cost for so long: money always, the rest if known."""
-        hours = duration / HOUR
+    def quote(self, amounts: Amounts, storage: int = 0) -> tuple[Quote, ...]:
+        """What these amounts, and so many bytes, cost for their time: money always, the rest if known."""
+        shape, nodes, hours = amounts.shape, amounts.nodes, amounts.time / HOUR
         per_node = shape.cores * self.core_hour + shape.memory / GIB * self.memory_gib_hour + shape.gpus * self.gpu_hour
         money = round((per_node * nodes + storage / GIB * self.storage_gib_hour) * hours, 4)
         quotes = [Quote(MONETARY, money, money, f"in {self.currency}")]
@@ -59,11 +59,12 @@ class Prices:
             quotes.append(Quote(CARBON, carbon, carbon, "in grams of CO2"))
         return tuple(quotes)
 
-    def bill(self, shape: Shape, nodes: int, duration: timedelta, storage: Mapping[str, int]) -> Bill:
+    def bill(self, amounts: Amounts, storage: Mapping[str, int]) -> Bill:
         """The same, and what each component has of it."""
-        total = self.quote(shape, nodes, duration, sum(storage.values()))
-        compute = self.quote(shape, nodes, duration) if storage else total
-        return Bill(total, compute, {name: self.quote(NOTHING, 0, duration, size) for name, size in storage.items()})
+        total = self.quote(amounts, sum(storage.values()))
+        compute = self.quote(amounts) if storage else total
+        alone = Amounts(NOTHING, 0, amounts.time)
+        return Bill(total, compute, {name: self.quote(alone, size) for name, size in storage.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from sublet.booking.model.offer import Quote
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.prices import Bill, Prices
 from sublet.booking.model.request import GIB, Request
-from sublet.booking.model.shape import Shape
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.booking.model.timeline import MOST
 
 PARTS = 16  # where not everything can be paid for, so many parts of it are tried
@@ -59,7 +59,7 @@ class Terms:
         key = (shape, nodes, sum(booked.values()))
         known = self._bills.get(key)
         if known is None:
-            known = self._bills[key] = self.prices.bill(shape, nodes, self.request.duration, booked)
+            known = self._bills[key] = self.prices.bill(Amounts(shape, nodes, self.request.duration), booked)
         return known
 
     def is_affordable(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> bool:

@@ -16,10 +16,10 @@ import json
 import shutil
 import tarfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
 
@@ -27,7 +27,7 @@ from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import End, EndKind
-from sublet.booking.model.shape import sizes_of
+from sublet.booking.model.shape import Amounts, Shape, sizes_of
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms.port import Platform, Results, Survey
 from sublet.platforms.sessiondir import KEY
@@ -40,11 +40,24 @@ class InvitedRequest:
     """A request that nobody has taken yet."""
 
     key: str
-    nodes: int
-    cores: int
-    memory: int  # MiB
-    gpus: int
-    seconds: int
+    amounts: Amounts
+
+    @property
+    def line(self) -> str:
+        """The same as the site reads it."""
+        return " ".join(map(str, (self.key, *write_for_site(self.amounts).values())))
+
+
+def write_for_site(amounts: Amounts) -> dict[str, int]:
+    """Amounts as a site is told them: memory in MiB of each node, time in seconds; in this order."""
+    mib, seconds = -(-amounts.shape.memory // MIB), max(1, round(amounts.time.total_seconds()))
+    return {"nodes": amounts.nodes, **sizes_of(amounts.shape), "memory": mib, "seconds": seconds}
+
+
+def read_for_site(told: Mapping[str, int]) -> Amounts:
+    """The same, read back."""
+    shape = Shape(told["cores"], told["memory"] * MIB, told["gpus"])
+    return Amounts(shape, told["nodes"], timedelta(seconds=told["seconds"]))
 
 
 class Invited(Platform):
@@ -103,14 +116,8 @@ class Invited(Platform):
         part = place.with_name(f".{place.name}")
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(mode=0o700)
-        shape = job.amounts.shape
-        wanted: dict[str, Any] = {
-            "nodes": job.amounts.nodes,
-            **sizes_of(shape),
-            "memory": -(-shape.memory // MIB),
-            "seconds": max(1, round((job.until - datetime.now(UTC)).total_seconds())),
-        }
-        (part / "job.json").write_text(json.dumps(wanted))
+        amounts = replace(job.amounts, time=job.until - datetime.now(UTC))
+        (part / "job.json").write_text(json.dumps(write_for_site(amounts)))
         (part / "files.tar").touch(mode=0o600)
         (part / "files.tar").write_bytes(pack(job.program.files))
         if not place.exists():
@@ -176,8 +183,8 @@ class Invited(Platform):
         found = []
         for place in sorted(self._home.glob("[!.]*"), key=lambda one: one.stat().st_mtime):
             if self._state(place.name).state is State.QUEUED and not (place / "taken").exists():
-                said = json.loads((place / "job.json").read_text())
-                found.append(InvitedRequest(place.name, *(said[name] for name in InvitedRequest.__slots__[1:])))
+                amounts = read_for_site(json.loads((place / "job.json").read_text()))
+                found.append(InvitedRequest(place.name, amounts))
         return found
 
     def take(self, key: str, who: str) -> bytes:
