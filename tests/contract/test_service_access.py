@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,13 @@ import pytest
 
 from sublet.access.audit import Sought
 from sublet.app import open_service
-from sublet.booking.model.offer import Reason
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.request import Compute, Executable, Range, Request
 from sublet.booking.model.session import OfferSet
 from sublet.booking.model.shape import TotalAmounts
 from sublet.kernel.errors import (
     AlreadyAllowed,
     AlreadyDecided,
     BadRequest,
-    NotAGateway,
     NotAllowed,
     NotFound,
     OperatorsOnly,
@@ -29,7 +25,6 @@ from sublet.kernel.errors import (
 )
 from sublet.kernel.settings import Settings
 from sublet.kernel.settings_operation import ThrottleSettings
-from sublet.people.model.people import Group
 from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.contract.services import KEEP, ME, OPERATOR, allow, ask, in_phase, reach, serving
@@ -235,39 +230,6 @@ async def test_someone_asks_to_be_let_in_and_an_operator_decides(tmp_path: Path)
             await service.access.audit.audit(ANNA, Sought(person=EVE.name))
 
 
-async def test_rules_are_an_operators_and_say_what_was_overlooked(tmp_path: Path) -> None:
-    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
-        with pytest.raises(OperatorsOnly):
-            await service.access.rules.rules(ANNA)
-        assert (await allow(service, noun="pledge", name="night")).notes == ("No pledge is called night at present.",)
-        assert (await allow(service, "group:lab")).notes == ("There is no group lab yet.",)
-        assert (await allow(service, noun="account", name="keeling")).notes == (
-            "No account is called keeling at present.",
-        )
-        with pytest.raises(BadRequest):
-            await allow(service, expires=datetime.now(UTC) - timedelta(days=1))
-        with pytest.raises(NotFound):
-            await service.access.rules.remove_rule("ffff", OPERATOR)
-    async with serving(tmp_path / "own") as service:
-        assert await service.access.quotas.find_refusal(EVE, "system", "trial") is None
-        assert all(standing.decision.allowed for standing in await service.access.rules.standing(ME))
-        with pytest.raises(NotAGateway):
-            await allow(service)
-
-
-async def test_who_joins_or_leaves_a_group_gains_or_loses_its_access_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
-        now = service.now()
-        await service.store.write(lambda tx: tx.groups.add(Group("lab", now)))
-        assert not (await allow(service, "group:lab")).notes
-        assert (await wish(service)).result == "NO"
-        await service.store.write(lambda tx: tx.groups.join("lab", ANNA.name))
-        offer = (await wish(service)).offers[0]
-        await service.store.write(lambda tx: tx.groups.leave("lab", ANNA.name))
-        with pytest.raises(NotAllowed):
-            await service.sessions.accept(offer.id, ANNA)
-
-
 async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "rules": [{"field": "compute.cores.max", "cap": 2, "person": "*@students.illinois.edu"}],
@@ -297,22 +259,3 @@ async def test_rules_know_a_person_by_each_address_that_was_confirmed(tmp_path: 
         await service.people.directory.remove_identity(OPERATOR, home.name, "email", ANNA.name)
         with pytest.raises(NotAllowed):
             await service.sessions.accept(offer.id, home)
-
-
-async def test_an_app_has_rules_of_its_own_beside_those_of_where_it_runs(tmp_path: Path) -> None:
-    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
-        await allow(service)
-        assert await service.access.quotas.find_refusal(ANNA, "system", "trial") is None
-        refused = await service.access.quotas.find_refusal(ANNA, "app", "summa")
-        assert refused
-        assert refused.nearest == "sublet access ask --app summa --reason TEXT"
-        await allow(service, noun="app", name="summa", cores=2)
-        assert await service.access.quotas.find_refusal(ANNA, "app", "summa") is None
-        request = Request(Executable("app", fields={"app": "summa"}), Compute(cores=Range(4, 4)))
-        reason = await service.access.quotas.bounds(ANNA, "trial", request)
-        assert isinstance(reason, Reason)
-        assert reason.limit == "2 cores"
-        offered = (await wish(service)).offers[0]
-        app = replace(offered, app="a version that nobody knows")
-        with pytest.raises(NotAllowed, match="the app a version that nobody knows"):
-            await service.store.write(lambda tx: service.access.quotas.admit(tx, app, service.now()))

@@ -73,24 +73,6 @@ async def test_a_blocked_person_does_not_come_back_by_a_tag(service: Service, ma
         await service.people.signing_in.sign_in_by_code("eve+2@example.org", "00000000")
 
 
-async def test_people_groups_and_identities_are_the_same_by_either_address(service: Service) -> None:
-    await service.people.directory.add_person(ROOT, "bob+x@example.org")
-    with pytest.raises(AlreadyThere):
-        await service.people.directory.add_person(ROOT, "bob@example.org")
-    with pytest.raises(AlreadyThere):
-        await service.people.directory.add_identity(ROOT, "bob@example.org", "email", "bob+y@example.org")
-    await service.people.groups.add_group(ROOT, "flood")
-    group = await service.people.groups.join_group(ROOT, "flood", "bob+z@example.org")
-    assert group.members == ("bob@example.org",)
-    assert await service.people.names.find_name("bob+new@example.org") == "bob@example.org"
-
-
-async def test_a_rule_for_a_tagged_address_is_for_the_person_and_patterns_stay(service: Service) -> None:
-    rule = {"effect": "allow", "noun": "system", "name": "trial"}
-    assert (await service.access.rules.add_rule(ROOT, who="Bob+x@example.org", **rule)).rule.who == "bob@example.org"
-    assert (await service.access.rules.add_rule(ROOT, who="*@example.org", **rule)).rule.who == "*@example.org"
-
-
 async def test_nobody_is_called_like_a_pattern_and_old_ones_get_no_rule(service: Service) -> None:
     with pytest.raises(BadAddress):
         await service.people.signing_in.ask_code("*@example.org")
