@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -119,3 +119,16 @@ async def ended(platform: Slurm, job: str) -> JobState:
 async def running(platform: Slurm, job: str) -> JobState:
     """Its state once it runs."""
     return await until(platform, job, lambda state: state.state is State.RUNNING)
+
+
+@asynccontextmanager
+async def opening(cluster: Cluster) -> AsyncIterator[Slurm]:
+    """A platform on a cluster; nothing of it is left there afterwards."""
+    platform = await cluster.open()
+    yield platform
+    for key in await platform.list_left():
+        await until(platform, key, lambda state: state.state not in (State.QUEUED, State.RUNNING))
+        await platform.clean(key)
+        assert await platform.find(key) is None
+    assert await platform.list_left() == []
+    await platform.close()
