@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from sublet.annexes.model.annex import Details
 from sublet.booking.documents.amounts import write_amounts
 from sublet.booking.documents.request import read_request
-from sublet.booking.model.offer import Offer
+from sublet.booking.model.offer import Node, Offer
 from sublet.booking.model.request import Compute, Range, Request
-from sublet.booking.model.shape import SIZES, Amounts, Shape, TotalAmounts, sizes_of
+from sublet.booking.model.shape import SIZES, Amounts, Shape, TotalAmounts, is_enough, sizes_of
 from sublet.platforms.told import tell_amounts
 from sublet.systems.model.wish import wish_of
 
@@ -57,3 +57,9 @@ def test_a_program_is_told_what_it_has_on_each_node_and_starts_threads_on_one_al
         "gpus": "1",
     }
     assert (told["OMP_NUM_THREADS"], tell_amounts(replace(SOME, nodes=1))["OMP_NUM_THREADS"]) == ("1", "4")
+
+
+def test_what_has_less_of_one_thing_is_not_enough_however_much_of_the_others_it_has() -> None:
+    assert is_enough(Node("n", 4, 2 * GIB, 1), SOME.shape)
+    for less in (Shape(3, 9 * GIB, 9), Shape(9, GIB, 9), Shape(9, 9 * GIB, 0)):
+        assert not is_enough(less, SOME.shape)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.request import Request
+from sublet.booking.model.shape import is_enough
 
 A_WHILE = timedelta(minutes=1)  # a survey that is younger is as good as now
 NO_ANSWER = frozenset({"urn:platform-timed-out", "urn:platform-unreachable", "urn:platform-broken"})
@@ -37,8 +38,7 @@ def _fault_in(offer: object, platform: str, ways: Sequence[str], request: Reques
         return "says that it is booked, and nobody keeps its calendar here"
     if offer.start.tzinfo is None or offer.latest_start.tzinfo is None or offer.latest_start < offer.start:
         return "has a start that can't be read"
-    wanted, shape = request.compute, offer.shape
-    if shape.cores < wanted.cores.min or shape.memory < wanted.memory.min or shape.gpus < wanted.gpus.min:
+    if not is_enough(offer.shape, request.compute.least):
         return "has less than was asked for"
     return ""
 

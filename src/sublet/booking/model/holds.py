@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from sublet.booking.model.offer import Offer, Remote, Take
+from sublet.booking.model.offer import Offer, Remote, Take, take_of
 from sublet.booking.model.pledge import pool_of
 
 
@@ -34,7 +34,7 @@ def expiry_of(offer: Offer, now: datetime, hold: timedelta) -> datetime:
 def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]:
     end = start + length
     shape = offer.shape
-    takes = [Take(node, start, end, shape.cores, shape.memory, shape.gpus) for node in offer.nodes]
+    takes = [take_of(node, start, end, shape) for node in offer.nodes]
     size = sum(offer.storage.values())
     if size:
         takes.append(Take(offer.pool, start - offer.prepare, end + offer.release, size=size, pool=True))

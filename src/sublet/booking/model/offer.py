@@ -9,7 +9,7 @@ from typing import Literal
 
 from sublet.booking.model.ranking import Rated
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
-from sublet.booking.model.shape import Amounts, Shape
+from sublet.booking.model.shape import Amounts, HasSizes, Shape
 
 IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
 
@@ -36,6 +36,11 @@ class Take:
     gpus: int = 0
     size: int = 0  # bytes, or cores, of a pool; a take is of a pool exactly when `pool` is true
     pool: bool = False
+
+
+def take_of(node: str, start: datetime, end: datetime, sizes: HasSizes) -> Take:
+    """So much of a node, for so long."""
+    return Take(node, start, end, sizes.cores, sizes.memory, sizes.gpus)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,11 @@ def sizes_of(thing: HasSizes) -> dict[str, Any]:
     return {name: getattr(thing, name) for name in OF_A_NODE}
 
 
+def is_enough(there: HasSizes, wanted: HasSizes) -> bool:
+    """Whether one has at least as much of everything as the other."""
+    return there.cores >= wanted.cores and there.memory >= wanted.memory and there.gpus >= wanted.gpus
+
+
 @dataclass(frozen=True, slots=True)
 class TotalAmounts:
     """What one session takes, over all its nodes together."""

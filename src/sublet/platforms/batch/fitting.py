@@ -10,7 +10,7 @@ from typing import Protocol
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request, Window
-from sublet.booking.model.shape import Amounts
+from sublet.booking.model.shape import Amounts, is_enough
 from sublet.booking.model.windows import last_start, windows_of
 from sublet.kernel.texts import describe_duration
 from sublet.platforms.batch.site import SiteNode, SiteQueue
@@ -92,8 +92,7 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
 
 
 def _holds(node: SiteNode, request: Request) -> bool:
-    wanted, has = request.compute, node.node
-    return wanted.cores.min <= has.cores and wanted.memory.min <= has.memory and wanted.gpus.min <= has.gpus
+    return is_enough(node.node, request.compute.least)
 
 
 def beginning(request: Request, now: datetime) -> datetime | None:

@@ -21,7 +21,7 @@ from sublet.booking.model.amounts import duration_iso
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.calendar import Slot as Found
 from sublet.booking.model.limits import LIMIT, check_limits
-from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Take
+from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Take, take_of
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
@@ -236,12 +236,9 @@ def list_taken(view: View) -> tuple[Take, ...]:
     there, now = places(view), view.as_of
     told = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
     ends = {place.node.name: place.end for place in there}
-    found = [
-        Take(place.node.name, place.end, place.end + HORIZON, place.node.cores, place.node.memory, place.node.gpus)
-        for place in there
-    ]
+    found = [take_of(place.node.name, place.end, place.end + HORIZON, place.node) for place in there]
     found += [
-        Take(node.name, now, now + HEARS, node.cores, node.memory, node.gpus)
+        take_of(node.name, now, now + HEARS, node)
         for node in (place.node for place in there)
         if _node_of(node.name) not in told
     ]
@@ -252,7 +249,7 @@ def list_taken(view: View) -> tuple[Take, ...]:
         until = min(ends[node], _until(ad, now) or ends[node])
         since = min(_moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))), until)
         if since < until:
-            found.append(Take(node, since, until, shape.cores, shape.memory, shape.gpus))
+            found.append(take_of(node, since, until, shape))
     return tuple(found)
 
 
@@ -261,7 +258,7 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
     ends = {place.node.name: place.end for place in there}
     for place in there:
         node, since = place.node, max(now, place.end)
-        calendar.put(f"end {node.name}", [Take(node.name, since, since + HORIZON, node.cores, node.memory, node.gpus)])
+        calendar.put(f"end {node.name}", [take_of(node.name, since, since + HORIZON, node)])
     waiting = []
     for number, ad in enumerate(view.jobs):
         node_name, shape = _find_taken(ad, there)
@@ -270,12 +267,12 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
         elif node_name in ends:
             until = min(ends[node_name], _until(ad, now) or ends[node_name])
             if until > now:
-                take = Take(node_name, now, until, shape.cores, shape.memory, shape.gpus)
+                take = take_of(node_name, now, until, shape)
                 calendar.put(f"job {number}", [take])
     for number, (shape, time) in enumerate(waiting[:WAITING]):
         window = Window(now, max(ends.values()))
         if found := calendar.earliest(shape, 1, time, [window]):
-            take = Take(found.nodes[0], found.start, found.start + time, shape.cores, shape.memory, shape.gpus)
+            take = take_of(found.nodes[0], found.start, found.start + time, shape)
             calendar.put(f"waiting {number}", [take])
 
 
