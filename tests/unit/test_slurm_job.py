@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sublet.booking.model.job import Job, Mount, Program
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.batch.job import Submission, Surroundings, packed, program
+from sublet.platforms.batch.job import Submission, Surroundings, pack, program
 from sublet.platforms.batch.quoting import inside
 from sublet.platforms.batch.scripts import job_script, read_script, script
 from sublet.platforms.slurm.commands import PACKAGE
@@ -227,7 +227,7 @@ class Site:
 
 def test_a_session_is_submitted_once(tmp_path: Path) -> None:
     site = Site(tmp_path, "echo 'Welcome to the cluster'; echo '12;far'")
-    assert site.submit(packed({"work/a b": b"\0\xff\n", "job.sh": b"#!/bin/sh\n"})) == (0, "submitted 12\n")
+    assert site.submit(pack({"work/a b": b"\0\xff\n", "job.sh": b"#!/bin/sh\n"})) == (0, "submitted 12\n")
     assert site.submit() == (0, "known\n")
     assert site.calls == 1
     assert (tmp_path / "sessions/key/work/a b").read_bytes() == b"\0\xff\n"

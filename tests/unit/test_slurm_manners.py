@@ -9,18 +9,18 @@ OWN = Manners(timedelta(seconds=30), timedelta(seconds=5), timedelta(minutes=5),
 
 def test_a_site_can_only_lower_what_a_guest_does() -> None:
     said = "poll 2m\nlook 1s\nsurvey 1m # too often\ncalls 0.5\nsessions 3\nparts 4\ninteractive no\npull no\n"
-    found = OWN.lowered(said)
+    found = OWN.lower(said)
     assert (found.poll, found.look, found.survey) == (timedelta(minutes=2), OWN.look, OWN.survey)
     assert (found.calls, found.sessions, found.parts, found.interactive, found.pull) == (0.5, 3, 4, False, False)
     assert "the site's settings: at most 3 of your sessions wait or run at once" in found.notes
-    assert OWN.lowered("calls 100\npoll 1s\ninteractive yes\n") == OWN
+    assert OWN.lower("calls 100\npoll 1s\ninteractive yes\n") == OWN
     modest = Manners(pull=False, interactive=False, sessions=2)
-    assert modest.lowered("pull yes\ninteractive yes\nsessions 50\n") == modest
+    assert modest.lower("pull yes\ninteractive yes\nsessions 50\n") == modest
 
 
 def test_what_a_site_writes_wrongly_is_told_and_changes_nothing() -> None:
-    found = OWN.lowered("\n# a comment\npoll often\nsessions 0\ncalls -1\ncalls nan\npull maybe\nunheard of\n")
+    found = OWN.lower("\n# a comment\npoll often\nsessions 0\ncalls -1\ncalls nan\npull maybe\nunheard of\n")
     assert found == OWN
     assert len(found.notes) == 6
     assert all("can't be understood" in note for note in found.notes)
-    assert OWN.lowered("") == OWN
+    assert OWN.lower("") == OWN

@@ -119,7 +119,7 @@ async def test_a_job_submitted_after_the_queue_was_seen_waits() -> None:
     site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     await site.ask(watch, "other")
     site.has("k", "c")
-    watch.submitted("k")
+    watch.note_submitted("k")
     assert await site.ask(watch, "k") == [State.QUEUED]
     assert site.asked.count("squeue") == 1
 
@@ -189,7 +189,7 @@ async def test_a_session_that_was_cleaned_is_unknown_though_the_queue_still_show
     site.queue["k"] = "COMPLETING"
     assert await site.ask(watch, "k") == [State.ENDED]
     del site.files["k"]
-    watch.cleaned("k")
+    watch.note_cleaned("k")
     assert await site.ask(watch, "k") == [State.UNKNOWN]
 
 
@@ -201,7 +201,7 @@ async def test_a_session_that_is_cleaned_while_others_are_asked_for_is_forgotten
 
     def clean() -> None:
         if during in site.asked:
-            watch.cleaned("k")
+            watch.note_cleaned("k")
 
     site.meanwhile = clean
     assert await site.ask(watch, "other", "k") == [State.UNKNOWN, State.UNKNOWN]
@@ -246,7 +246,7 @@ async def test_parts_that_were_submitted_after_the_queue_was_seen_wait() -> None
     site, watch = Site(), SiteWatch(SLURM, "far", every=1000, look=0, patience=0)
     await site.ask(watch, "other")
     site.has_parts("k", None, None)
-    watch.submitted("k", parts=2)
+    watch.note_submitted("k", parts=2)
     assert await site.ask(watch, "k") == [State.QUEUED]
     assert site.asked.count("squeue") == 1
 
@@ -273,9 +273,11 @@ def test_platforms_of_one_account_keep_one_pace() -> None:
 
 async def test_the_number_of_a_job_is_as_sbatch_said_else_as_the_queue_shows_it() -> None:
     site, watch = Site(), SiteWatch(SLURM, "far", every=0, look=0, patience=0)
-    watch.submitted("said", "41")
+    watch.note_submitted("said", "41")
     assert watch.find_number("said") == "41"
-    watch.submitted("unsaid", read_submitted("known\n").id)  # an earlier try was cut off, and sbatch's answer was lost
+    watch.note_submitted(
+        "unsaid", read_submitted("known\n").id
+    )  # an earlier try was cut off, and sbatch's answer was lost
     assert watch.find_number("unsaid") == ""
     site.files["unsaid"] = "\t".join(["unsaid", "c", *[""] * 11])
     site.queue["unsaid"] = "PENDING"

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from sublet.booking.model.amounts import finite, shown
+from sublet.booking.model.amounts import finite, quote_value
 from sublet.kernel.errors import BadRequest, TooLarge, WrongType
 
 MOST_BYTES = 1024 * 1024
@@ -37,7 +37,7 @@ def parse_document(body: bytes, content_type: str = "") -> Mapping[str, Any]:
         raise BadRequest(detail="the document is binary, not text")
     value = _from_json(text) if form == "json" else _from_yaml(text)
     if not isinstance(value, dict):
-        said = "empty" if value is None else f"{shown(value)}, not a map"
+        said = "empty" if value is None else f"{quote_value(value)}, not a map"
         raise BadRequest(detail=f"the document is {said}")
     return value
 
@@ -47,12 +47,12 @@ def _form(content_type: str) -> str:
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         if name.strip() == "charset" and value.strip().strip('"') not in ("utf-8", "utf8", "us-ascii"):
-            raise WrongType(type=shown(content_type), hint="Send it in UTF-8.")
+            raise WrongType(type=quote_value(content_type), hint="Send it in UTF-8.")
     if not kind or kind == "*/*" or _YAML.fullmatch(kind):
         return "yaml"
     if _JSON.fullmatch(kind):
         return "json"
-    raise WrongType(type=shown(content_type))
+    raise WrongType(type=quote_value(content_type))
 
 
 def _from_json(text: str) -> Any:
@@ -117,7 +117,7 @@ def _check_text(text: str) -> None:
     if text.isascii() and "\0" not in text:
         return
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise BadRequest(detail=f"{shown(text)} has characters that text can't have")
+        raise BadRequest(detail=f"{quote_value(text)} has characters that text can't have")
 
 
 def _from_yaml(text: str) -> Any:
@@ -130,7 +130,7 @@ def _from_yaml(text: str) -> Any:
         line = mark.line + 1 if mark else 0
         raise BadRequest(detail=f"not YAML: {error.problem or error.context}{where}", line=line) from None
     except yaml.YAMLError as error:
-        raise BadRequest(detail=f"not YAML: {shown(' '.join(str(error).split()))}") from None
+        raise BadRequest(detail=f"not YAML: {quote_value(' '.join(str(error).split()))}") from None
     finally:
         parser.dispose()
 
@@ -167,7 +167,9 @@ class _Builder:
         self._deepest = depth
         self._count(1, depth)
         if event.tag is not None and event.tag != "!":
-            raise BadRequest(detail=f"the tag {shown(event.tag)} can't be used", hint="Write values without tags.")
+            raise BadRequest(
+                detail=f"the tag {quote_value(event.tag)} can't be used", hint="Write values without tags."
+            )
         if isinstance(event, yaml.ScalarEvent):
             value = _plain(event.value) if event.implicit[0] else _check_whole(event.value)
         elif isinstance(event, yaml.MappingStartEvent):
@@ -201,7 +203,7 @@ class _Builder:
     def _alias(self, name: str | None, depth: int) -> Any:
         """The anchor's value again; it counts each time, because whoever walks the document meets it each time."""
         if name is None or name not in self._anchors:
-            raise BadRequest(detail=f"the alias *{shown(name)} has nothing that it could stand for")
+            raise BadRequest(detail=f"the alias *{quote_value(name)} has nothing that it could stand for")
         value, size, height = self._anchors[name]
         self._count(size, depth + height)
         return value
@@ -236,7 +238,7 @@ def _not_json(name: str) -> NoReturn:
 
 def _twice(name: str, line: int = 0) -> NoReturn:
     where = f", at line {line}" if line else ""
-    detail = f"the field {shown(name)} is there twice{where}"
+    detail = f"the field {quote_value(name)} is there twice{where}"
     raise BadRequest(detail=detail, hint="Keep one of them.", line=line, repeated=name)
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
-from sublet.booking.model.amounts import finite, shown
+from sublet.booking.model.amounts import finite, quote_value
 from sublet.booking.model.offer import Reason
 from sublet.kernel.errors import BadRequest
 
@@ -52,14 +52,14 @@ def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 def a_map(value: Any, path: str) -> Mapping[str, Any]:
     """A map of names to values."""
     if not isinstance(value, Mapping):
-        refuse(path, f"{shown(value)} is not a map", "Write it as `name: value` pairs.")
+        refuse(path, f"{quote_value(value)} is not a map", "Write it as `name: value` pairs.")
     return value
 
 
 def a_list(value: Any, path: str) -> Sequence[Any]:
     """A list, not too long."""
     if not isinstance(value, list | tuple):
-        refuse(path, f"{shown(value)} is not a list", "Write one item a line, each after a dash.")
+        refuse(path, f"{quote_value(value)} is not a list", "Write one item a line, each after a dash.")
     if len(value) > MOST_ITEMS:
         decline(path, f"it has {len(value)} items", f"At most {MOST_ITEMS} are read.")
     return value
@@ -68,7 +68,7 @@ def a_list(value: Any, path: str) -> Sequence[Any]:
 def a_text(value: Any, path: str, most: int = MOST_TEXT) -> str:
     """Text, not empty and not too long."""
     if not isinstance(value, str):
-        refuse(path, f"{shown(value)} is not text", "Put it in quotes.")
+        refuse(path, f"{quote_value(value)} is not text", "Put it in quotes.")
     if not value.strip():
         decline(path, "it is empty", kind=MISSING)
     if len(value) > most:
@@ -80,7 +80,7 @@ def a_name(value: Any, path: str) -> str:
     """A name: any one line of text. It is data wherever it goes."""
     name = a_text(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, path, 200)
     if not name.isprintable():
-        decline(path, f"{shown(name)} has characters that can't be printed")
+        decline(path, f"{quote_value(name)} has characters that can't be printed")
     return name
 
 
@@ -90,7 +90,7 @@ def a_number(value: Any, path: str) -> float:
     try:
         return finite(str(value) if is_number else "")
     except ValueError:
-        refuse(path, f"{shown(value)} is not a number")
+        refuse(path, f"{quote_value(value)} is not a number")
 
 
 SYNONYMS = {  # what other systems call a field
@@ -120,7 +120,11 @@ def refuse_unknown_fields(value: Mapping[str, Any], known: Iterable[str], path: 
     """No field that means nothing here: a typing error is better said than ignored."""
     names = known if isinstance(known, frozenset) else frozenset(known)
     for name in find_unknown(value, names):
-        refuse(f"{path}.{name}" if path else name, f"there is no field {shown(name)} here", suggest_field(name, names))
+        refuse(
+            f"{path}.{name}" if path else name,
+            f"there is no field {quote_value(name)} here",
+            suggest_field(name, names),
+        )
 
 
 def find_unknown(value: Mapping[str, Any], known: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
@@ -137,7 +137,7 @@ def check_platform(platform: Any) -> list[Reason]:
     found = f.unknown_fields(platform, ("architecture", "os"), "image.platform.")
     for name, allowed in (("architecture", ARCHITECTURES), ("os", {"linux"})):
         if (value := platform.get(name)) is not None and (not isinstance(value, str) or value not in allowed):
-            told = f"images for {shown(value)} can't be run here; only linux on amd64."
+            told = f"images for {quote_value(value)} can't be run here; only linux on amd64."
             nearest = "amd64" if name == "architecture" else "linux"
             found.append(f.not_supported(f"image.platform.{name}", told, wanted=value, nearest=nearest))
     return found
@@ -177,7 +177,7 @@ def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
     if tasks is None:
         return []
     if type(tasks) is not int or not 1 <= tasks <= MOST_TASKS:
-        told = f"a container runs in 1 to {MOST_TASKS} tasks, not {shown(tasks)}."
+        told = f"a container runs in 1 to {MOST_TASKS} tasks, not {quote_value(tasks)}."
         return [f.invalid("tasks", told, wanted=tasks, nearest="4")]
     if access_ports(fields):
         return [f.not_supported("tasks", "a container whose port is reached runs once, not in tasks.", wanted=tasks)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from typing import Any
 
-from sublet.booking.model.amounts import parse_count, parse_counts, parse_duration, parse_memory, shown
+from sublet.booking.model.amounts import parse_count, parse_counts, parse_duration, parse_memory, quote_value
 from sublet.booking.model.request import Range
 from sublet.kernel.errors import SubletError
 
@@ -41,7 +41,7 @@ def fields(value: Any, path: Path, table: Mapping[str, Read]) -> dict[str, Any]:
 def each(value: Any, path: Path) -> dict[str, Any]:
     """A map."""
     if not isinstance(value, dict):
-        raise BadField(path, f"{shown(value)} stands where fields are expected.")
+        raise BadField(path, f"{quote_value(value)} stands where fields are expected.")
     return value
 
 
@@ -53,7 +53,7 @@ def items(value: Any, path: Path) -> list[Any]:
 def text(value: Any, path: Path) -> str:
     """Words; a number is as it is written."""
     if isinstance(value, bool | list | dict) or not str(value).strip():
-        raise BadField(path, f"{shown(value)} stands where words are expected.")
+        raise BadField(path, f"{quote_value(value)} stands where words are expected.")
     return str(value).strip()
 
 
@@ -66,7 +66,7 @@ def word(value: Any, path: Path) -> str:
     """One word that can't be taken for an option: a host, a user, a project."""
     found = text(value, path)
     if not _WORD.fullmatch(found):
-        raise BadField(path, f"{shown(found)} is not one word, or begins with a dash.")
+        raise BadField(path, f"{quote_value(found)} is not one word, or begins with a dash.")
     return found
 
 
@@ -78,7 +78,7 @@ def words(value: Any, path: Path) -> tuple[str, ...]:
 def flag(value: Any, path: Path) -> bool:
     """true or false."""
     if not isinstance(value, bool):
-        raise BadField(path, f"{shown(value)} is neither true nor false.")
+        raise BadField(path, f"{quote_value(value)} is neither true nor false.")
     return value
 
 
@@ -89,7 +89,7 @@ def day(value: Any, path: Path) -> str:
             return date.fromisoformat(value).isoformat()
     except ValueError:
         pass
-    raise BadField(path, f"{shown(value)} is not a day; write it as 2026-11-15.")
+    raise BadField(path, f"{quote_value(value)} is not a day; write it as 2026-11-15.")
 
 
 def some_day(value: Any, path: Path) -> str:
@@ -99,7 +99,7 @@ def some_day(value: Any, path: Path) -> str:
         if _DAY.fullmatch(words + missing):
             day(words + missing, path)
             return words
-    raise BadField(path, f"{shown(value)} is not a date; write 2026-11-15, 2026-11 or 2026.")
+    raise BadField(path, f"{quote_value(value)} is not a date; write 2026-11-15, 2026-11 or 2026.")
 
 
 def one_of(*known: str) -> Read:
@@ -107,7 +107,7 @@ def one_of(*known: str) -> Read:
 
     def read(value: Any, path: Path) -> str:
         if value not in known:
-            raise BadField(path, f"{shown(value)} can't stand here; write {' or '.join(known)}.")
+            raise BadField(path, f"{quote_value(value)} can't stand here; write {' or '.join(known)}.")
         return str(value)
 
     return read
@@ -117,14 +117,14 @@ def plain_name(value: Any, path: Path) -> str:
     """A name in small letters, such as a scheduler's: which of them there is a platform for is not decided here."""
     found = text(value, path)
     if not _NAME.fullmatch(found):
-        raise BadField(path, f"{shown(found)} can't stand here; write a name in small letters, such as slurm.")
+        raise BadField(path, f"{quote_value(found)} can't stand here; write a name in small letters, such as slurm.")
     return found
 
 
 def number(value: Any, path: Path) -> float:
     """A number, not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise BadField(path, f"{shown(value)} is not a number from 0 up.")
+        raise BadField(path, f"{quote_value(value)} is not a number from 0 up.")
     return value
 
 

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.kernel.errors import BadAmount, BadRequest
 
 Effect = Literal["allow", "deny"]
@@ -41,7 +41,7 @@ class Limits:
         for name, value in self.list_given():
             least: Any = timedelta(0) if name == "time" else 0
             if (isinstance(value, float) and not math.isfinite(value)) or value < least:
-                raise BadAmount(text=shown(value), what=f"a limit of {name}", example="a number from 0 on")
+                raise BadAmount(text=quote_value(value), what=f"a limit of {name}", example="a number from 0 on")
 
     def list_given(self) -> list[tuple[str, Any]]:
         """Those that there are, by name."""
@@ -87,9 +87,9 @@ class AccessRule:
     def __post_init__(self) -> None:
         """A rule that could never match, or would match by mistake, is not made."""
         if self.effect not in EFFECTS:
-            raise BadRequest(detail=f"an access rule is `allow` or `deny`, not {shown(self.effect)}")
+            raise BadRequest(detail=f"an access rule is `allow` or `deny`, not {quote_value(self.effect)}")
         if self.noun not in NOUNS:
-            raise BadRequest(detail=f"{shown(self.noun)} is none of {', '.join(NOUNS)}")
+            raise BadRequest(detail=f"{quote_value(self.noun)} is none of {', '.join(NOUNS)}")
         _check_pattern(self.who.removeprefix(GROUP), LONGEST_WHO, "who it is for")
         _check_pattern(self.name, LONGEST_NAME, f"the name of a {self.noun}")
 
@@ -204,6 +204,6 @@ def _compile_pattern(pattern: str) -> re.Pattern[str]:
 def _check_pattern(pattern: str, longest: int, what: str) -> None:
     if not pattern or len(pattern) > longest or not pattern.isprintable() or pattern != "".join(pattern.split()):
         raise BadRequest(
-            detail=f"{shown(pattern)} can't be {what}",
+            detail=f"{quote_value(pattern)} can't be {what}",
             hint="Write a name, a pattern such as *@illinois.edu, or group:NAME.",
         )

@@ -14,7 +14,7 @@ from sublet.booking.model.amounts import (
     parse_count,
     parse_duration,
     parse_memory,
-    shown,
+    quote_value,
 )
 from sublet.booking.model.offer import Answer, Reason
 from sublet.booking.model.request import Range, Request
@@ -215,7 +215,7 @@ def parse_amount(name: str, text: str) -> Any:
     except ValueError:
         number = -1.0
     if not 0 <= number < MOST_COUNT * 1000:
-        raise BadAmount(text=shown(text), what="a number of core-hours", example="a number such as 1000 or 0.5")
+        raise BadAmount(text=quote_value(text), what="a number of core-hours", example="a number such as 1000 or 0.5")
     return number
 
 

@@ -10,7 +10,7 @@ from sublet.apps.manifests.cybergis_rules import parameters, resources
 from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.sublet_yaml import NAME
 from sublet.apps.model.manifest import EXECUTION, POST, PRE, AppImage, AppStage, Input, Manifest
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 
 FILE = "manifest.json"
 STAGES = {"pre_processing_stage": PRE, "execution_stage": EXECUTION, "post_processing_stage": POST}
@@ -96,7 +96,7 @@ def _raw(page: ManifestPage, field: str) -> bool:
     lines = page.texts(path, page.value.get(path[0]))
     wrong = [number for number, line in enumerate(lines) if not _HARMLESS.fullmatch(line)]
     for number in wrong:
-        told = f"{shown(lines[number])} would run outside the container, as the shared account; put it in {field}"
+        told = f"{quote_value(lines[number])} would run outside the container, as the shared account; put it in {field}"
         page.error((*path, number), f"{told}, which runs in the container.")
     if lines and not wrong:
         page.warn(path, "modules and comments have no meaning in a container; these lines are left out.")
@@ -110,10 +110,11 @@ def _image(page: ManifestPage) -> AppImage:
         page.error(("container",), "container is needed: the name of an image that the operator knows.")
     if connector == CVMFS:
         page.warn(
-            ("connector",), f"the kernel {shown(name)} is looked for among the operator's images; CVMFS isn't used."
+            ("connector",),
+            f"the kernel {quote_value(name)} is looked for among the operator's images; CVMFS isn't used.",
         )
     elif connector and connector not in CONNECTORS:
-        page.warn(("connector",), f"the connector {shown(connector)} isn't known; the app runs as others do.")
+        page.warn(("connector",), f"the connector {quote_value(connector)} isn't known; the app runs as others do.")
     return AppImage(name=name)
 
 
@@ -123,7 +124,7 @@ def _systems(page: ManifestPage) -> tuple[tuple[str, ...], str]:
     if not systems:
         return (default or USUAL_SYSTEM,), default or USUAL_SYSTEM
     if default and default not in systems:
-        page.warn(("default_hpc",), f"{shown(default)} is not in supported_hpc; it is taken for one of them.")
+        page.warn(("default_hpc",), f"{quote_value(default)} is not in supported_hpc; it is taken for one of them.")
         systems = (*systems, default)
     return systems, default or systems[0]
 
@@ -131,7 +132,7 @@ def _systems(page: ManifestPage) -> tuple[tuple[str, ...], str]:
 def _data(page: ManifestPage) -> tuple[Input, ...]:
     said = page.value.get("require_upload_data")
     if isinstance(said, str) and said.lower() in ("true", "false"):
-        page.warn(("require_upload_data",), f"{shown(said)} is written as text; it is taken for what it says.")
+        page.warn(("require_upload_data",), f"{quote_value(said)} is written as text; it is taken for what it says.")
         said = said.lower() == "true"
     required = page.a_flag(("require_upload_data",), said)
     return (Input("data", required, "the folder that the app reads"),) if required else ()
@@ -142,7 +143,7 @@ def _results(page: ManifestPage) -> tuple[str, ...]:
     said = page.a_text((field,), page.value.get(field))
     path = said.strip("/")
     if ".." in path.split("/") or "\0" in path:
-        page.error((field,), f"{shown(said)} is not a path below the result folder.")
+        page.error((field,), f"{quote_value(said)} is not a path below the result folder.")
     return (path,) if path else ()
 
 

@@ -13,7 +13,7 @@ from sublet.apps.manifests.sublet_yaml import check_parameter, few
 from sublet.apps.model import resources as app_resources
 from sublet.apps.model.manifest import Parameter, ResourceBounds
 from sublet.apps.model.parameters import clamp
-from sublet.booking.model.amounts import MIB, MOST_COUNT, parse_duration, shown
+from sublet.booking.model.amounts import MIB, MOST_COUNT, parse_duration, quote_value
 from sublet.booking.model.request import GIB
 from sublet.kernel.errors import BadAmount
 
@@ -65,11 +65,11 @@ def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
     for key, value in page.a_map((under,), page.value.get(under) or None).items():
         path = (under, key)
         if not isinstance(value, Mapping):
-            page.warn(path, f"{shown(value)} is no rule, so that it is left out, as CyberGIS-Compute does.")
+            page.warn(path, f"{quote_value(value)} is no rule, so that it is left out, as CyberGIS-Compute does.")
         elif key == PARTITION:
             page.warn(path, "the queue is chosen by the operator; this rule is left out.")
         elif key not in KEYS:
-            page.warn(path, f"there is no {shown(key)} here; there are: {', '.join(KEYS)}, {PARTITION}.")
+            page.warn(path, f"there is no {quote_value(key)} here; there are: {', '.join(KEYS)}, {PARTITION}.")
         elif bounds := _bounds(page, path, KEYS[key], value):
             if key == "gpus_per_socket":
                 page.warn(path, "GPUs are counted for each node here, not for each socket.")
@@ -128,7 +128,7 @@ def _factor(page: ManifestPage, path: Path, name: str, unit: Any) -> int | None:
     factor = units.get(str("" if unit is None else unit).lower())
     if factor is None:
         there = ", ".join(dict.fromkeys(("Minutes", "Hours", "Days") if "days" in units else ("GB", "MB")))
-        said = "it has no unit" if unit is None else f"its unit {shown(unit)} isn't known"
+        said = "it has no unit" if unit is None else f"its unit {quote_value(unit)} isn't known"
         if "" in units:
             page.warn((*path, "unit"), f"{said}: this is a count, and is taken as one.")
             return 1
@@ -144,7 +144,7 @@ def _number(page: ManifestPage, path: Path, value: Any) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < 0 or number > MOST_COUNT:
-        page.error(path, f"{path[-1]} must be a number from 0 to {MOST_COUNT}, not {shown(value)}.")
+        page.error(path, f"{path[-1]} must be a number from 0 to {MOST_COUNT}, not {quote_value(value)}.")
         return None
     return number
 
@@ -155,7 +155,7 @@ def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     for name, rule in few(page, ("param_rules",), page.value.get("param_rules") or None):
         path = ("param_rules", name)
         if not isinstance(rule, Mapping):
-            page.warn(path, f"{shown(rule)} is no rule, so that it is left out, as CyberGIS-Compute does.")
+            page.warn(path, f"{quote_value(rule)} is no rule, so that it is left out, as CyberGIS-Compute does.")
             continue
         if "default" in rule and "default_value" not in rule:
             page.warn((*path, "default"), "CyberGIS-Compute looks for default_value; here default counts as well.")
@@ -174,7 +174,9 @@ def _schema(page: ManifestPage, path: Path, rule: Mapping[str, Any]) -> dict[str
     kind = _TYPES.get(said.lower(), "string")
     if said.lower() not in _TYPES:
         there = ", ".join(_TYPES)
-        page.warn((*path, "type") if said else path, f"{shown(said)} is not a type; taken as text. There are: {there}.")
+        page.warn(
+            (*path, "type") if said else path, f"{quote_value(said)} is not a type; taken as text. There are: {there}."
+        )
     schema: dict[str, Any] = {key: rule[key] for key in ("title", "description") if isinstance(rule.get(key), str)}
     if isinstance(rule.get("label"), str):
         schema.setdefault("title", rule["label"])
@@ -198,7 +200,8 @@ def _slid(page: ManifestPage, path: Path, schema: dict[str, Any]) -> dict[str, A
         return schema
     page.warn(
         (*path, "default_value"),
-        f"the default {shown(default)} is not what the rule allows; {shown(nearest)} is taken, as their sliders do.",
+        f"the default {quote_value(default)} is not what the rule allows; {quote_value(nearest)} is taken, "
+        "as their sliders do.",
     )
     return schema | {"default": nearest}
 
@@ -235,7 +238,9 @@ def _options(page: ManifestPage, path: Path, rule: Mapping[str, Any], default: d
     found = [] if options is None else list(options)
     if default and default["default"] not in found:
         if found:
-            page.warn((*path, "default_value"), f"{shown(default['default'])} is not in options; it is added to them.")
+            page.warn(
+                (*path, "default_value"), f"{quote_value(default['default'])} is not in options; it is added to them."
+            )
         found.append(default["default"])
     if not found:
         page.warn(path, "a string_option without options: any text is taken.")
@@ -254,7 +259,7 @@ def _read_bounds(
         if value is None:
             continue
         if not isinstance(value, int | float) or isinstance(value, bool):
-            page.error((*path, key), f"{key} must be a number, not {shown(value)}.")
+            page.error((*path, key), f"{key} must be a number, not {quote_value(value)}.")
         else:
             found[keyword] = value
     step, low, start = found.get("step"), found.get("minimum", 0), default.get("default", 0)

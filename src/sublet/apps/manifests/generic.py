@@ -8,7 +8,7 @@ from dataclasses import replace
 from sublet.apps.manifests import notebook, simple
 from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.model.manifest import EXECUTION, JOB, AppStage, Manifest
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.kernel.errors import BadRequest
 
 JUPYTER, PYTHON = "jupyter", "python"
@@ -28,7 +28,7 @@ TAKEN = {
 def kinds_of(kind: str) -> tuple[str, ...]:
     """The one that is named, or all of them."""
     if kind and kind not in KINDS:
-        raise BadRequest(detail=f"kind: there is no {shown(kind)}", hint=f"There are: {', '.join(KINDS)}.")
+        raise BadRequest(detail=f"kind: there is no {quote_value(kind)}", hint=f"There are: {', '.join(KINDS)}.")
     return (kind,) if kind else tuple(KINDS)
 
 

@@ -14,7 +14,7 @@ from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.simple import parameter
 from sublet.apps.model.manifest import EXECUTION, AppStage, Manifest, Parameter
 from sublet.apps.model.parameters import MOST, is_variable
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 
 SUFFIX = ".ipynb"
 MOST_BYTES = 8 << 20
@@ -123,7 +123,7 @@ def executing(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]
     """A manifest that names a notebook, with the stage that executes it, and its cell's parameters if it has none."""
     path, at = manifest.notebook, ("notebook",)
     if path not in files:
-        page.error(at, f"the notebook {shown(path)} is not among the app's files.")
+        page.error(at, f"the notebook {quote_value(path)} is not among the app's files.")
         return manifest
     notebook = read(page, path, files[path], at)
     if notebook is None:
@@ -141,4 +141,6 @@ def check_names(page: ManifestPage, at: Path, manifest: Manifest) -> None:
     """Note parameters that a notebook could not have: they become its variables."""
     for each in manifest.parameters:
         if not is_variable(each.name):
-            page.error((*at, each.name), f"{shown(each.name)} can't be a variable, as a notebook's parameters are.")
+            page.error(
+                (*at, each.name), f"{quote_value(each.name)} can't be a variable, as a notebook's parameters are."
+            )

@@ -8,7 +8,7 @@ from typing import Any
 
 from sublet.apps.manifests.lines import Lines, Path, json_lines, json_twice, yaml_lines
 from sublet.apps.model.manifest import Manifest
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
 
@@ -94,21 +94,21 @@ class ManifestPage:
         for name in value:
             if name not in there:
                 where = f" in {'.'.join(map(str, path))}" if path else ""
-                note((*path, name), f"there is no field {shown(name)}{where}; there are: {', '.join(there)}.")
+                note((*path, name), f"there is no field {quote_value(name)}{where}; there are: {', '.join(there)}.")
 
     def a_text(self, path: Path, value: Any, otherwise: str = "") -> str:
         """A text; nothing is the other one."""
         if value is None:
             return otherwise
         if not isinstance(value, str):
-            self.error(path, f"{_name_field(path)} must be text, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be text, not {quote_value(value)}.")
             return otherwise
         return value
 
     def a_map(self, path: Path, value: Any) -> Mapping[str, Any]:
         """A map; nothing is an empty one."""
         if value is not None and not isinstance(value, Mapping):
-            self.error(path, f"{_name_field(path)} must be a map of names to values, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be a map of names to values, not {quote_value(value)}.")
         return value if isinstance(value, Mapping) else {}
 
     def texts(self, path: Path, value: Any) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class ManifestPage:
             return ()
         items = [value] if isinstance(value, str) else value
         if not isinstance(items, list):
-            self.error(path, f"{_name_field(path)} must be a list, not {shown(value)}.")
+            self.error(path, f"{_name_field(path)} must be a list, not {quote_value(value)}.")
             return ()
         return tuple(text for i, item in enumerate(items) if (text := self.a_text((*path, i), item)))
 
@@ -125,7 +125,7 @@ class ManifestPage:
         """True or false."""
         if value is None or isinstance(value, bool):
             return otherwise if value is None else value
-        self.error(path, f"{_name_field(path)} must be true or false, not {shown(value)}.")
+        self.error(path, f"{_name_field(path)} must be true or false, not {quote_value(value)}.")
         return otherwise
 
     def at(self, path: Path, read: Callable[..., Any], *values: object) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sublet.apps.manifests import cybergis, generic, notebook, simple, sublet_yaml
 from sublet.apps.manifests.page import ManifestFinding, ManifestPage, ManifestReading
 from sublet.apps.model.manifest import AppImage, Manifest
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 
 MOST_BYTES = 1 << 20  # of a manifest
 FILES = (sublet_yaml.FILE, cybergis.FILE, simple.FILE)  # looked for in this order
@@ -100,7 +100,7 @@ def _with_image(page: ManifestPage, manifest: Manifest, images: Mapping[str, App
         return manifest
     if image.name not in images:
         there = ", ".join(images) or "none"
-        page.error(path, f"there is no image {shown(image.name)} here; there are: {there}.", is_about_image=True)
+        page.error(path, f"there is no image {quote_value(image.name)} here; there are: {there}.", is_about_image=True)
         return manifest
     return manifest.pin_to(images[image.name].location, images[image.name].digest)
 

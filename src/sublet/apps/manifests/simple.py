@@ -7,7 +7,7 @@ from typing import Any
 from sublet.apps.manifests.page import ManifestPage
 from sublet.apps.manifests.sublet_yaml import check_parameter, few
 from sublet.apps.model.manifest import EXECUTION, JOB, AppImage, AppStage, Manifest, Parameter
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 
 FILE = "entry.sh"
 PARAMS = "params.json"
@@ -49,7 +49,9 @@ def parameter(page: ManifestPage, name: str, value: Any) -> Parameter:
     """A parameter that is known by its default alone."""
     kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
     if not kind:
-        page.error((name,), f"{shown(value)} can't be a parameter's default: text, a number, true, false or a list.")
+        page.error(
+            (name,), f"{quote_value(value)} can't be a parameter's default: text, a number, true, false or a list."
+        )
     made = Parameter(name, {"type": kind or "string", "default": value} if kind else {})
     if kind:
         check_parameter(page, (name,), made)

@@ -23,7 +23,7 @@ from sublet.apps.model.manifest import (
     ResourceBounds,
 )
 from sublet.apps.model.parameters import KEYWORDS, MOST, schema_problems
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 
 FILE = OWN
 FIELDS = (
@@ -67,7 +67,7 @@ def read(page: ManifestPage) -> Manifest:
         page.error((), "a name is needed; write `name: my-app`.")
     name = page.a_text(("name",), value.get("name"), "app")
     if not NAME.fullmatch(name):
-        page.error(("name",), f"{shown(name)} can't be a name: letters, digits, `.`, `_` and `-`, at most 63.")
+        page.error(("name",), f"{quote_value(name)} can't be a name: letters, digits, `.`, `_` and `-`, at most 63.")
     return Manifest(
         name=name,
         source=FILE,
@@ -112,7 +112,7 @@ def _image(page: ManifestPage, path: Path, value: Any) -> AppImage:
 
 def _digest(page: ManifestPage, path: Path, digest: str) -> str:
     if digest and not _DIGEST.fullmatch(digest):
-        page.error(path, f"{shown(digest)} is not a digest: sha256: and 64 hexadecimal digits.")
+        page.error(path, f"{quote_value(digest)} is not a digest: sha256: and 64 hexadecimal digits.")
     return digest
 
 
@@ -144,7 +144,7 @@ def _stage(page: ManifestPage, name: str, path: Path, value: Any) -> AppStage:
     page.note_unknown(path, said, _STAGE, page.error)
     each = said.get("each", "once" if name != EXECUTION or not path else "task")
     if each not in ("once", "task"):
-        page.error((*path, "each"), f"each is once or task, not {shown(each)}.")
+        page.error((*path, "each"), f"each is once or task, not {quote_value(each)}.")
     if ("run" in said) == ("script" in said):
         page.error(path, "a stage has either run (words) or script (text).")
         return AppStage(name)
@@ -161,7 +161,7 @@ def _words(page: ManifestPage, path: Path, value: Any) -> tuple[str, ...]:
         try:
             value = shlex.split(value)
         except ValueError as error:
-            page.error(path, f"{shown(value)} can't be split into words: {error}.")
+            page.error(path, f"{quote_value(value)} can't be split into words: {error}.")
             return ()
         if shelled := next((word for word in value if word in _SHELL), ""):
             page.warn(
@@ -224,9 +224,9 @@ def few(page: ManifestPage, path: Path, value: Any) -> list[tuple[str, Any]]:
 def check_parameter(page: ManifestPage, path: Path, parameter: Parameter) -> None:
     """Note what is wrong with a parameter's name and schema."""
     if not parameter.name or len(parameter.name) > 200 or not parameter.name.isprintable():
-        page.error(path, f"{shown(parameter.name)} can't be the name of a parameter.")
+        page.error(path, f"{quote_value(parameter.name)} can't be the name of a parameter.")
     elif not VARIABLE.fullmatch(f"param_{parameter.name}"):
-        page.warn(path, f"{shown(parameter.name)} can't be an environment variable: it is in params.json alone.")
+        page.warn(path, f"{quote_value(parameter.name)} can't be an environment variable: it is in params.json alone.")
     for keyword, why in schema_problems(parameter):
         page.error((*path, keyword) if keyword else path, f"the parameter {parameter.name}: {why}.")
 
@@ -266,7 +266,7 @@ def _data(page: ManifestPage) -> tuple[Input, ...]:
         said = page.a_map(path, value)
         page.note_unknown(path, said, _INPUT, page.error)
         if not NAME.fullmatch(name):
-            page.error(path, f"{shown(name)} can't be the name of data.")
+            page.error(path, f"{quote_value(name)} can't be the name of data.")
         required = page.a_flag((*path, "required"), said.get("required"))
         found.append(Input(name, required, page.a_text((*path, "description"), said.get("description"))))
     return tuple(found)
@@ -276,7 +276,7 @@ def _results(page: ManifestPage) -> tuple[str, ...]:
     found = page.texts(("results",), page.value.get("results"))
     for number, path in enumerate(found):
         if not _PLAIN_PATH.fullmatch(path):
-            page.error(("results", number), f"{shown(path)} is not a path below the result folder.")
+            page.error(("results", number), f"{quote_value(path)} is not a path below the result folder.")
     return found
 
 
@@ -284,7 +284,7 @@ def _default_system(page: ManifestPage) -> str:
     name = page.a_text(("default_system",), page.value.get("default_system"))
     systems = page.value.get("systems")
     if name and isinstance(systems, list | str) and name not in (systems if isinstance(systems, list) else [systems]):
-        page.error(("default_system",), f"{shown(name)} is not one of its systems.")
+        page.error(("default_system",), f"{quote_value(name)} is not one of its systems.")
     return name
 
 
@@ -293,7 +293,7 @@ def _environment(page: ManifestPage) -> dict[str, str]:
     for name, value in page.a_map(("environment",), page.value.get("environment")).items():
         path = ("environment", name)
         if not VARIABLE.fullmatch(name):
-            page.error(path, f"{shown(name)} can't be the name of an environment variable.")
+            page.error(path, f"{quote_value(name)} can't be the name of an environment variable.")
         elif not isinstance(value, str | int | float):
             page.error(path, f"the value of {name} must be text.")
         else:

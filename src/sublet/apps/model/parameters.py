@@ -13,7 +13,7 @@ from keyword import iskeyword
 from typing import Any
 
 from sublet.apps.model.manifest import Manifest, Parameter
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.offer import Reason
 from sublet.kernel.patterns import LONGEST as LONGEST_MATCHED
 from sublet.kernel.patterns import pattern_problem
@@ -52,9 +52,9 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
     schema = parameter.schema
     found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
     if schema.get("type") not in (*TYPES, None):
-        found.append(("type", f"{shown(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
+        found.append(("type", f"{quote_value(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
     if schema.get("format") not in (*FORMATS, None):
-        found.append(("format", f"{shown(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
+        found.append(("format", f"{quote_value(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
     deeper = list(_deeper(schema))
     found += [("items", f"there is no {min(set(one) - KEYWORDS)} here") for one in deeper if set(one) - KEYWORDS]
     if found:
@@ -69,7 +69,7 @@ def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
         return [(str(error.path[0]) if error.path else "", error.message)]
     for low, high in ORDERED:
         if low in schema and high in schema and schema[low] > schema[high]:
-            return [(low, f"its {low} {shown(schema[low])} is more than its {high} {shown(schema[high])}")]
+            return [(low, f"its {low} {quote_value(schema[low])} is more than its {high} {quote_value(schema[high])}")]
     if parameter.has_default and (why := _wrong(parameter, schema["default"])):
         return [("default", f"the default itself is not allowed: {why[0]}")]
     return []
@@ -96,7 +96,7 @@ def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
     for name in given:
         if manifest.parameter(str(name)) is None:
             if manifest.notebook and not is_variable(str(name)):
-                told = f"{shown(name)} can't be a variable, as the parameters of a notebook are."
+                told = f"{quote_value(name)} can't be a variable, as the parameters of a notebook are."
                 found.append(Reason("urn:invalid-value", "parameters", told, str(name)[:200]))
                 continue
             if manifest.any_parameters:
@@ -104,7 +104,7 @@ def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
                 continue
             close = difflib.get_close_matches(str(name)[:200], names, 1)
             there = ", ".join(names) or "none"
-            told = f"{manifest.name} has no parameter {shown(name)}; it has: {there}."
+            told = f"{manifest.name} has no parameter {quote_value(name)}; it has: {there}."
             found.append(Reason("urn:invalid-value", f"parameters.{name}", told, str(name)[:200], there, *close))
     for parameter in manifest.parameters:
         if parameter.name in given:
@@ -117,7 +117,7 @@ def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
 
 def _meaning(parameter: Parameter) -> str:
     title = parameter.schema.get("title") or parameter.schema.get("description")
-    return f" ({shown(title)})" if title else ""
+    return f" ({quote_value(title)})" if title else ""
 
 
 def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
@@ -128,7 +128,7 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
     told = f"the parameter {parameter.name} {why}."
     field = f"parameters.{parameter.name}"
     better = value_text(nearest) if nearest is not None else ""
-    return [Reason("urn:invalid-value", field, told, shown(value), limit, better)]
+    return [Reason("urn:invalid-value", field, told, quote_value(value), limit, better)]
 
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
@@ -171,13 +171,13 @@ def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | N
     near = low + round((value - low) / step) * step
     nearest = near if most is None or near <= most else most
     unit = f" {parameter.unit}" if parameter.unit else ""
-    return f"goes in steps of {step}{unit} from {low}, and can't be {shown(value)}", f"steps of {step}", nearest
+    return f"goes in steps of {step}{unit} from {low}, and can't be {quote_value(value)}", f"steps of {step}", nearest
 
 
 def _describe_error(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
     schema, unit = parameter.schema, f" {parameter.unit}" if parameter.unit else ""
     keyword, limit = error.validator, error.validator_value
-    said = shown(value)
+    said = quote_value(value)
     nearest = nearest_of(schema, value)
     if error.path:
         return f"is wrong at {'.'.join(map(str, error.path))}: {error.message}", "", None
@@ -192,7 +192,7 @@ def _describe_error(parameter: Parameter, error: Any, value: Any) -> tuple[str, 
         return f"must be one of {there}, not {said}", there, nearest
     if keyword == "type":
         return f"must be of type {limit}, not {said}", str(limit), nearest
-    return f"can't be {said}: {error.message}", f"{keyword} {shown(limit)}", nearest
+    return f"can't be {said}: {error.message}", f"{keyword} {quote_value(limit)}", nearest
 
 
 def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:

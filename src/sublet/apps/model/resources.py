@@ -16,7 +16,7 @@ from sublet.booking.model.amounts import (
     parse_duration,
     parse_memory,
 )
-from sublet.booking.model.amounts import shown as describe_price
+from sublet.booking.model.amounts import quote_value as describe_price
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import GIB
 from sublet.booking.model.shape import Amounts, Shape

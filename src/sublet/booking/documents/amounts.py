@@ -11,7 +11,7 @@ from typing import Any
 
 from sublet.booking.documents.reading import Reading
 from sublet.booking.documents.shapes import Document
-from sublet.booking.model.amounts import finite, gib, parse_count, parse_memory, shown
+from sublet.booking.model.amounts import finite, gib, parse_count, parse_memory, quote_value
 from sublet.booking.model.request import GIB, Range
 from sublet.booking.model.shape import Amounts, sizes_of
 from sublet.kernel.document_fields import at, decline, read_possible
@@ -78,7 +78,9 @@ def _size_at(path: str, value: Any) -> int:
 
 def _size(value: Any) -> int:
     if not isinstance(value, str):
-        raise BadAmount(text=shown(value), what="an amount of memory", example="a number of GiB, or text like 512MiB")
+        raise BadAmount(
+            text=quote_value(value), what="an amount of memory", example="a number of GiB, or text like 512MiB"
+        )
     return parse_memory(value)
 
 

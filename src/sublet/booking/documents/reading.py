@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ParamSpec, TypeVar
 
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.offer import IGNORED, Reason
 from sublet.kernel.document_fields import NOT_FOUND, a_name, decline, find_unknown, suggest_field
 from sublet.kernel.errors import BadRequest
@@ -35,7 +35,7 @@ class ResourceNames:
         for each in called:
             if each in self._called:
                 hint = "Names must differ."
-                decline(f"{path}.meta.name", f"another resource is called {shown(each)} too", hint)
+                decline(f"{path}.meta.name", f"another resource is called {quote_value(each)} too", hint)
             self._called[each] = name
         return name
 
@@ -45,7 +45,7 @@ class ResourceNames:
         if wanted not in self._called:
             close = difflib.get_close_matches(wanted, self._called, 1)
             there = f"Did you mean {close[0]}?" if close else f"There are: {', '.join(self._called) or 'none'}."
-            decline(path, f"there is no data or storage called {shown(wanted)}", there, NOT_FOUND, wanted)
+            decline(path, f"there is no data or storage called {quote_value(wanted)}", there, NOT_FOUND, wanted)
         return self._called[wanted]
 
 
@@ -74,7 +74,7 @@ class Reading:
         names = frozenset(known)
         for name in find_unknown(value, names):
             where = f"{path}.{name}" if path else name
-            message = f"{where}: there is no field {shown(name)} here, and it was ignored."
+            message = f"{where}: there is no field {quote_value(name)} here, and it was ignored."
             self.remarks.append(Reason(IGNORED, where, message, nearest=suggest_field(name, names)))
 
     def ignore_unknown_meta(self, part: Mapping[str, Any], path: str) -> None:

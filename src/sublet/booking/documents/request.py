@@ -16,7 +16,7 @@ from sublet.booking.documents.reading import Reading
 from sublet.booking.documents.scheduler import read_scheduler
 from sublet.booking.documents.shapes import AFTER, COMMON, PLACE, TOP, Document
 from sublet.booking.documents.short import full_document, is_short
-from sublet.booking.model.amounts import parse_duration, shown
+from sublet.booking.model.amounts import parse_duration, quote_value
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Reason
 from sublet.booking.model.request import (
     COMPUTE_WITH_NODES,
@@ -210,9 +210,11 @@ def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
     mode = a_text(found.get("mode", "READONLY"), f"{path}.mode").upper()
     is_workdir = where == "." and not _READ_ONLY.get(mode, True)
     if ".." in where.split("/") or not (where.strip("./") or is_workdir):
-        decline(f"{path}.path", f"{shown(where)} is not a directory inside the session", "Write one like data/cube.")
+        decline(
+            f"{path}.path", f"{quote_value(where)} is not a directory inside the session", "Write one like data/cube."
+        )
     if mode not in _READ_ONLY:
-        decline(f"{path}.mode", f"{shown(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
+        decline(f"{path}.mode", f"{quote_value(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
     return Volume(name, where, reading.names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
 
 
@@ -261,7 +263,7 @@ def _checksum(value: Any, path: str) -> str:
     text = a_text(value, path, 200).strip()
     name, colon, digits = text.partition(":")
     if not colon or not name or not digits or not digits.isalnum():
-        decline(path, f"{shown(text)} is not a checksum", "Write it as sha256:….")
+        decline(path, f"{quote_value(text)} is not a checksum", "Write it as sha256:….")
     return f"{name.lower()}:{digits.lower()}"
 
 
@@ -291,7 +293,7 @@ def _link_storage(
         if name not in things or room not in rooms:
             decline(path, f"it must be a {'storage' if name in things else 'data'} resource")
         if goes_to.setdefault(name, room) != room:
-            decline(path, f"{shown(name)} goes to {shown(goes_to[name])} already")
+            decline(path, f"{quote_value(name)} goes to {quote_value(goes_to[name])} already")
     return (
         tuple(replace(it, data=tuple(n for n, room in goes_to.items() if room == it.name)) for it, _, _ in storage),
         tuple(replace(item, storage=goes_to.get(item.name, "")) for item, _, _ in data),
@@ -302,7 +304,7 @@ def _duration(value: Any, path: str, least: timedelta) -> timedelta:
     text = a_text(value, path)
     length = (read_possible if _ISO_DURATION.match(text) else at)(path, parse_duration, text)
     if length < least:
-        decline(path, f"{shown(value)} is no time at all", "Write how long it should be usable: 2h.")
+        decline(path, f"{quote_value(value)} is no time at all", "Write how long it should be usable: 2h.")
     return timedelta(seconds=-(-length // timedelta(seconds=1)))
 
 

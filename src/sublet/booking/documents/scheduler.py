@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sublet.booking.documents.reading import Reading
-from sublet.booking.model.amounts import shown
+from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.scheduler import MOST_FREE, NAME, VALUE, SchedulerOptions, Spec, scheduler_specs
 from sublet.kernel.document_fields import a_list, a_name, decline, refuse
 
@@ -27,14 +27,16 @@ def read_option(value: Any, spec: Spec) -> Any:
 def _text(value: Any, spec: Spec) -> str:
     text = a_name(value, spec.name)
     if spec.pattern and not re.fullmatch(spec.pattern, text):
-        decline(spec.name, f"{shown(text)} is nothing that a scheduler knows", f"{spec.help} Write {spec.metavar}.")
+        decline(
+            spec.name, f"{quote_value(text)} is nothing that a scheduler knows", f"{spec.help} Write {spec.metavar}."
+        )
     return text
 
 
 def _number(value: Any, spec: Spec) -> int:
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not re.fullmatch(r"-?[0-9]{1,15}", text):
-        refuse(spec.name, f"{shown(value)} is not a whole number", f"Write one from 0 to {spec.most}.")
+        refuse(spec.name, f"{quote_value(value)} is not a whole number", f"Write one from 0 to {spec.most}.")
     if not 0 <= int(text) <= spec.most:
         decline(spec.name, f"{text} is out of range", f"Write a number from 0 to {spec.most}.", wanted=text)
     return int(text)
@@ -42,7 +44,7 @@ def _number(value: Any, spec: Spec) -> int:
 
 def _switch(value: Any, spec: Spec) -> bool:
     if not isinstance(value, bool):
-        refuse(spec.name, f"{shown(value)} is neither true nor false")
+        refuse(spec.name, f"{quote_value(value)} is neither true nor false")
     return value
 
 
@@ -62,12 +64,12 @@ def _pair(item: Any) -> tuple[str, Any]:
 def _word(name: str, value: Any, spec: Spec) -> str:
     path = f"{spec.name}.{name}"
     if not NAME.fullmatch(name):
-        decline(spec.name, f"{shown(name)} is not the name of an option", "Write one as sbatch has it: switches.")
+        decline(spec.name, f"{quote_value(name)} is not the name of an option", "Write one as sbatch has it: switches.")
     if value is True:
         return name
     text = str(value) if isinstance(value, str | int | float) else ""
     if not VALUE.fullmatch(text):
-        decline(path, f"{shown(value)} can't be its value", "Write one line of plain characters.")
+        decline(path, f"{quote_value(value)} can't be its value", "Write one line of plain characters.")
     return f"{name}={text}"
 
 

@@ -18,7 +18,7 @@ from sublet.booking.documents.kinds import (
     uri_of,
 )
 from sublet.booking.documents.shapes import AFTER, DEFAULT_DURATION, TOP, WHERE, Document, one_shape, without_nulls
-from sublet.booking.model.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, shown
+from sublet.booking.model.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, quote_value
 from sublet.booking.model.request import GIB, Range
 from sublet.booking.model.shape import SIZES
 from sublet.booking.model.windows import parse_start
@@ -163,7 +163,7 @@ def _what(given: str, short: Document) -> Document:
 
 def _items(value: Any, path: str) -> list[Any]:
     if not isinstance(value, list):
-        refuse(path, f"{shown(value)} is not a list", "Write one item a line, each after a dash.")
+        refuse(path, f"{quote_value(value)} is not a list", "Write one item a line, each after a dash.")
     return value
 
 
@@ -181,7 +181,7 @@ def _words(value: Any, path: str) -> list[str]:
         try:
             words = shlex.split(value)
         except ValueError as error:
-            refuse(path, f"{shown(value)} can't be split into words: {error}", "Write it as a list of words.")
+            refuse(path, f"{quote_value(value)} can't be split into words: {error}", "Write it as a list of words.")
         if not words:
             refuse(path, "there is nothing to run")
         return words
@@ -192,7 +192,7 @@ def _word(value: Any, path: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if not isinstance(value, str | int | float):
-        refuse(path, f"{shown(value)} is not a word", "Put it in quotes.")
+        refuse(path, f"{quote_value(value)} is not a word", "Put it in quotes.")
     return str(value)
 
 
@@ -227,7 +227,7 @@ def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Docum
 
 def _sizes(value: Any) -> Range:
     if not isinstance(value, str):
-        raise BadAmount(text=shown(value), what="an amount of memory", example=_with_unit(value))
+        raise BadAmount(text=quote_value(value), what="an amount of memory", example=_with_unit(value))
     return parse_memories(value)
 
 
@@ -355,6 +355,6 @@ def _volumes(value: Any) -> list[Document]:
 def _volume(given: Document, otherwise: str, resource: str, path: str) -> Document:
     writable = given.get("writable", False)
     if not isinstance(writable, bool):
-        refuse(f"{path}.writable", f"{shown(writable)} is not true or false")
+        refuse(f"{path}.writable", f"{quote_value(writable)} is not true or false")
     mode = "READWRITE" if writable else "READONLY"
     return {"kind": SIMPLE_VOLUME, "path": given.get("path", otherwise), "mode": mode, "resource": resource}

@@ -41,7 +41,7 @@ _A_TIME = "a length of time"
 _A_MEMORY = "an amount of memory"
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value as an error quotes it: short, and on one line."""
     if isinstance(value, int) and value.bit_length() > 1000:
         return "so large a number"  # Python itself refuses to print the largest
@@ -64,18 +64,20 @@ def parse_memory(text: str) -> int:
     if found is None or unit is None:
         bare = found is not None and not found[3] and int(found[1]) > 0
         example = f"{text.strip()}GiB" if bare else "64GiB, 512MiB or 1.5TiB"
-        raise BadAmount(text=shown(text), what=_A_MEMORY, example=example)
+        raise BadAmount(text=quote_value(text), what=_A_MEMORY, example=example)
     fraction = found[2] or ""
     size: int = -(-int(found[1] + fraction) * unit // 10 ** len(fraction))
     if size > MOST_MEMORY:
-        raise BadAmount(text=shown(text), what=f"{_A_MEMORY} that any machine has", example="an amount up to 1024PiB")
+        raise BadAmount(
+            text=quote_value(text), what=f"{_A_MEMORY} that any machine has", example="an amount up to 1024PiB"
+        )
     return size
 
 
 def gib(number: float) -> int:
     """The bytes in a number of GiB, as the IVOA documents count them."""
     if isinstance(number, bool) or not 0 <= number <= MOST_MEMORY // GIB:
-        raise BadAmount(text=shown(number), what="a number of GiB", example="a number from 0 to 1073741824")
+        raise BadAmount(text=quote_value(number), what="a number of GiB", example="a number from 0 to 1073741824")
     return math.ceil(number * GIB)
 
 
@@ -93,10 +95,10 @@ def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
     words = text.strip()
     seconds = _iso_seconds(words) if words[:1] in ("P", "p") else _plain_seconds(words)
     if seconds is None:
-        raise BadAmount(text=shown(text), what=_what(words), example=_example(words))
+        raise BadAmount(text=quote_value(text), what=_what(words), example=_example(words))
     if seconds > at_most.total_seconds():
         what = f"{_A_TIME} up to {describe_duration(at_most)}"
-        raise BadAmount(text=shown(text), what=what, example=f"{duration_text(at_most)} or less")
+        raise BadAmount(text=quote_value(text), what=what, example=f"{duration_text(at_most)} or less")
     return timedelta(seconds=seconds)
 
 
@@ -178,14 +180,14 @@ def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
     if isinstance(count, float) and count.is_integer():
         count = int(count)
     if not isinstance(count, int) or isinstance(count, bool) or not least <= count <= MOST_COUNT:
-        raise BadAmount(text=shown(value), what=what, example=f"a whole number from {least} to {MOST_COUNT}")
+        raise BadAmount(text=quote_value(value), what=what, example=f"a whole number from {least} to {MOST_COUNT}")
     return count
 
 
 def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
     """`4`, or from `2-8`."""
     if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9]{1,12})\s*-\s*([0-9]{1,12})\s*", value)):
-        return _ordered(parse_count(found[1], what, least), parse_count(found[2], what, least), value)
+        return _order(parse_count(found[1], what, least), parse_count(found[2], what, least), value)
     count = parse_count(value, what, least)
     return Range(count, count)
 
@@ -194,10 +196,10 @@ def parse_memories(text: str) -> Range:
     """`4GiB`, or from `4GiB-8GiB`."""
     low, dash, high = text.partition("-")
     size = parse_memory(low)
-    return _ordered(size, parse_memory(high), text) if dash else Range(size, size)
+    return _order(size, parse_memory(high), text) if dash else Range(size, size)
 
 
-def _ordered(low: int, high: int, text: str) -> Range:
+def _order(low: int, high: int, text: str) -> Range:
     if low > high:
-        raise BadAmount(text=shown(text), what="a range", example="the smaller first")
+        raise BadAmount(text=quote_value(text), what="a range", example="the smaller first")
     return Range(low, high)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, NamedTuple
 
-from sublet.booking.model.amounts import gib, parse_duration, parse_memory, shown
+from sublet.booking.model.amounts import gib, parse_duration, parse_memory, quote_value
 from sublet.booking.model.bag import as_text
 from sublet.booking.model.offer import Reason
 from sublet.kernel.errors import BadAmount
@@ -110,7 +110,7 @@ class _Change:
     def _refuse(self, text: str, path: str) -> None:
         rule = self.rule
         if rule.refused and _matches(text, rule.refused):
-            self.reasons.append(_refuse(path, text, rule.refuse or f"the operator refuses {shown(text)} here"))
+            self.reasons.append(_refuse(path, text, rule.refuse or f"the operator refuses {quote_value(text)} here"))
         if rule.only and not _matches(text, rule.only):
             allowed = ", ".join(_each(rule.only))
             why = rule.refuse or f"the operator allows only {allowed} here"
@@ -142,7 +142,7 @@ class _Change:
 
 
 def _refuse(path: str, wanted: str, why: str, limit: str = "", nearest: str = "") -> Reason:
-    asked = shown(wanted) if wanted else ""
+    asked = quote_value(wanted) if wanted else ""
     sentence = f"{f'{path} {asked}'.strip()} is refused: {why.rstrip('.') or 'the operator refuses it'}."
     return Reason(REFUSED, path, sentence, wanted=asked, limit=limit, nearest=nearest)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-from sublet.booking.model.amounts import parse_duration, shown
+from sublet.booking.model.amounts import parse_duration, quote_value
 from sublet.booking.model.request import Recurring, Request, Window
 from sublet.booking.model.spoken_times import SLACK, parse_clock, parse_spoken
 from sublet.kernel.errors import BadAmount
@@ -36,7 +36,7 @@ def parse_instant(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BadAmount(text=shown(text), what="a point in time", example="2026-12-01T09:00:00Z") from None
+        raise BadAmount(text=quote_value(text), what="a point in time", example="2026-12-01T09:00:00Z") from None
 
 
 def parse_interval(text: str) -> Window:
@@ -45,7 +45,7 @@ def parse_interval(text: str) -> Window:
     if not slash:
         bare = _INSTANT.fullmatch(first) is not None
         what = "an interval but a single instant" if bare else "an interval"
-        raise BadAmount(text=shown(text), what=what, example=f"{first}/PT0S" if bare else _EXAMPLE)
+        raise BadAmount(text=quote_value(text), what=what, example=f"{first}/PT0S" if bare else _EXAMPLE)
     try:
         if second[:1] in ("P", "p"):
             start = parse_instant(first)
@@ -55,9 +55,11 @@ def parse_interval(text: str) -> Window:
             return Window(_move(end, first, -1), end)
         start = parse_instant(first)
     except OverflowError:
-        raise BadAmount(text=shown(text), what="an interval within this calendar", example=_EXAMPLE) from None
+        raise BadAmount(text=quote_value(text), what="an interval within this calendar", example=_EXAMPLE) from None
     if end < start:
-        raise BadAmount(text=shown(text), what="an interval: it ends before it starts", example="the earlier first")
+        raise BadAmount(
+            text=quote_value(text), what="an interval: it ends before it starts", example="the earlier first"
+        )
     return Window(start, end)
 
 
@@ -93,9 +95,9 @@ def parse_start(text: str, now: datetime) -> Window | Recurring:
     try:
         window = _instant_in(text.strip(), now) or _read_spoken_window(words, now)
     except OverflowError:
-        raise BadAmount(text=shown(text), what="a time within this calendar", example=_EXAMPLE) from None
+        raise BadAmount(text=quote_value(text), what="a time within this calendar", example=_EXAMPLE) from None
     if window is None:
-        raise BadAmount(text=shown(text), what="a time to start", example=_EXAMPLE)
+        raise BadAmount(text=quote_value(text), what="a time to start", example=_EXAMPLE)
     return window
 
 
@@ -134,16 +136,16 @@ def _days_and_hours(day: str, hours: str, rest: list[str], text: str, now: datet
         until = parse_instant(rest[-1])
         rest = rest[:-2]
     if len(rest) > 1:
-        raise BadAmount(text=shown(text), what="a time to start", example=_EXAMPLE)
+        raise BadAmount(text=quote_value(text), what="a time to start", example=_EXAMPLE)
     tz: tzinfo = zone_of(rest[0]) if rest else now.tzinfo or UTC
     on = _one_day(day, now.astimezone(tz).date())
     if on is None:
         return Recurring(_weekdays(day, text), begins, ends, _name_of(tz, text), until)
     if until is not None:
-        raise BadAmount(text=shown(text), what="a time that comes again", example="weekdays instead of a date")
+        raise BadAmount(text=quote_value(text), what="a time that comes again", example="weekdays instead of a date")
     window = _on(on, time.fromisoformat(begins), time.fromisoformat(ends), tz)
     if window is None:
-        raise BadAmount(text=shown(text), what="a time that exists on that day", example=_EXAMPLE)
+        raise BadAmount(text=quote_value(text), what="a time that exists on that day", example=_EXAMPLE)
     return window
 
 
@@ -153,14 +155,14 @@ def _name_of(zone: tzinfo, text: str) -> str:
         return zone.key
     if zone.utcoffset(datetime(2026, 1, 1)) == zone.utcoffset(datetime(2026, 7, 1)) == timedelta(0):
         return "UTC"
-    raise BadAmount(text=shown(text), what="a time to start without a time zone", example=f"{text} Europe/London")
+    raise BadAmount(text=quote_value(text), what="a time to start without a time zone", example=f"{text} Europe/London")
 
 
 def _clock(hours: str) -> tuple[str, str]:
     first, _, last = hours.lower().partition("-")
     begins, ends = parse_clock(first), parse_clock(last)
     if begins is None or ends is None:
-        raise BadAmount(text=shown(hours), what="a time of day", example="09:00-12:00")
+        raise BadAmount(text=quote_value(hours), what="a time of day", example="09:00-12:00")
     return f"{begins:%H:%M}", f"{ends:%H:%M}"
 
 
@@ -177,7 +179,7 @@ def _weekdays(text: str, whole: str) -> tuple[int, ...]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if first[:3] not in DAYS or (dash and last[:3] not in DAYS):
-            raise BadAmount(text=shown(whole), what="a time to start", example=_EXAMPLE)
+            raise BadAmount(text=quote_value(whole), what="a time to start", example=_EXAMPLE)
         start = DAYS.index(first[:3])
         length = (DAYS.index(last[:3]) - start) % 7 if dash else 0
         days.update((start + n) % 7 for n in range(length + 1))
@@ -189,7 +191,7 @@ def zone_of(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise BadAmount(text=shown(name), what="a time zone", example="one like Europe/London, or UTC") from None
+        raise BadAmount(text=quote_value(name), what="a time zone", example="one like Europe/London, or UTC") from None
 
 
 def windows_of(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:

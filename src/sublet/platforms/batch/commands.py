@@ -114,10 +114,10 @@ def to_move_end(failures: Failures, root: str, key: str, until: int) -> Command[
 
 def to_join(root: str, key: str) -> Command[Joined]:
     """Put together what the parts of a session left."""
-    return Command(script("join", f"{root}/sessions/{key}"), _joined, seconds=600)
+    return Command(script("join", f"{root}/sessions/{key}"), _read_joined, seconds=600)
 
 
-def _joined(outcome: Outcome) -> Joined:
+def _read_joined(outcome: Outcome) -> Joined:
     failed = Joined(words=f"the parts' results could not be put together: {outcome.complaint}")
     return failed if outcome.code else looks.read_joined(outcome.text) or failed
 

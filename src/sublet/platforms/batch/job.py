@@ -73,7 +73,7 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
     links = [f"point {word(name)} {word(target)}" for name, target in job.kept.items()] + links
     lines = [f"{name}={word(str(value))}" for name, value in values.items()]
     lines += [
-        f"local_scratch={_placed(around.scratch)}",
+        f"local_scratch={_place(around.scratch)}",
         f"places={':'.join(map(_at_home, around.path))}",
         function("modules", [f"load {' '.join(map(word, around.modules))}"] if around.modules else []),
         function("links", links),
@@ -88,13 +88,13 @@ def _at_home(path: str) -> str:
     return f'"$HOME"/{word(path[2:])}' if path.startswith("~/") else word(path)
 
 
-def _placed(path: str) -> str:
+def _place(path: str) -> str:
     """A path in which only the names above are the shell's to fill in."""
     pieces = re.split(r"(\{user\}|\{job\})", path)
     return "".join(PLACES.get(piece) or quote(piece) for piece in pieces if piece) or "''"
 
 
-def packed(contents: Mapping[str, bytes]) -> bytes:
+def pack(contents: Mapping[str, bytes]) -> bytes:
     """Files for `submit.sh`: each with its mode, its size and its path below the session's directory."""
     pieces = []
     for path, data in contents.items():

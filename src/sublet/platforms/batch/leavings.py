@@ -29,12 +29,12 @@ class Leavings:
         """They are in the guest's directory; the watch knows which of them are in parts."""
         self._failures, self._reach, self._home, self._guest, self._watch = failures, reach, home, guest, watch
 
-    def _fetched(self, key: str) -> Fetched:
+    def _find_fetched(self, key: str) -> Fetched:
         return Fetched(self._home, self._failures.platform, self._guest.check_key(key))
 
     async def output(self, key: str, stream: Stream, offset: int, limit: int) -> bytes:
         """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
-        if (fetched := self._fetched(key)).there:
+        if (fetched := self._find_fetched(key)).there:
             return await asyncio.to_thread(fetched.output, stream, offset, limit)
         path = f"{await self._guest.session_directory(key)}/{stream}"
         look = self._watch.look(key)
@@ -48,7 +48,7 @@ class Leavings:
 
     async def output_size(self, key: str, stream: Stream) -> int | None:
         """How much it has printed: asked for once, where it is one file; None: it is in several."""
-        if (fetched := self._fetched(key)).there:
+        if (fetched := self._find_fetched(key)).there:
             return await asyncio.to_thread(fetched.output_size, stream)
         look, path = self._watch.look(key), f"{await self._guest.session_directory(key)}/{stream}"
         if look.parts == 1 or look.joined:
@@ -57,12 +57,12 @@ class Leavings:
 
     async def results(self, key: str) -> Results:
         """What is in its working directory."""
-        self._fetched(key).check()
+        self._find_fetched(key).check()
         return await self._reach.run(to.to_results(await self._guest.root(), key))
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
-        self._fetched(key).check()
+        self._find_fetched(key).check()
         relative = inside(path, self._failures.platform)
         root = await self._guest.root()
         while piece := await self._reach.run(to.to_result(root, key, relative, offset, CHUNK)):
@@ -73,7 +73,7 @@ class Leavings:
 
     async def clean(self, key: str) -> None:
         """Remove the session's directories, there and here; what still runs must be cancelled first."""
-        fetched = self._fetched(key)
+        fetched = self._find_fetched(key)
         if not fetched.there:
             await self._clean_there(key)
         await asyncio.to_thread(fetched.forget)
@@ -87,12 +87,12 @@ class Leavings:
                 platform=self._failures.platform, why="the session still runs", hint="Cancel it first."
             )
         await self._reach.run(to.to_clean(self._failures, root, key))
-        self._watch.cleaned(key)
+        self._watch.note_cleaned(key)
         await self._reach.untunnel(key)
 
     async def come_home(self, key: str) -> None:
         """Keep what it printed here, and remove the rest there."""
-        fetched = self._fetched(key)
+        fetched = self._find_fetched(key)
         if not fetched.there:
             await fetched.take(partial(self.output, key))
             await self._clean_there(key)

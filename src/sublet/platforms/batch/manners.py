@@ -37,7 +37,7 @@ class Manners:
     pull: bool = True
     notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and what can't be understood
 
-    def lowered(self, said: str) -> Manners:
+    def lower(self, said: str) -> Manners:
         """The same, and no more than the site's own file allows."""
         asked, notes = read_manners(said)
         kept = {key: LOWER[key](getattr(self, key), value) for key, value in asked.items()}

@@ -33,7 +33,7 @@ from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.submitting import Submitter
 from sublet.platforms.batch.survey import Surveyor
 from sublet.platforms.batch.watch import SiteWatch
-from sublet.platforms.batch.ways import placed
+from sublet.platforms.batch.ways import place_connector
 from sublet.platforms.port import Carrier, Duration, KeptFile, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.record import read_record
@@ -185,13 +185,13 @@ class BatchPlatform(RemotePlatform):
         except (LoginNeeded, PlatformUnreachable) as error:
             self._surveyor.doubt(error)
         else:
-            if self._signed_in_since():
+            if self._has_signed_in_since():
                 self._surveyor.expire()
             tools = to.where_tools_are(self.path, self.modules, self.tool_modules)
             await self._surveyor.look(self.reach, to.to_survey(self.scheduler, root, tools, self.site_file))
             self._heed()
 
-    def _signed_in_since(self) -> bool:
+    def _has_signed_in_since(self) -> bool:
         """Whether a person has signed in after the last survey: what is open to them may have changed."""
         record = read_record(self._login.target.record) if self._login else None
         return record is not None and record.opened > self._surveyor.as_of
@@ -199,7 +199,7 @@ class BatchPlatform(RemotePlatform):
     def _heed(self) -> None:
         """Behave as the settings say, and as the site's own file asks."""
         own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
-        self._manners = own.lowered(self._surveyor.site_file)
+        self._manners = own.lower(self._surveyor.site_file)
         self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
         self._pace.heed(self._manners.calls, self.scheduler.read_limiter(self._surveyor.said))
         self._surveyor.heed(self._manners.survey)
@@ -305,7 +305,7 @@ class BatchPlatform(RemotePlatform):
         """The states of many jobs at once."""
         keys = [id for id in ids if KEY.fullmatch(id)]
         states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
-        found = {key: await placed(self.reach, key, state) for key, state in states.items()}
+        found = {key: await place_connector(self.reach, key, state) for key, state in states.items()}
         return {id: found.get(id) or JobState(State.UNKNOWN) for id in ids}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:

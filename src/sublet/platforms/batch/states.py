@@ -123,10 +123,10 @@ def judge(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState |
     if not look.claimed:
         return _of_queue(table, look, row) if row and active else JobState(State.UNKNOWN)
     if look.certain or (look.record and row and not active):
-        return _ended(table, look, row)
+        return _describe_ended(table, look, row)
     if row and active:
         return _of_queue(table, look, row)
-    return _ended(table, look, row) if row and (row.state in table.ends or row.code is not None) else None
+    return _describe_ended(table, look, row) if row and (row.state in table.ends or row.code is not None) else None
 
 
 def await_files(look: SiteLook, row: QueueRow | None) -> JobState:
@@ -138,7 +138,7 @@ def await_files(look: SiteLook, row: QueueRow | None) -> JobState:
 def settle(table: StateTable, look: SiteLook) -> JobState:
     """The last word on a job of which the scheduler knows nothing any more."""
     if look.record or (look.cancel is not None and not look.ran) or look.timed or look.termed:
-        return _ended(table, look, None)
+        return _describe_ended(table, look, None)
     words = "unknown: it is not in the queue, and there is no record of it yet"
     return JobState(State.UNKNOWN, started=look.began, condition=words)
 
@@ -170,7 +170,7 @@ def read_connector(text: str) -> Connector | None:
     return Connector(kind, "AVAILABLE", "HTTP", place) if place else None
 
 
-def _ended(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState:
+def _describe_ended(table: StateTable, look: SiteLook, row: QueueRow | None) -> JobState:
     record = look.record
     started = record.started if record else look.began or (row.start if row else None)
     ended = record.ended if record else row.end if row else None
@@ -191,19 +191,19 @@ def _end(table: StateTable, look: SiteLook, row: QueueRow | None) -> End:
         kind, words = table.ends[row.state]
         if kind is not EndKind.CANCELLED:
             return End(kind, detail=look.words or words, usage=usage)
-        return _cancelled(look, row, usage)
+        return _describe_cancelled(look, row, usage)
     if record and record.kind == "exited":
         return _read_exit(record.code, 0, usage, detail)
     if look.cancel is not None:
-        return _cancelled(look, row, usage)
+        return _describe_cancelled(look, row, usage)
     if look.timed:
         return End(EndKind.TIMEOUT, usage=usage)
     if row and row.code is not None and record is None:
         return _read_exit(row.code, row.signal, usage, f"by {table.title}'s record: the job left none of its own")
-    return _cancelled(look, row, usage)
+    return _describe_cancelled(look, row, usage)
 
 
-def _cancelled(look: SiteLook, row: QueueRow | None, usage: Usage | None) -> End:
+def _describe_cancelled(look: SiteLook, row: QueueRow | None, usage: Usage | None) -> End:
     elsewhere = f"uid {row.by} on the system itself" if row and row.by else ELSEWHERE
     detail = "" if look.ran else "it had not started"
     return End(EndKind.CANCELLED, by=look.cancel if look.cancel is not None else elsewhere, detail=detail, usage=usage)

@@ -8,7 +8,7 @@ from sublet.booking.model.job import Job
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.guest import GuestDirectory
-from sublet.platforms.batch.job import Submission, Surroundings, packed, program
+from sublet.platforms.batch.job import Submission, Surroundings, pack, program
 from sublet.platforms.batch.quoting import inside
 from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.scripts import job_script, read_script
@@ -33,11 +33,13 @@ class Submitter:
         contents = self._files(job, self.guest.check_key(key), submission, around)
         await self.guest.carry_once(key)
         root = await self.guest.root()
-        outcome = await self.reach.run(to.to_submit(self.scheduler, root, key, submission.words, packed(contents)))
+        outcome = await self.reach.run(to.to_submit(self.scheduler, root, key, submission.words, pack(contents)))
         self._check(outcome)
         submitted = to.read_submitted(outcome.text)
         if not submitted.known or not self.watch.knows(key):
-            self.watch.submitted(key, submitted.id, job.amounts.parts)  # what was seen before is what it was before
+            self.watch.note_submitted(
+                key, submitted.id, job.amounts.parts
+            )  # what was seen before is what it was before
         await self.guest.leave_to_job(key)
 
     def _check(self, outcome: Outcome) -> None:

@@ -67,7 +67,7 @@ class SiteWatch:
         known = {session_of(key) for key, state in self._states.items() if state.state in (State.QUEUED, State.RUNNING)}
         return len(active | known)
 
-    def submitted(self, key: str, id: str = "", parts: int = 1) -> None:
+    def note_submitted(self, key: str, id: str = "", parts: int = 1) -> None:
         """A job was submitted just now: it waits, whatever an older view of the queue shows."""
         self.forget(key)
         self._submitted[key] = time.monotonic()
@@ -89,13 +89,13 @@ class SiteWatch:
             for job in jobs & known.keys():
                 known.pop(job)
 
-    def cleaned(self, key: str) -> None:
+    def note_cleaned(self, key: str) -> None:
         """Its directory is gone: it is unknown from now on, though the queue may still show its last moments."""
         now = time.monotonic()
         self.forget(key)
         self._cleaned = {old: when for old, when in self._cleaned.items() if now - when < ASKED_LATELY} | {key: now}
 
-    def _cleaned_since(self, when: float, job: str) -> bool:
+    def _is_cleaned_since(self, when: float, job: str) -> bool:
         return self._cleaned.get(session_of(job), float("-inf")) >= when
 
     def look(self, key: str) -> SiteLook:
@@ -136,7 +136,7 @@ class SiteWatch:
         queue_due = now - self._queued_at >= self._every * self._slow
         if not queue_due and self._failure and now - self._queued_at < self._every * self._slow:
             raise self._failure
-        watched = self._watched(now)
+        watched = self._list_watched(now)
         new = [key for key in wanted if key not in self._looks]
         keys = watched if queue_due or now - self._looked_at >= self._look_every else new
         if not keys and not queue_due:
@@ -144,18 +144,18 @@ class SiteWatch:
         rows = await self._see(reach, root, keys, queue_due, now)
         if rows is not None:
             self._rows = rows
-        jobs = [job for key in self._seen(keys) for job in self._jobs(key)]
+        jobs = [job for key in self._list_seen(keys) for job in self._jobs(key)]
         unsettled = [job for job in jobs if not self._over(job) and not self._judge(job)]
         if queue_due or new:
             await self._recall(reach, [job for job in unsettled if self._late(job, now)], now)
-        await self._put_together(reach, root, [key for key in self._seen(keys) if self._looks[key].parts > 1])
+        await self._put_together(reach, root, [key for key in self._list_seen(keys) if self._looks[key].parts > 1])
         self._trim()
 
-    def _seen(self, keys: Iterable[str]) -> list[str]:
+    def _list_seen(self, keys: Iterable[str]) -> list[str]:
         """Those of which something is known: what was cleaned while others were asked is forgotten."""
         return [key for key in keys if key in self._looks]
 
-    def _watched(self, now: float) -> list[str]:
+    def _list_watched(self, now: float) -> list[str]:
         for key in [key for key, when in self._asked.items() if now - when > ASKED_LATELY or self._over(key)]:
             del self._asked[key]
         return list(self._asked)
@@ -176,7 +176,7 @@ class SiteWatch:
             self._queued_at, self._slow, self._failure = now, 1, None
         self._looked_at = now
         for looks in answers:
-            self._looks.update({job: look for job, look in looks.items() if not self._cleaned_since(now, job)})
+            self._looks.update({job: look for job, look in looks.items() if not self._is_cleaned_since(now, job)})
         return rows
 
     def _judge(self, key: str) -> bool:
@@ -216,7 +216,7 @@ class SiteWatch:
             ids = [id for key in sessions if (id := self._looks[key].id)]
             for rows in reversed(await reach.run_all(self._scheduler.to_remember(ids, sessions))):
                 kept |= rows
-        for key in self._seen(keys):
+        for key in self._list_seen(keys):
             row, look = _of(key, kept), self._looks[key]
             self._states[key] = (judge(self._scheduler.states, look, row) if row else None) or settle(
                 self._scheduler.states, look
@@ -229,7 +229,7 @@ class SiteWatch:
         for key, joined in zip(ended, answers, strict=True):
             if key in self._looks:
                 self._looks[key] = replace(self._looks[key], joined=joined)
-        for key in self._seen(keys):
+        for key in self._list_seen(keys):
             self._states[key] = together([self._part(job) for job in self._jobs(key)], self._looks[key].joined)
 
     def _jobs(self, key: str) -> list[str]:

@@ -9,7 +9,7 @@ from sublet.kernel.errors import SubletError
 from sublet.reach.port import Reach
 
 
-async def placed(reach: Reach, key: str, state: JobState) -> JobState:
+async def place_connector(reach: Reach, key: str, state: JobState) -> JobState:
     """The same state, with the connector as it is reached from here; while it can't be, why not."""
     if state.state is State.ENDED:
         await reach.untunnel(key)

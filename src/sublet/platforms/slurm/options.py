@@ -68,12 +68,12 @@ class SlurmAccount:
 
 def flags(wish: SlurmWish, account: SlurmAccount) -> tuple[str, ...]:
     """The words for sbatch; every value is one word, whatever is in it. Of two words for the same the later counts."""
-    own = [f"--{name}={value}" for name, value in _said(wish, account) if value]
+    own = [f"--{name}={value}" for name, value in _list_words(wish, account) if value]
     asked = [f"--{name}={value}" if value else f"--{name}" for name, value in account.asked.words() if name != COMMENT]
     return tuple(word for word in (*own, *account.options, *asked) if option_name(word) not in account.refuses)
 
 
-def _said(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, object]]:
+def _list_words(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, object]]:
     amounts, each = wish.amounts, wish.amounts.shape
     comments = [wish.comment, *(value for name, value in account.asked.free() if name == COMMENT)]
     yield "partition", wish.queue if wish.partition is None else wish.partition
