@@ -133,7 +133,7 @@ async def test_who_is_late_is_named_and_the_others_offer(tmp_path: Path, kind: t
         assert {one.offer.platform for one in answer.offers} == {"trial"}
         assert list_unanswered(answer.reasons) == ("late",)
         [reason] = answer.reasons
-        assert reason.message == "late did not answer within 0.3s."
+        assert reason.message == "late did not answer within 0.3 s."
         assert "try again" in reason.nearest
 
 
@@ -243,7 +243,7 @@ async def test_a_look_at_all_platforms_waits_for_none_longer_than_that(tmp_path:
     async with beside(tmp_path, predicted(Slow), predicted(Slow, "late2")) as service:
         states = {state.name: state.trouble for state in await service.usable_platforms.states(ME)}
         assert states["trial"] == ""
-        assert states["late"].startswith("late did not answer within 0.3s.")
+        assert states["late"].startswith("late did not answer within 0.3 s.")
         with pytest.raises(PlatformTimedOut):
             await service.platforms.survey_soon("late2")
 

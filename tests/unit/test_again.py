@@ -25,7 +25,7 @@ def test_what_is_named_is_changed_and_the_rest_stays() -> None:
     assert request.duration.total_seconds() == 3600
     assert request.platform == "there"
     assert request.executable == old.executable
-    assert told == ("cores: 2 → 4-8", "memory: 1GiB → 1500MiB", "time: 10m → 1h", "platform: here → there")
+    assert told == ("cores: 2 → 4-8", "memory: 1GiB → 1500MiB", "time: 10 min → 1 h", "platform: here → there")
 
 
 def test_an_apps_amounts_are_changed_by_the_names_of_its_manifest() -> None:
@@ -33,11 +33,11 @@ def test_an_apps_amounts_are_changed_by_the_names_of_its_manifest() -> None:
     old["executable"]["resources"] = {"tasks": 2, "time": "20m"}
     new, told = with_changes(old, {"cores": 1, "time": "40m"}, {}, {})
     assert new["executable"]["resources"] == {"tasks": 2, "cores": 1, "time": "40m"}
-    assert told == ("cores: (not said) → 1", "time: 20m → 40m")
+    assert told == ("cores: (not said) → 1", "time: 20 min → 40 min")
     again, told = with_changes(new, {"time": "1h", "memory": "2GiB"}, {}, {})
     assert again["executable"]["resources"] == {"tasks": 2, "cores": 1, "time": "1h", "memory": "2GiB"}
-    assert told == ("memory: (not said) → 2GiB", "time: 40m → 1h")
-    assert with_changes({"app": "hello"}, {"time": "1h"}, {}, {})[1] == ("time: (not said) → 1h",)
+    assert told == ("memory: (not said) → 2GiB", "time: 40 min → 1 h")
+    assert with_changes({"app": "hello"}, {"time": "1h"}, {}, {})[1] == ("time: (not said) → 1 h",)
 
 
 def test_nothing_named_is_the_same_request() -> None:
