@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -43,20 +42,28 @@ print(sublet.__file__, sublet.Client.__name__, sublet.AsyncClient.__name__)
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built out of this source."""
-    to = tmp_path_factory.mktemp("wheel")
-    subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", to], cwd=ROOT, check=True, capture_output=True
-    )
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+def build_wheel(source: Path, to: Path) -> Path:
+    """Build it as a publisher does."""
+    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", to]
+    subprocess.run(words, cwd=source, check=True, capture_output=True)
     (built,) = to.glob("*.whl")
     return built
+
+
+def read_metadata(wheel: Path) -> Message:
+    """What a wheel tells an index."""
+    with ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        return message_from_bytes(archive.read(name))
 
 
 @pytest.fixture(scope="module")
 def metadata(wheel: Path) -> Message:
     """What it tells an index."""
-    with ZipFile(wheel) as archive:
-        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
-        return message_from_bytes(archive.read(name))
+    return read_metadata(wheel)
 
 
 @dataclass(frozen=True)
@@ -132,15 +139,15 @@ def test_the_addresses_of_a_project_are_told_once_they_are_set(tmp_path: Path) -
     there = "https://git.example.org/group/sublet"
     for name in ("README.md", "hatch_build.py", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "src").symlink_to(ROOT / "src")
     project = (ROOT / "pyproject.toml").read_text()
     assert "[project.urls]" not in project, "then this test may read the project itself"
     (tmp_path / "pyproject.toml").write_text(
         f'{project}\n[project.urls]\nSource = "{there}"\nIssues = "{there}/issues"\n'
     )
-    words = [sys.executable, "-m", "hatchling", "metadata"]
-    told = json.loads(subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True).stdout)
-    assert told["urls"] == {"Source": there, "Issues": f"{there}/issues"}
-    text = told["readme"]["text"]
+    told = read_metadata(build_wheel(tmp_path, tmp_path / "built"))
+    assert told.get_all("project-url") == [f"Source, {there}", f"Issues, {there}/issues"]
+    text = str(told.get_payload())
     assert f"({there}/blob/main/docs/guides/first-run.md)" in text
     assert f"({there}/raw/main/docs/pictures/offers.png)" in text
     targets = re.findall(r"\]\(([^)]+)\)", text)
