@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sublet.access.model.access import AccessRule
 from sublet.access.quotas import who_is
-from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, ENDING, STARTED
 from sublet.booking.model.session import Session
 from sublet.booking.presenter import Presenter
 from sublet.booking.sessions import MOST_AT_ONCE, Sessions
@@ -17,7 +17,7 @@ from sublet.people.tokens import SESSION
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-RUNS = (Phase.AVAILABLE, Phase.RUNNING, Phase.RELEASING)
+RUNS = STARTED | ENDING & ACTIVE
 MOST_SHOWN = 50  # sessions that are named
 
 
@@ -82,7 +82,7 @@ class PeopleWork:
         cancelled: tuple[Session, ...] = ()
         while cancel:
             page = await self.sessions.page(person, of=profile.known.name, active=True, limit=MOST_AT_ONCE)
-            ids = [one.id for one in page.items if not one.cancel_by and one.phase is not Phase.RELEASING]
+            ids = [one.id for one in page.items if not one.cancel_by and one.phase not in ENDING]
             if not ids:
                 break
             cancelled += (await self.sessions.cancel_all(ids, person, why)).cancelled

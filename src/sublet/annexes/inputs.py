@@ -23,9 +23,10 @@ from sublet.annexes.kept_inputs import Brought, KeptInputs
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Lease
 from sublet.annexes.model.inputs import PATIENCE, InputCopies, NamedInput, choose_shared, combine_digests, rewritten
-from sublet.annexes.model.lease_state import PENDING, UP
+from sublet.annexes.model.lease_state import PENDING
 from sublet.annexes.pilots import inputs
 from sublet.annexes.pilots.queue import to_vacate
+from sublet.booking.model.phases import STARTED
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.clock import Clock
@@ -108,7 +109,7 @@ class Inputs:
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             session = await self.leases.session_of(lease)
             platform = self.platforms.by_name.get(lease.details.system)
-            if session and platform and session.phase in PENDING | UP and not session.cancel_by:
+            if session and platform and session.phase in PENDING | STARTED and not session.cancel_by:
                 found.append(There(lease, session, platform))
         return found
 

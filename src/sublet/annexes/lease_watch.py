@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from sublet.annexes.leases import NOTHING_SENT, Leases
 from sublet.annexes.model.annex import Lease, Pilot
-from sublet.annexes.model.lease_state import SILENT, UP, nodes_of
+from sublet.annexes.model.lease_state import SILENT, nodes_of
 from sublet.annexes.status import AnnexStatus
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
@@ -68,7 +68,7 @@ class LeaseWatch:
             pilots = await self.store.read(lambda tx: tx.pilots.list(lease.id))
             if all_gone(pilots, lease.details.amounts.nodes, now):  # its system may not be reachable for a while
                 await self.leases.end_lease(lease, lease.why or f"{session.cancel_by} shut it down")
-        elif session.phase in UP:
+        elif session.phase in STARTED:
             await self._check_pilots(lease, session, now)
 
     async def _check_pilots(self, lease: Lease, session: Session, now: datetime) -> None:

@@ -18,7 +18,6 @@ from typing import Literal
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.invited_sites import InvitedSites
 from sublet.annexes.model.annex import Pilot
-from sublet.annexes.model.lease_state import UP
 from sublet.annexes.node_releases import NodeReleases
 from sublet.annexes.pilot_plans import PilotPlace, PilotPlans
 from sublet.annexes.pilots.bundle import stamp_of
@@ -31,6 +30,7 @@ from sublet.annexes.split.far_bundle import far_bundle
 from sublet.annexes.split.relay_plan import RelayOrders as RelayPlan
 from sublet.annexes.split.relaying import FarNode, Relaying, RelayState
 from sublet.booking.model.events import EventKind
+from sublet.booking.model.phases import STARTED
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
@@ -191,7 +191,7 @@ class Splits:
 
     async def _look_at_split(self, one: Carried, now: datetime) -> None:
         relaying = self._relaying(one.lease.id)
-        if one.session.phase not in UP:
+        if one.session.phase not in STARTED:
             return
         there = relaying.directory.is_dir()
         if there and _all_direct(one):

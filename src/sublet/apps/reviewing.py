@@ -10,7 +10,7 @@ from sublet.apps.catalogue import HINT, AppCatalogue, AppState, decides, detail_
 from sublet.apps.model.app import Change, Version, VersionState, changes, manifest_diff
 from sublet.apps.model.tree import TreeFile, files_of
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, ENDING, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.signals import Signals
@@ -190,7 +190,7 @@ class Reviewing:
         """What happens to a session whose code may be run no longer."""
         now, words = self.now(), describe_revocation(version.name, why)
         tx.events.add(now, session.id, session.person, EventKind.APP_REVOKED, words, session.phase)
-        if session.phase in WAIT or (cancel and session.phase is not Phase.RELEASING):
+        if session.phase in WAIT or (cancel and session.phase not in ENDING):
             self.endings.cancel(tx, session.id, person, words)
         else:
             tx.sessions.change(session.id, now=now, condition=words, due=now)

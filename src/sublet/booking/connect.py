@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sublet.booking.model.phases import Phase
+from sublet.booking.model.phases import STARTED
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import CurrentPeople
@@ -28,7 +28,7 @@ class Connect:
             raise NotFound(noun="session", name=id)
         if await self.people.as_now(Person(session.person)) is None:
             raise NotYours("The owner of this session is blocked.", hint="Ask an operator of this service.")
-        if session.phase not in (Phase.AVAILABLE, Phase.RUNNING):
+        if session.phase not in STARTED:
             raise refuse_move(session.phase, "opened", id)
         states = await self.platforms.of(session).ask([session.job])
         state = states.get(session.job)

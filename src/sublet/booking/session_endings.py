@@ -10,7 +10,7 @@ from sublet.booking.holds import list_held_platforms
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.marks import set_condition
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import ENDING, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import End, EndKind, Session
 from sublet.booking.signals import Signals
@@ -59,7 +59,7 @@ class SessionEndings:
             raise refuse_move(session.phase, Phase.CANCELLED, id)
         if session.phase is Phase.OFFERED:
             return self.decline(tx, id, Phase.CANCELLED, person, reason)
-        if session.phase is Phase.RELEASING or session.cancel_by:
+        if session.phase in ENDING or session.cancel_by:
             return session
         tx.events.add(now, id, session.person, EventKind.CANCEL_ASKED, _by(person, reason), session.phase)
         write_down(tx, now, person, "cancel", session, reason)

@@ -18,7 +18,7 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import takes_of
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.offer import Offer
-from sublet.booking.model.phases import ACTIVE, OVER, Phase
+from sublet.booking.model.phases import ACTIVE, GOING_ON, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.model.starts import instant
@@ -282,7 +282,7 @@ class Sessions:
     ) -> Session:
         """Move the end of a session's time, while there is room after it."""
         session = await self.get_to_change(name, person)
-        if session.until is None or session.phase not in ACTIVE - {Phase.RELEASING}:
+        if session.until is None or session.phase not in GOING_ON:
             raise refuse_move(session.phase, "extended", session.id)
         if session.offer.terms.kind != "booked":
             raise PlatformRefused(platform=session.offer.platform, why="only time that is booked can be extended")

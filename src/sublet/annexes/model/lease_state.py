@@ -9,13 +9,12 @@ from typing import Literal
 
 from sublet.annexes.model.annex import Annex, Lease, Pilot
 from sublet.booking.model.offer import Predicted
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import ENDING, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.kernel.texts import describe_duration
 from sublet.systems.model.allocation import Cost
 
 PENDING = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
-UP = frozenset({Phase.RUNNING, Phase.AVAILABLE})
 LEAST_SILENCE = timedelta(seconds=8)
 MISSED = 3  # updates that a node must miss to be called dead
 SILENT = timedelta(seconds=25)  # how long a pilot that asks every 10 s may not ask
@@ -149,13 +148,13 @@ def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) 
         return "ended", lease.why
     if session is None:
         return "asked", "it is being sent"
-    if session.cancel_by or session.phase in OVER or session.phase is Phase.RELEASING:
+    if session.cancel_by or session.phase in ENDING:
         return "ending", session.condition
     if session.phase in PENDING and not nodes:  # nodes report before their system is asked again
         return "queued", session.condition
     words = {node.state for node in nodes}
     if "up" in words:
-        return "up", session.condition if session.phase in UP else ""
+        return "up", session.condition if session.phase in STARTED else ""
     if words and words <= {"dead", "ended"}:
         return "dead", "none of its nodes is heard"
     return "starting", session.condition or "its nodes have not reported yet"

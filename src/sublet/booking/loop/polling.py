@@ -10,7 +10,7 @@ from functools import partial
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import NONE, Marks, describe_trouble, mark_trouble, set_condition
-from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, STARTED
 from sublet.kernel import metrics
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
@@ -20,7 +20,6 @@ Told = tuple[str, Marks]  # a condition and its marks: when either is another, i
 NOTHING: Told = ("", NONE)
 BATCH = 500
 LISTEN = 0.1  # seconds between two looks at what platforms have to tell, while something runs
-RUNS = (Phase.RUNNING, Phase.AVAILABLE)
 SWEEP = timedelta(minutes=1)  # how often all running jobs are asked after, whatever the news say
 
 
@@ -89,7 +88,7 @@ class JobPolling:
         def tell(tx: Tx) -> None:
             for session in tx.sessions.by_job(platform, jobs):
                 changes = set_condition(describe_trouble(error), mark_trouble(session.marks, error))
-                tx.sessions.change(session.id, when=RUNS, now=now, **changes)
+                tx.sessions.change(session.id, when=tuple(STARTED), now=now, **changes)
 
         if jobs:
             await self.context.store.write(tell)

@@ -28,7 +28,7 @@ from sublet.booking.loop.step import Step
 from sublet.booking.loop.steps import STEPS
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import describe_trouble, mark_trouble, set_condition
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import ENDING, OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.start_history import record as record_start
 from sublet.booking.ports import Caretaker
@@ -308,13 +308,13 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         tx.sessions.release_claim(old.id, token)
     if new.phase not in OVER and was_changed_meanwhile(old, new, step):
         tx.sessions.change(old.id, now=now, due=now)
-    if step.to in (Phase.RUNNING, Phase.AVAILABLE):
+    if step.to in STARTED:
         record_start(tx, new, site)
     if step.release and old.offer.terms.kind == "booked":
         tx.books.release(old.offer.platform, old.id)
     if step.to in OVER:
         settle(tx, new, now)
-    if step.to in OVER or step.to is Phase.RELEASING:
+    if step.to in ENDING:
         end_turn(tx, new, now)
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)

@@ -25,6 +25,9 @@ class Phase(StrEnum):
 P = Phase
 OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
 ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
+STARTED = frozenset({P.AVAILABLE, P.RUNNING})  # its program runs
+GOING_ON = ACTIVE - {P.RELEASING}  # accepted, and not ending yet: it can be extended and stopped
+ENDING = OVER | {P.RELEASING}  # it is over, or is about to be
 
 MOVES: dict[Phase, frozenset[Phase]] = {
     P.OFFERED: frozenset({P.ACCEPTED, P.REJECTED, P.EXPIRED, P.CANCELLED}),

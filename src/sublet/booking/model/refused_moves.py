@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import ENDING, OVER, Phase
 from sublet.kernel.errors import NotAllowedNow
 
 STATES = {
@@ -19,7 +19,7 @@ STATES = {
     Phase.REJECTED: "This offer was declined, or another one of the same request was accepted",
     Phase.EXPIRED: "This offer has expired",
 }
-ENDING = "This session is being cancelled"
+BEING_CANCELLED = "This session is being cancelled"
 WORDS: dict[str, str] = {Phase.REJECTED: "declined"}  # where the phase itself is not the word that people use
 HINTS: dict[str, str] = {
     "deleted": "Cancel it first: sublet cancel {session}",
@@ -29,9 +29,9 @@ HINTS: dict[str, str] = {
 
 def refuse_move(phase: Phase, wanted: Phase | str, session: str, *, is_being_cancelled: bool = False) -> NotAllowedNow:
     """The error that says why a session in this phase can't be `wanted` (a phase, or a participle)."""
-    state = ENDING if is_being_cancelled and phase not in OVER else STATES[phase]
+    state = BEING_CANCELLED if is_being_cancelled and phase not in OVER else STATES[phase]
     word = WORDS.get(wanted, wanted.lower())
-    is_gone = phase in OVER or phase is Phase.RELEASING
+    is_gone = phase in ENDING
     message = f"{state}." if is_gone else f"{state}, so it can't be {word}."
     hint = "" if is_gone else HINTS.get(wanted, "").format(session=session[:8])
     return NotAllowedNow(message, hint=hint, phase=phase, wanted=wanted, session=session[:8])

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
-from sublet.booking.model.phases import Phase
+from sublet.booking.model.phases import GOING_ON, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.sessions import Filters, Page
 from sublet.kernel.errors import OperatorsOnly, SubletError
@@ -23,7 +23,7 @@ SHOWN, MOST = 50, 1000  # sessions on one page, and in one question
 EVERYONE = "everyone"
 FIELDS = ("person", "platform", "app", "name", "phase", "since", "until")
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
-STOPPABLE = frozenset({Phase.OFFERED, Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.AVAILABLE, Phase.RUNNING})
+STOPPABLE = GOING_ON | {Phase.OFFERED}
 
 
 async def look(request: Request) -> Response:

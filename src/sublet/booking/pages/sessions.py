@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.annexes.pages.lease_questions import ask_about_lease
 from sublet.api.people import service_of
 from sublet.booking.logins import needs_login
-from sublet.booking.model.phases import ACTIVE, OVER, Phase
+from sublet.booking.model.phases import GOING_ON, OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.output import Results
 from sublet.booking.pages.files import Listing, list_files
@@ -31,7 +31,6 @@ from sublet.web.words import KINDS
 
 PAGE = 25
 MOST_FILES = 25  # and folders, on a session's own page
-EXTENDABLE = ACTIVE - {Phase.RELEASING}
 NOT_OFFERS = tuple(phase for phase in Phase if phase not in (Phase.OFFERED, Phase.REJECTED, Phase.EXPIRED))
 WAY = (Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING, Phase.RUNNING, Phase.RELEASING)
 ADDRESS = re.compile(r": \S*/connect/\S+")  # has the session's secret in it; the button leads there without showing it
@@ -107,8 +106,8 @@ async def _session(
         is_private=not readable,
         events=await service.events.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
-        cancellable=session.phase in EXTENDABLE and not session.cancel_by,
-        extendable=session.phase in EXTENDABLE and session.offer.terms.kind == "booked",
+        cancellable=session.phase in GOING_ON and not session.cancel_by,
+        extendable=session.phase in GOING_ON and session.offer.terms.kind == "booked",
         pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
         wrong=wrong,
         by=by,
@@ -194,7 +193,7 @@ def stages(session: Session) -> list[PhaseStage]:
         last: Literal["good", "bad", "idle"] = ENDS.get(session.phase, "idle")
         reached = way if session.started else way[:2] if not session.job else way[:3]
         return [PhaseStage(phase.value, "done") for phase in reached] + [PhaseStage(session.phase.value, last)]
-    phase = middle if session.phase in (Phase.RUNNING, Phase.AVAILABLE) else session.phase
+    phase = middle if session.phase in STARTED else session.phase
     at = way.index(phase)
     passed = [PhaseStage(one.value, "done" if i < at else "now" if i == at else "ahead") for i, one in enumerate(way)]
     return [*passed, PhaseStage("END", "ahead")]

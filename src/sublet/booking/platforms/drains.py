@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from sublet.booking.loop.held_back import go_on, holds_back, is_held
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.phases import ACTIVE, ENDING
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_endings import SessionEndings
@@ -73,7 +73,7 @@ class Drains:
             if holds_back(drain, session):
                 words = f"{drain.sentence}; it waits until that is over"
                 tx.sessions.change(session.id, now=drain.created, due=drain.created)
-            elif drain.ends and not is_held(session) and session.phase is not Phase.RELEASING:
+            elif drain.ends and not is_held(session) and session.phase not in ENDING:
                 words = f"{drain.sentence}; it is cancelled at {_text(drain.ends)} if it has not ended by then"
             else:
                 continue

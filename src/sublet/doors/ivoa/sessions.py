@@ -21,7 +21,7 @@ from sublet.booking.documents.kinds import (
 from sublet.booking.model import amounts
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.offer import Quote, Reason
-from sublet.booking.model.phases import CLIENT_MOVES, OVER, Phase
+from sublet.booking.model.phases import CLIENT_MOVES, GOING_ON, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
 from sublet.booking.model.session import Session
 from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
@@ -49,7 +49,6 @@ LIFECYCLE: dict[Phase, str] = {
     P.REJECTED: "CANCELLED",
     P.EXPIRED: "CANCELLED",
 }
-EXTENDABLE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING})
 
 
 @lru_cache(1024)  # the offers of a set share most of theirs
@@ -169,7 +168,7 @@ def _options(phase: Phase) -> list[Document]:
     offered: list[Document] = []
     if moves := CLIENT_MOVES.get(phase):
         offered.append({"kind": "uri:enum-value-option", "path": "phase", "values": [move.value for move in moves]})
-    if phase in EXTENDABLE:
+    if phase in GOING_ON:
         offered.append({"kind": "uri:integer-delta-option", "path": DURATION_PATH, "min": 1, "units": "seconds"})
     return offered
 
