@@ -42,7 +42,7 @@ def rule() -> None:
 @click.option("--pledge", metavar="NAME", help="About a part of a platform that is pledged.")
 @click.option("--app", metavar="NAME", help="About an app.")
 @limits
-@click.option("--note", metavar="TEXT", default="", help="Why; those whom it denies are told.")
+@click.option("--note", metavar="TEXT", default="", help="Why; people whom it denies can read this.")
 def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     """Add a rule for WHO: *@illinois.edu, group:NAME, or a person's name. It counts at once.
 
