@@ -130,7 +130,7 @@ def _note_shortage(survey: Survey, pledges: Mapping[str, int]) -> Survey:
     wanted, there = sum(pledges.values()), _count_cores(survey)
     if wanted <= there:
         return survey
-    note = f"{wanted} cores are pledged, and there are {there} now: nothing is open, and pledged cores go to whoever asks first"
+    note = f"{wanted} cores are pledged, but there are {there} now: nothing is open, and they go to whoever asks first"
     return replace(survey, notes=(*survey.notes, note))
 
 
