@@ -230,7 +230,7 @@ async def test_a_platform_that_has_less_than_was_pledged_says_so_and_sells_no_mo
     async with serving(tmp_path, platforms=platforms, loop=False) as service:
         me = Person("me")
         survey = await service.platforms.survey("site")
-        assert "24 cores are pledged, and there are 16 now" in survey.notes[-1]
+        assert "24 cores are pledged, but there are 16 now" in survey.notes[-1]
         assert (await ask(service, me, cores=8, pledge="open")).result == "NO"
         assert (await ask(service, me, cores=6, nodes=2, pledge="srcnet", **NOW)).result == "YES"
         assert (await ask(service, me, KEEP, cores=3, nodes=2, pledge="night", **NOW)).result == "NO"
