@@ -92,6 +92,7 @@ def build_context(service: Service) -> LoopContext:
         throttle=service.throttle,
         code=service.apps.approved,
         callbacks=service.annexes.pilot_plans,
+        credentials=service.credentials,
         has_strangers=not has_owner(service.settings),
     )
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from sublet.booking.platforms.changes import admit_platforms
 from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.model.credentials import Credential
 from sublet.kernel.settings import Settings
 from sublet.kinds.registry import survey_kinds
 from sublet.movers.registry import survey_movers
@@ -22,7 +26,15 @@ def load_movers(policies: MoverPolicies) -> tuple[Movers, dict[str, str]]:
     """The movers that are installed, made for each of those they may work for."""
     usual, guests, reviewed = map(survey_movers, policies)
     broken = {f"mover {name}": why for name, why in usual.broken.items()}
-    return Movers(usual.found, guests.found, reviewed.found), broken
+
+    def remake(credentials: Sequence[Credential]) -> Movers:
+        own, checked = (
+            survey_movers(replace(policy, credentials=credentials)).found
+            for policy in (policies.usual, policies.reviewed)
+        )
+        return Movers(own, guests.found, checked)
+
+    return Movers(usual.found, guests.found, reviewed.found, remake), broken
 
 
 def load_known_platforms(settings: Settings, *, own_logins: bool) -> tuple[dict[str, Platform], dict[str, str]]:

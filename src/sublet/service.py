@@ -67,6 +67,7 @@ from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel import metrics
@@ -189,6 +190,7 @@ class Service:
     authority: Authority
     secrets: SessionSecrets
     vault: Vault
+    credentials: Credentials
     throttle: Throttle
     mail: Mail
     standings: Standings

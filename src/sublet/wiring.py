@@ -67,6 +67,7 @@ from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.data.credentials import Credentials
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now
@@ -105,6 +106,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
     vault = Vault(settings.home, settings.master_key, secrets.key if is_personal else None)
+    credentials = Credentials(store, now, vault)
     throttle, mail = Throttle(settings.throttle.limits), Mail(settings.mail)
     authority = Authority(settings, has_owner=is_personal)
     presenter = Presenter(settings, authority, platforms, loop_state, secrets)
@@ -128,6 +130,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         guests=annex_platforms,
         limits=quotas,
         bars=[approved],
+        credentials=credentials,
         takes_any_option=is_personal,
     )
     asking = Asking(
@@ -215,7 +218,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         account_platforms,
         AuditLog(store),
         UsageReports(store, now),
-        Rekeying(store, now, [accounts, factors, notices.hooks]),
+        Rekeying(store, now, [accounts, factors, notices.hooks, credentials]),
     )
 
     maintainers = Maintainers(settings, catalogue)
@@ -243,6 +246,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         authority=authority,
         secrets=secrets,
         vault=vault,
+        credentials=credentials,
         throttle=throttle,
         mail=mail,
         standings=standings,

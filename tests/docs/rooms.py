@@ -23,13 +23,14 @@ ROWS = (  # from the top: a room uses rooms of the rows below it, never of those
     ("access",),
     ("people",),
     ("booking",),
-    ("data", "store"),
+    ("data",),
+    ("store",),
     ("platforms", "kinds", "movers"),
     ("systems", "reach"),
     ("kernel",),
 )
 EDGES = ("api", "pages", "cli", "views", "calls", "model", "store")  # layers inside a subject
-SUBJECTS = ("booking", "people", "access", "annexes", "apps", "notices", "systems", "doors")
+SUBJECTS = ("booking", "data", "people", "access", "annexes", "apps", "notices", "systems", "doors")
 ALONE = "sublet.platforms.local.shim"  # a program of its own, which imports nothing of Sublet
 WIDTH, ROW, HIGH, GAP = 960, 66, 46, 16
 

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 ON_A_SITE = {"slurm"}  # guides that need a cluster
 AT_AP = {"annex", "split"}  # guides that are typed on a machine beside a cluster, which has HTCondor
 BEHIND_A_PROXY = {"operate"}  # guides that need nginx before the service
+AT_STORAGE = {"data"}  # guides that need an object store and a WebDAV server
 AT_A_GATEWAY = {"gateway", "contribute-an-app"}  # guides that need a cluster, mail, git and a registry
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
@@ -38,7 +39,7 @@ def at_a_site(site: Site, directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "guide",
-    [guide for guide in GUIDES if guide.stem not in AT_AP | AT_A_GATEWAY | BEHIND_A_PROXY],
+    [guide for guide in GUIDES if guide.stem not in AT_AP | AT_A_GATEWAY | AT_STORAGE | BEHIND_A_PROXY],
     ids=lambda guide: guide.stem,
 )
 def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -22,7 +22,7 @@ from sublet.booking.model.scheduler_rules import find_refused, list_choosable
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
-from sublet.booking.ports import Bar, GuestPlatforms, OfferLimits
+from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.staging import bringing
 from sublet.kernel import metrics
@@ -75,6 +75,7 @@ class Candidates:
     guests: GuestPlatforms
     limits: OfferLimits
     bars: Sequence[Bar]
+    credentials: CredentialSource
     takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
 
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
@@ -101,8 +102,9 @@ class Candidates:
         remarks = [reason for reason in found if reason.kind == IGNORED]
         wrong = [reason for reason in found if reason.kind != IGNORED]
         look = any(not platform.plays for platform in self.platforms.by_name.values())
+        movers = await self._movers_for(person, request)
         prepare, data_reasons = await bringing(
-            self.kinds, self.movers, None if wrong else executable, request, guest=person.guest, look=look
+            self.kinds, movers, None if wrong else executable, request, guest=person.guest, look=look
         )
         reasons += [*wrong, *data_reasons]
         if reasons:
@@ -116,6 +118,12 @@ class Candidates:
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, [*reasons, *remarks]
+
+    async def _movers_for(self, person: Person, request: Request) -> Movers:
+        """Movers that open the person's own storage, where data of theirs is to be moved."""
+        if person.guest or not (request.data or request.outputs):
+            return self.movers
+        return self.movers.with_credentials(await self.credentials.open(person.name))
 
     async def open_to(self, person: Person) -> dict[str, Platform]:
         """The platforms where a person may run something; a guest only where someone shares with them, now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,7 @@ from sublet.booking.asked import Asked
 from sublet.booking.model.offer import Offer, Reason
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import OfferSet, Session
+from sublet.data.model.credentials import Credential
 from sublet.kernel.errors import SubletError
 from sublet.kinds.port import Callback
 from sublet.people.model.person import Person
@@ -150,6 +151,14 @@ class Callbacks(Protocol):
 
     async def callback(self, platform: str) -> Callback:
         """The addresses, and how the service is recognised; NotListening if nothing listens."""
+        ...
+
+
+class CredentialSource(Protocol):
+    """Knows what opens the storage that people's data is in."""
+
+    async def open(self, person: str) -> Sequence[Credential]:
+        """A person's credentials, each for one place."""
         ...
 
 

@@ -37,7 +37,7 @@ class Presenter:
             session = replace(session, connectors=())
         if session.connectors:
             session = self._with_addresses(session)
-        if session.id in self.loop.staging and session.phase is Phase.PREPARING:
+        if session.id in self.loop.staging and session.phase in (Phase.PREPARING, Phase.RELEASING):
             session = replace(session, condition=self.loop.staging[session.id])
         if session.phase in ACTIVE and session.offer.platform not in self.platforms.by_name:
             session = replace(session, condition=f"its platform {session.offer.platform} {AWAY}")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.request import Data, Executable
+from sublet.booking.model.request import Data, Executable, SentResults
+from sublet.data.model.credentials import Credential
 from sublet.kinds.port import Kind, Way
-from sublet.movers.port import SIMPLE, Mover, kinds_of
+from sublet.movers.port import SIMPLE, Mover, Pushes, kinds_of
 
-KNOWN_DATA = "simple-data-resource with a file: or http(s): location, and S3 or ivoa data with an http(s): address"
+KNOWN_DATA = (
+    "simple-data-resource with a location that a mover knows (file:, https:, s3:, davs:, …), "
+    "and S3 or ivoa data with an http(s): address"
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,23 @@ class Movers:
     usual: Sequence[Mover]
     for_guests: Sequence[Mover] = ()  # none of these sees this machine's files
     reviewed: Sequence[Mover] = ()  # these use the service's own logins, for what was reviewed
+    remake: Callable[[Sequence[Credential]], Movers] | None = None  # the same, with what opens one person's storage
+
+    def with_credentials(self, credentials: Sequence[Credential]) -> Movers:
+        """The same movers, which show these credentials to the places that they are for."""
+        return self.remake(credentials) if credentials and self.remake else self
+
+    def choose_push(self, output: SentResults, *, guest: bool = False) -> Pushes | Reason:
+        """The mover that can send results to an address; or why none can."""
+        scheme = output.to.partition(":")[0].lower() if ":" in output.to else "file"
+        pushing = [mover for mover in (self.for_guests if guest else self.usual) if isinstance(mover, Pushes)]
+        for mover in pushing:
+            if scheme in mover.schemes:
+                why = mover.check_push(output.to)
+                return _refuse_output(output, f"Results can't be sent to {output.to}: {why}.") if why else mover
+        schemes = ", ".join(f"{scheme}:" for mover in pushing for scheme in mover.schemes)
+        why = f"Nothing here can send results to {scheme}: addresses; these can be used: {schemes}."
+        return _refuse_output(output, why, limit=schemes)
 
     def choose(self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False) -> Mover | Reason:
         """The mover that can bring it; or why none can. What is asked for can't be what only kinds bring."""
@@ -68,3 +89,7 @@ class Movers:
             limit=schemes,
             nearest="an https: address of the same data",
         )
+
+
+def _refuse_output(output: SentResults, why: str, limit: str = "") -> Reason:
+    return Reason("urn:not-supported", "outputs", why, wanted=output.to, limit=limit, nearest="s3://bucket/folder/")

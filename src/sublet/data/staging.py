@@ -6,17 +6,21 @@ import asyncio
 import json
 import os
 import shutil
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from sublet.booking.model.job import Mount
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
+from sublet.data.model.credentials import Credential
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.kernel.texts import directory_name
@@ -39,6 +43,14 @@ class Bringing(Protocol):
         ...
 
 
+class CredentialOpener(Protocol):
+    """Knows people's credentials."""
+
+    async def open(self, person: str) -> Sequence[Credential]:
+        """A person's, each for one place."""
+        ...
+
+
 class StagingContext(Protocol):
     """What staging needs of the loop that it is a step of."""
 
@@ -55,6 +67,11 @@ class StagingContext(Protocol):
     @property
     def loop_state(self) -> Bringing:
         """What is shown of it."""
+        ...
+
+    @property
+    def credentials(self) -> CredentialOpener:
+        """What opens the storage that people's data is in."""
         ...
 
 
@@ -102,7 +119,8 @@ async def bringing(
 
     `look`: sizes that nobody told are looked up.
     """
-    reasons: list[Reason] = []
+    pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
+    reasons = [choice for choice in pushing if isinstance(choice, Reason)]
     moves: list[tuple[Mover, Data]] = []
     for data in kinds.inputs_of(executable, request.data):
         mover = movers.choose(data, guest=guest, asked=data in request.data)
@@ -113,7 +131,18 @@ async def bringing(
             moves.append((mover, data))
     if reasons or not moves:
         return timedelta(0), reasons
-    return max(await asyncio.gather(*(_estimate(mover, data, look) for mover, data in moves))), []
+    estimates = await asyncio.gather(*(_estimate(mover, data, look) for mover, data in moves))
+    return add_estimates([data for _, data in moves], estimates), []
+
+
+def add_estimates(items: Sequence[Data], estimates: Sequence[timedelta]) -> timedelta:
+    """How long all takes: what comes from one place shares its road, and comes one after another; the askers' own
+    estimates are of each by itself."""
+    roads: defaultdict[str, timedelta] = defaultdict(timedelta)
+    for data, estimate in zip(items, estimates, strict=True):
+        road = data.name if data.prepare is not None else urlsplit(data.location).netloc
+        roads[road] += estimate
+    return max(roads.values(), default=timedelta(0))
 
 
 async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
@@ -132,18 +161,23 @@ async def stage(
     session: str,
     *,
     guest: bool = False,
+    person: str = "",
 ) -> None:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
         return
+    movers = context.movers
+    if request.data and not guest:
+        movers = movers.with_credentials(await context.credentials.open(person))
     try:
-        await _stage(context, request, platform, way, place, session, guest=guest)
+        await _stage(context, movers, request, platform, way, place, session, guest=guest)
     finally:
         context.loop_state.staging.pop(session, None)
 
 
 async def _stage(
     context: StagingContext,
+    movers: Movers,
     request: Request,
     platform: Platform,
     way: str,
@@ -158,7 +192,7 @@ async def _stage(
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
-                mover = context.movers.choose(data, guest=guest)
+                mover = movers.choose(data, guest=guest)
                 group.create_task(_bring(context, data, mover, place / "data" / directory_name(data.name), session))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
-from sublet.kernel.errors import DataNotThere
+from sublet.kernel.errors import DataNotSent, DataNotThere
 
 DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32}  # name → hexadecimal digits
 READ = 1 << 20
@@ -49,9 +49,19 @@ def guess(data: Data, bytes_per_second: int) -> timedelta:
     return timedelta(seconds=seconds)
 
 
+def without_secrets(location: str) -> str:
+    """An address as it may be shown: without a password, and without the query, which may be a signature."""
+    return re.sub(r"//[^/@]*@", "//…@", location).partition("?")[0]
+
+
 def missing(data: Data, why: str) -> DataNotThere:
     """The error that says which data isn't there, and why; a password in its address is not repeated."""
     return DataNotThere(name=data.name, location=re.sub(r"//[^/@]*@", "//…@", data.location), why=why)
+
+
+def unsent(name: str, location: str, why: str) -> DataNotSent:
+    """The error that says which file was not sent, and why; secrets in its address are not repeated."""
+    return DataNotSent(name=name, location=without_secrets(location), why=why)
 
 
 def check_arrived(data: Data, file: Path) -> None:

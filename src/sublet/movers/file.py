@@ -17,8 +17,8 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
-from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refuse, safe_name
-from sublet.movers.port import Policy, Progress
+from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
 
 SPEED = 200_000_000  # bytes a second, for a guess
 
@@ -54,6 +54,34 @@ class FileMover:
             )
             reasons.append(refuse(data, message, nearest=allowed or "an http(s): address"))
         return reasons
+
+    def check_push(self, location: str) -> str:
+        """Whether files may be written there."""
+        for reason in self.check(Data("", SIMPLE, location)):
+            return f"{reason.message[0].lower()}{reason.message[1:]}".rstrip(".")
+        return ""
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Write it beside its place, and put it there when it is whole."""
+        target = self.path(Data("", SIMPLE, location))
+        if location.endswith("/"):
+            target /= content.path
+        part = target.with_name(f"{target.name}.part")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as writer:
+                async for piece in content.read(0):
+                    await asyncio.to_thread(writer.write, piece)
+                    progress(writer.tell(), content.size)
+                size = writer.tell()
+            if size != content.size:
+                raise unsent(content.path, location, f"it changed as it was read: {size} of {content.size} bytes came")
+            part.replace(target)
+        except OSError as error:
+            raise unsent(content.path, location, error.strerror or str(error)) from error
+        finally:
+            part.unlink(missing_ok=True)
+        return str(target)
 
     def path(self, data: Data) -> Path:
         """The path that the location names."""

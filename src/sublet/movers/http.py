@@ -16,9 +16,11 @@ import httpx2
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
-from sublet.movers.port import SIMPLE, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.sending import put, sign_in
 
 SPEED = 10_000_000  # bytes a second, for a guess
 REDIRECTS = 5
@@ -65,7 +67,7 @@ class HttpMover:
         if self.check(data):
             return None
         with suppress(httpx2.HTTPError, OSError, ValueError):
-            async with asyncio.timeout(MOMENT), self.client() as client:
+            async with asyncio.timeout(MOMENT), self.client(self._sign(data.location)) as client:
                 answer = await client.head(data.location, headers={"accept-encoding": "identity"})
                 length = answer.headers.get("content-length", "")
                 return int(length) if answer.is_success and length.isdecimal() else None
@@ -75,10 +77,15 @@ class HttpMover:
         """How long the download is going to take."""
         return guess(data, SPEED)
 
-    def client(self) -> httpx2.AsyncClient:
-        """What asks servers, within its policy."""
+    def client(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
+        """What asks servers, within its policy; `auth` is shown to that host, and not where it leads on."""
         transport = PublicOnly() if self.policy.public_only else None
-        return httpx2.AsyncClient(transport=transport, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS)
+        return httpx2.AsyncClient(
+            transport=transport, auth=auth, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS
+        )
+
+    def _sign(self, location: str) -> httpx2.Auth | None:
+        return sign_in(credential_for(self.policy.credentials, location))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download it into the directory, under the name at the end of its address."""
@@ -90,8 +97,20 @@ class HttpMover:
             await asyncio.to_thread(check_arrived, data, file)
             return
         part = PartFile(file)
-        async with self.client() as client:
+        async with self.client(self._sign(data.location)) as client:
             await self.download(client, data, part, progress)
+
+    def check_push(self, location: str) -> str:
+        """One file is put to one address, as to one that S3 has signed for that."""
+        if self.check(Data("", SIMPLE, location)):
+            return "it is not an address"
+        return "a web server has no folders; name the file, or write davs://" if location.endswith("/") else ""
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Put it there."""
+        async with self.client(self._sign(location)) as client:
+            await put(client, content, location, location, progress)
+        return location
 
     async def download(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Have one file, whole and checked."""

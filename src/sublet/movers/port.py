@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.credentials import Credential
 from sublet.movers.logins import ImageLogin
 
 SIMPLE = "simple-data-resource"
@@ -25,6 +26,7 @@ class Policy:
     file_roots: Sequence[Path] | None = ()  # files of this machine: only those below these; None: any
     logins: Sequence[ImageLogin] = ()  # the service's own logins to registries
     app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
+    credentials: Sequence[Credential] = ()  # of the person whose data it is, each for one place
 
 
 UNLIMITED = Policy(public_only=False, file_roots=None)  # for what a person does on their own machine
@@ -50,6 +52,33 @@ class Mover(Protocol):
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring it into the directory `target`; goes on where an earlier try stopped; raises DataNotThere."""
+        ...
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file that is sent somewhere, read as it goes: it may be larger than memory, and lie on another machine."""
+
+    path: str  # where it goes, below the address that it is sent to
+    size: int
+    read: Callable[[int], AsyncIterator[bytes]]  # from this byte on
+
+
+@runtime_checkable
+class Pushes(Protocol):
+    """A mover that can also send files to where its addresses lead."""
+
+    schemes: Sequence[str]
+
+    def check_push(self, location: str) -> str:
+        """Why nothing can be sent to an address, without touching the network; empty: it may be tried."""
+        ...
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file whole, or raise DataNotSent and leave nothing that looks whole; the address that it has now.
+
+        An address that ends in / is a folder's. To send the same again does no harm.
+        """
         ...
 
 

@@ -109,10 +109,11 @@ class People:
         return await self._change_person(person, name, "person.unblock", change, host)
 
     async def remove_person(self, person: Person, name: str, host: str = "") -> None:
-        """Forget someone, with their identities and tokens; what they ran stays under their name."""
+        """Forget someone, with their identities, tokens and credentials; what they ran stays under their name."""
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             tx.people.remove(known.name)
+            tx.credentials.remove_all(known.name)
             return {"role": known.role.value}
 
         await self._change_person(person, name, "person.remove", change, host)

@@ -26,6 +26,7 @@ from sublet.booking.store.keys import Keys
 from sublet.booking.store.offersets import OfferSets
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
+from sublet.data.store.credentials import CredentialStore
 from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
 from sublet.kernel.db.sql import Sql
@@ -48,6 +49,7 @@ class Tx:
     audit: Audit
     clocks: Clocks
     codes: Codes
+    credentials: CredentialStore
     dependencies: Dependencies
     drafts: DraftStore
     drains: DrainStore

@@ -243,6 +243,8 @@ def _watch(out: Output, link: Link, session: SessionView, done: threading.Event,
                 _tell(out, session)
         if session.phase in NOT_YET:
             progress.show(_wait_for_start(session))
+        elif session.phase == Phase.RELEASING and session.condition:
+            progress.show(session.condition)
     progress.end()
     return session
 
@@ -254,6 +256,8 @@ def _wait_for_start(session: SessionView) -> str:
 
 
 def _tell(out: Output, session: SessionView) -> None:
+    if session.phase == Phase.RELEASING:  # how far its results are is shown as it goes
+        return
     soon = session.start is not None and session.start - datetime.now(UTC) < SOON
     if session.condition and not (session.phase in NOT_YET and (soon or not is_progress_wanted())):
         out.note(f"{session.short}: {session.condition}")

@@ -35,6 +35,7 @@ AMOUNTS = (
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
+    click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Results to send somewhere at the end."),
     click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
 )
 KINDS = (
@@ -127,14 +128,11 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
         said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
-    if given["data"]:
-        said["data"] = [_data(item) for item in given["data"]]
+    said |= {name: [read(item) for item in given[word]] for name, word, read in MANY if given[word]}
     if given["env"]:
         said["env"] = dict(_variable(item) for item in given["env"])
     if given["param"]:
         said["parameters"] = dict(_parameter(item) for item in given["param"])
-    if given["after"]:
-        said["after"] = list(given["after"])
     if given["max_cost"] is not None:
         said["max_cost"] = given["max_cost"]
     return said
@@ -156,6 +154,15 @@ def _data(item: str) -> str | dict[str, Any]:
     if not colon or (separator and "/" not in where):
         return item
     return {"location": f"{scheme}://{where}" if separator else where, "path": path, "writable": True}
+
+
+def _output(item: str) -> dict[str, str]:
+    path, given, address = item.partition("=")
+    if not given or not path or not address:
+        raise click.UsageError(f"--output {item}: write FILES=ADDRESS, as in 'out/*.csv=s3://bucket/run1/'.")
+    if "://" not in address:
+        address = f"file://{os.path.abspath(address)}{'/' if address.endswith('/') or os.path.isdir(address) else ''}"
+    return {"path": path, "to": address}
 
 
 def _variable(item: str) -> tuple[str, str]:
@@ -187,3 +194,11 @@ def _text(path: str) -> str:
         detail = f"{path} has no line #!, so sh would run it, which reads no Python"
         raise BadRequest(detail=detail, hint=f"Run it with: sublet run -- python3 {shlex.quote(path)}")
     return text
+
+
+# What can be said several times: its name in the short form, the option, and how each is read.
+MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
+    ("data", "data", _data),
+    ("outputs", "output", _output),
+    ("after", "after", str),
+)

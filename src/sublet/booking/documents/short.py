@@ -17,7 +17,16 @@ from sublet.booking.documents.kinds import (
     SIMPLE_VOLUME,
     uri_of,
 )
-from sublet.booking.documents.shapes import AFTER, DEFAULT_DURATION, TOP, WHERE, Document, one_shape, without_nulls
+from sublet.booking.documents.shapes import (
+    AFTER,
+    DEFAULT_DURATION,
+    OUTPUTS,
+    TOP,
+    WHERE,
+    Document,
+    one_shape,
+    without_nulls,
+)
 from sublet.booking.model.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, quote_value
 from sublet.booking.model.request import GIB, Range
 from sublet.booking.model.shape import SIZES
@@ -61,7 +70,7 @@ _ONLY_SHORT = frozenset(
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
-_SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, *WHERE})
+_SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
 _FOLDER = ("location", "ignore", "size")
@@ -114,7 +123,7 @@ def _expand_environment(short: Document) -> Document:
     if "max_cost" in short:
         most = a_number(short["max_cost"], "max_cost")
         full["costs"] = [{"kind": SIMPLE_COST, "type": MONETARY, "max": most}]
-    return full | {name: short[name] for name in (*WHERE, AFTER) if name in short}
+    return full | {name: short[name] for name in (*WHERE, AFTER, OUTPUTS) if name in short}
 
 
 def _executable(short: Document) -> tuple[str, Document | None]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sublet.booking.loop.state import LoopState
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.ports import Callbacks, CodeGuard
+from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
 from sublet.data.executables import ExecutableKinds, Movers
@@ -32,4 +32,5 @@ class LoopContext:
     throttle: Throttle
     code: CodeGuard
     callbacks: Callbacks
+    credentials: CredentialSource
     has_strangers: bool  # what is run is not for the person whose machine this is

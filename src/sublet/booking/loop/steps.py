@@ -14,6 +14,7 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import hold_back
+from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, send_outputs
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
@@ -123,7 +124,9 @@ async def _stage_session(
         return fail_early(context, EndKind.NOT_APPROVED, why)
     try:
         guest = platform.hosts(session.person)
-        await stage(context, request, platform, session.offer.way, place, session.id, guest=guest)
+        await stage(
+            context, request, platform, session.offer.way, place, session.id, guest=guest, person=session.person
+        )
     except (DataNotThere, PlatformRefused) as error:
         if find_shortage(error):
             raise  # it is not the session's fault, and is tried again
@@ -272,12 +275,17 @@ async def running(context: LoopContext, session: Session) -> Step:
 
 
 async def releasing(context: LoopContext, session: Session) -> Step:
-    """Give back what it held; its files stay for their keep time."""
+    """Give back what it held, and send its results where they were asked to go; its files stay for their keep time."""
     point("final.before")
     end = session.end or End(EndKind.UNKNOWN)
+    outputs = await find_outputs(context, session, end)
+    if outputs and Mark.SENDING not in session.marks:
+        return Step(due=context.now(), release=True, changes=set_condition("sending its results", SENDING))
+    unsent = await send_outputs(context, session, outputs) if outputs else ""
     finished = tuple(replace(connector, status="FINISHED") for connector in session.connectors)
     now = context.now()
-    changes = {"ended": session.ended or now, "connectors": finished, **set_condition()}
+    marks = UNSENT if unsent else NONE
+    changes = {"ended": session.ended or now, "connectors": finished, **set_condition(unsent, marks)}
     detail = end.kind.value if end.code is None else f"{end.kind.value} {end.code}"
     due = now if _leaves_nothing(context, session) else now + context.settings.keep
     return Step(end.phase, due, kind_of_move(end.phase), detail, True, changes)

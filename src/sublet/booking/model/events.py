@@ -27,6 +27,8 @@ class EventKind(StrEnum):
     FAILED = "session.failed"
     CANCELLED = "session.cancelled"
     FETCHED = "session.fetched"
+    SENT = "session.sent"  # its results, to where they were asked to go
+    UNSENT = "session.unsent"  # they could not be sent
     CLEANED = "session.cleaned"
     PAUSED = "session.paused"
     RESUMED = "session.resumed"

@@ -18,6 +18,8 @@ class Mark(StrEnum):
     LOGIN_NEEDED = "login-needed"  # it waits for its owner to sign in to its platform
     UNREACHABLE = "unreachable"  # its platform gives no answer, or refuses the service's own account
     HELD_BACK = "held-back"  # its platform is being drained
+    SENDING = "sending"  # its results are on their way to where they were asked to go
+    UNSENT = "unsent"  # some of them could not be sent, and are kept where it ran
 
 
 Marks = frozenset[Mark]

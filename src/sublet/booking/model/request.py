@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
@@ -118,6 +119,37 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
+class SentResults:
+    """Results that are sent somewhere when the session has ended."""
+
+    path: str  # which of them: a file, a folder, or a pattern
+    to: str  # the address; of a folder, if it ends in /
+    always: bool = False  # also when it failed
+
+    def place(self, path: str) -> str | None:
+        """Where a result goes below the address, if it is one of these: its path below what the pattern names whole."""
+        whole = self.path.strip("/")
+        if path == whole:
+            return path.rpartition("/")[2]
+        fixed = find_fixed_folder(whole) if is_pattern(whole) else f"{whole}/"
+        if not path.startswith(fixed) or (is_pattern(whole) and not fnmatchcase(path, whole)):
+            return None
+        return path.removeprefix(fixed)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for many."""
+    return any(letter in path for letter in "*?[")
+
+
+def find_fixed_folder(pattern: str) -> str:
+    """The folders that a pattern names whole: `out/` of `out/*.csv`."""
+    folders = pattern.split("/")[:-1]
+    first = next((number for number, name in enumerate(folders) if is_pattern(name)), len(folders))
+    return "".join(f"{name}/" for name in folders[:first])
+
+
+@dataclass(frozen=True, slots=True)
 class Executable:
     """The thing itself: a kind, a name, and the fields of that kind, as received."""
 
@@ -155,6 +187,7 @@ class Request:
     pledge: str = ""  # of a platform with pledges: only this one, or what is `open`
     parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
     after: tuple[str, ...] = ()  # sessions that must have completed first
+    outputs: tuple[SentResults, ...] = ()  # results that are sent somewhere at the end
     not_before: datetime | None = None  # when the last of those is planned to have ended
 
     @property

@@ -125,6 +125,7 @@ from sublet.kernel.errors.service import (
 from sublet.kernel.errors.sessions import (
     BadTree,
     Changed,
+    DataNotSent,
     DataNotThere,
     NoRoom,
     NotAllowedNow,
@@ -191,6 +192,7 @@ __all__ = [
     "ClientClosed",
     "ContentsPrivate",
     "CostsMoney",
+    "DataNotSent",
     "DataNotThere",
     "DiskFull",
     "FactorNeeded",

@@ -32,6 +32,12 @@ class DataNotThere(SubletError):
     hint = "Check that the address can be read from the platform's machine."
 
 
+class DataNotSent(SubletError):
+    """The result {name} could not be sent to {location}: {why}"""
+
+    hint = "Check the address, and that a credential for it lets you write there: sublet credential list."
+
+
 class BadTree(SubletError):
     """These files can't be an app: {why}."""
 

@@ -6,9 +6,10 @@ from sublet.access.store import tables as access
 from sublet.annexes.store import tables as annexes
 from sublet.apps.store import tables as apps
 from sublet.booking.store import tables as sessions
+from sublet.data.store import tables as data
 from sublet.kernel.db.audit import audit
 from sublet.kernel.db.schema import metadata
 from sublet.notices.store import tables as hooks
 from sublet.people.store import tables as people
 
-__all__ = ["access", "annexes", "apps", "audit", "hooks", "metadata", "people", "sessions"]
+__all__ = ["access", "annexes", "apps", "audit", "data", "hooks", "metadata", "people", "sessions"]

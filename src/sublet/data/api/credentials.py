@@ -1,0 +1,48 @@
+"""Credentials under /v1: what opens the storage that the asker's data is in."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from sublet.api import described
+from sublet.api.bodies import json_response
+from sublet.api.people import host_of, person_of, service_of
+from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential
+from sublet.data.views.credentials import CredentialAsk, CredentialList, CredentialView
+
+router = APIRouter(prefix="/v1/credentials", tags=["Credentials"])
+
+
+@router.post("", status_code=201, response_model=CredentialView, responses=described.problems(400, 401, 403, 409))
+async def add(request: Request, ask: CredentialAsk) -> Response:
+    """Keep a credential for the addresses that begin with `place`; its secret is never shown again."""
+    person = await person_of(request)
+    new = Credential(ask.place, CredentialKind(ask.kind), ask.user, ask.secret, ask.endpoint, ask.region)
+    return json_response(_view(await service_of(request).credentials.add(person, new, host_of(request))), 201)
+
+
+@router.get("", response_model=CredentialList, responses=described.problems(401))
+async def credentials(request: Request) -> Response:
+    """The asker's credentials, without their secrets."""
+    kept = await service_of(request).credentials.list(await person_of(request))
+    return json_response(CredentialList(items=tuple(map(_view, kept))))
+
+
+@router.delete("", status_code=204, responses=described.problems(401, 404))
+async def remove(request: Request, place: str) -> Response:
+    """Forget the credential for an address."""
+    await service_of(request).credentials.remove(await person_of(request), place, host_of(request))
+    return Response(status_code=204)
+
+
+def _view(sealed: SealedCredential) -> CredentialView:
+    known = sealed.credential
+    return CredentialView(
+        place=known.place,
+        kind=known.kind.value,
+        user=known.user,
+        endpoint=known.endpoint,
+        region=known.region,
+        created=sealed.created,
+    )

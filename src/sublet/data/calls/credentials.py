@@ -1,0 +1,22 @@
+"""Credentials for storage: add, list, remove."""
+
+from __future__ import annotations
+
+from sublet.client.call import Call, as_view, body_of, nothing, path_of
+from sublet.data.views.credentials import CredentialAsk, CredentialList, CredentialView
+from sublet.kernel.views import plain
+
+
+def add(ask: CredentialAsk) -> Call[CredentialView]:
+    """Keep a credential, in place of the one that there was for the same address."""
+    return Call("POST", path_of("credentials"), as_view(CredentialView), body=body_of(plain(ask)))
+
+
+def credentials() -> Call[CredentialList]:
+    """The credentials that there are, without their secrets."""
+    return Call("GET", path_of("credentials"), as_view(CredentialList))
+
+
+def remove(place: str) -> Call[None]:
+    """Forget the credential for an address."""
+    return Call("DELETE", path_of("credentials"), nothing, query={"place": place})

@@ -1,0 +1,96 @@
+"""`credential`: what opens the storage that your data is in."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Literal
+
+import click
+
+from sublet.cli.command import CommandGroup, Example, command
+from sublet.cli.output import Output, table
+from sublet.cli.prompts import ask_for
+from sublet.cli.screen import is_terminal
+from sublet.cli.texts import when
+from sublet.data.calls import credentials as calls
+from sublet.data.views.credentials import CredentialAsk
+
+ASKS: dict[Literal["login", "token", "s3"], str] = {"login": "Password", "token": "Token", "s3": "Secret access key"}
+
+
+@click.group("credential", cls=CommandGroup, epilog=Example("sublet credential add davs://data.example.org --user me"))
+def credential() -> None:
+    """Keep what opens the storage that your data is in: passwords, tokens and S3 keys, each for one address alone."""
+
+
+@command(
+    "add",
+    "sublet credential add davs://data.example.org/team --user marie",
+    "sublet credential add s3://my-bucket --access-key AKIA… --endpoint https://s3.example.org",
+    "sublet credential add https://archive.example.org --token <token.txt",
+)
+@click.argument("place", metavar="ADDRESS")
+@click.option("--user", metavar="NAME", help="A login: this user name, and a password.")
+@click.option("--token", is_flag=True, help="A token, which the server is shown as a bearer's.")
+@click.option("--access-key", metavar="KEY", help="A pair of S3 keys: this one, and its secret.")
+@click.option("--endpoint", metavar="URL", help="The server that s3://BUCKET is on; Amazon's if left out.")
+@click.option("--region", metavar="NAME", help="The region that S3 requests are signed for: us-east-1.")
+def add(
+    out: Output,
+    place: str,
+    user: str | None,
+    token: bool,
+    access_key: str | None,
+    endpoint: str | None,
+    region: str | None,
+) -> None:
+    """Keep a credential for all addresses that begin with ADDRESS, in place of an older one.
+
+    The password, token or secret key is typed, or read from standard input; it is never an argument. It is kept sealed,
+    and shown to that server alone.
+    """
+    if sum((user is not None, token, access_key is not None)) != 1:
+        raise click.UsageError("Say what it is: --user NAME, --token or --access-key KEY.")
+    kind: Literal["login", "token", "s3"] = "login" if user else "token" if token else "s3"
+    ask = CredentialAsk(
+        place=place,
+        kind=kind,
+        secret=_read_secret(ASKS[kind]),
+        user=user or access_key or "",
+        endpoint=endpoint or "",
+        region=region or "",
+    )
+    kept = out.link().do(calls.add(ask))
+    out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
+
+
+def _read_secret(what: str) -> str:
+    if is_terminal(sys.stdin):
+        return ask_for(what, "Type it, or send it to standard input.", hide_input=True)
+    return sys.stdin.read().rstrip("\r\n")
+
+
+@command("list", "sublet credential list")
+def list_credentials(out: Output) -> None:
+    """List the addresses that there are credentials for; secrets are not shown."""
+    view, now = out.link().do(calls.credentials()), datetime.now(UTC)
+    rows = [(known.place, known.kind, known.user, known.endpoint, when(known.created, now)) for known in view.items]
+    head = ("ADDRESS", "KIND", "USER", "SERVER", "ADDED")
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (known.place for known in view.items))
+    if not rows and out.for_people:
+        out.note("No credentials yet. Add one: sublet credential add")
+
+
+@command("remove", "sublet credential remove s3://my-bucket")
+@click.argument("place", metavar="ADDRESS...", nargs=-1, required=True)
+def remove(out: Output, place: tuple[str, ...]) -> None:
+    """Forget credentials."""
+    link = out.link()
+    for address in place:
+        link.do(calls.remove(address))
+    out.show({"removed": list(place)}, lambda: (f"{address} is forgotten." for address in place), lambda: place)
+
+
+for word in (add, list_credentials, remove):
+    credential.add_command(word)

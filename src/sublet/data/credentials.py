@@ -1,0 +1,85 @@
+"""Credentials for other people's storage: kept sealed, one person's alone, shown to the place that each is for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from sublet.data.model.credentials import Credential, SealedCredential, check_place
+from sublet.kernel.clock import Clock
+from sublet.kernel.db.audit import AuditEntry
+from sublet.kernel.errors import BadRequest, NotAllowed, NotFound
+from sublet.kernel.vault import Vault
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+MOST = 100
+
+
+@dataclass
+class Credentials:
+    """Add, list, remove; and open them for a person's own sessions."""
+
+    store: Store
+    now: Clock
+    vault: Vault
+
+    async def add(self, person: Person, credential: Credential, host: str = "") -> SealedCredential:
+        """Keep one, in place of the one that there was for the same address."""
+        if person.guest:
+            raise NotAllowed(why="Guests of a personal service keep no credentials here.", how="Use your own service.")
+        if why := check_place(credential.place, credential.kind, credential.endpoint):
+            raise BadRequest(detail=why)
+        if not credential.secret:
+            raise BadRequest(detail="it has no secret", hint="Type the password, the token or the secret key.")
+        new = SealedCredential(str(uuid4()), person.name, self.now(), credential)
+        sealed = await asyncio.to_thread(self.vault.seal, new.purpose, credential.secret)
+        new = replace(new, credential=replace(credential, secret=sealed))
+        await self.store.write(lambda tx: self._add(tx, new, host))
+        return new
+
+    def _add(self, tx: Tx, new: SealedCredential, host: str) -> None:
+        if len(tx.credentials.of(new.person)) >= MOST:
+            raise BadRequest(detail=f"you have {MOST} credentials", hint="Remove one: sublet credential remove")
+        tx.credentials.put(new)
+        detail = {"place": new.credential.place, "kind": new.credential.kind.value}
+        tx.audit.add(AuditEntry(new.created, new.person, "credential.add", "credential", new.id, detail, host))
+
+    async def list(self, person: Person) -> list[SealedCredential]:
+        """A person's; their secrets stay sealed."""
+        return await self.store.read(lambda tx: tx.credentials.of(person.name))
+
+    async def remove(self, person: Person, place: str, host: str = "") -> None:
+        """Forget one."""
+
+        def remove(tx: Tx) -> bool:
+            gone = tx.credentials.remove(person.name, place)
+            if gone:
+                detail = {"place": place}
+                tx.audit.add(
+                    AuditEntry(self.now(), person.name, "credential.remove", "credential", place, detail, host)
+                )
+            return gone
+
+        if not await self.store.write(remove):
+            raise NotFound(noun="credential", name=place, hint="sublet credential list shows those that there are.")
+
+    async def open(self, person: str) -> tuple[Credential, ...]:
+        """A person's, to be shown to the places that they are for."""
+        sealed = await self.store.read(lambda tx: tx.credentials.of(person))
+        return tuple([replace(one.credential, secret=await self._open(one)) for one in sealed])
+
+    async def _open(self, sealed: SealedCredential) -> str:
+        return await asyncio.to_thread(self.vault.open, sealed.purpose, sealed.credential.secret)
+
+    async def reseal(self) -> dict[str, int]:
+        """Seal their secrets under the newest key."""
+        old = await self.store.read(lambda tx: tx.credentials.secrets())
+        new = {id: await asyncio.to_thread(self.vault.reseal, f"credential:{id}", secret) for id, secret in old.items()}
+
+        def seal(tx: Tx) -> int:
+            return sum(tx.credentials.seal(id, old[id], new[id]) for id in new)
+
+        return {"credential": await self.store.write(seal)}

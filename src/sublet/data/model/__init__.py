@@ -1,0 +1,1 @@
+"""Pure values and decisions about data that is brought and sent."""

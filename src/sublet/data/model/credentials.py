@@ -1,0 +1,91 @@
+"""What opens other people's storage for one person: a login, a token or a pair of keys, each for one address alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+SECURE = {"davs": "https", "dav": "http", "s3+https": "https", "s3+http": "http"}
+PORTS = {"https": 443, "http": 80}
+S3_SCHEMES = ("s3", "s3+https", "s3+http")
+WEB_SCHEMES = ("https", "davs", "http", "dav")
+
+
+class CredentialKind(StrEnum):
+    """How it is shown to a server."""
+
+    LOGIN = "login"  # a user name and a password
+    TOKEN = "token"  # noqa: S105 - a bearer token
+    S3 = "s3"  # an access key and its secret
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """One credential; it is never shown to another host than the one that it is for."""
+
+    place: str  # the beginning of the addresses that it is for: https://data.example.org/team, s3://bucket
+    kind: CredentialKind
+    user: str = ""  # the user name, or the access key
+    secret: str = field(default="", repr=False)
+    endpoint: str = ""  # of s3://BUCKET: the server, as https://s3.example.org
+    region: str = ""
+
+    def covers(self, location: str) -> bool:
+        """Whether it is for what is at this address."""
+        own, asked = _parts(self.place), _parts(location)
+        return own[:2] == asked[:2] and f"{asked[2]}/".startswith(f"{own[2]}/")
+
+
+def _parts(address: str) -> tuple[str, str, str]:
+    """What protects it on its way, the host with its port, and the path; of s3://BUCKET/KEY the bucket is the host."""
+    parts = urlsplit(address)
+    scheme = SECURE.get(parts.scheme.lower(), parts.scheme.lower())
+    host = (parts.hostname or "").lower()
+    if scheme not in PORTS:
+        return scheme, host, parts.path.rstrip("/")
+    try:
+        port = parts.port or PORTS[scheme]
+    except ValueError:
+        port = 0
+    return scheme, f"{host}:{port}", parts.path.rstrip("/")
+
+
+def credential_for(credentials: Iterable[Credential], location: str) -> Credential | None:
+    """The one that is meant for an address most of all."""
+    fitting = (credential for credential in credentials if credential.covers(location))
+    return max(fitting, key=lambda credential: len(_parts(credential.place)[2]), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedCredential:
+    """A credential as it is kept: whose it is, and its secret so that only this service can read it."""
+
+    id: str
+    person: str
+    created: datetime
+    credential: Credential  # its `secret` is sealed
+
+    @property
+    def purpose(self) -> str:
+        """What its secret is sealed for, and for nothing else."""
+        return f"credential:{self.id}"
+
+
+def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
+    """What is wrong with the address that a credential is for, or with the server that it names; empty: nothing."""
+    try:
+        parts, server = urlsplit(place), urlsplit(endpoint)
+        _ = parts.port, server.port
+    except ValueError as error:
+        return f"{place} is not an address: {error}"
+    schemes = S3_SCHEMES if kind is CredentialKind.S3 else WEB_SCHEMES
+    if parts.scheme.lower() not in schemes or not parts.hostname:
+        return f"{place} is no address that it could be for; write one that begins with {' or '.join(schemes)}"
+    if parts.username or parts.password or parts.query or parts.fragment:
+        return "the address has a user name, a password or a query in it; write it without"
+    if endpoint and (server.scheme.lower() not in PORTS or not server.hostname or parts.scheme.lower() != "s3"):
+        return f"{endpoint} is not the address of a server; write --endpoint https://s3.example.org with s3://BUCKET"
+    return ""

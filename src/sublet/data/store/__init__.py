@@ -1,0 +1,1 @@
+"""The SQL of what is kept about people's data."""

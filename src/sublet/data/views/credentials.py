@@ -1,0 +1,38 @@
+"""Credentials for storage, as they travel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialView:
+    """A credential without its secret, which is never shown again."""
+
+    place: str  # the beginning of the addresses that it is for
+    kind: Literal["login", "token", "s3"]
+    user: str = ""  # the user name, or the access key
+    endpoint: str = ""
+    region: str = ""
+    created: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialList:
+    """Credentials, by their addresses."""
+
+    items: tuple[CredentialView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CredentialAsk:
+    """A credential that is to be kept: a login (user and secret), a token (secret), or S3 keys (user and secret)."""
+
+    place: str
+    kind: Literal["login", "token", "s3"]
+    secret: str
+    user: str = ""
+    endpoint: str = ""
+    region: str = ""

@@ -1,0 +1,264 @@
+"""Data in object stores: `s3://BUCKET/KEY`, or `s3+https://SERVER/BUCKET/KEY`. An address that ends in / is a folder's.
+
+Which server `s3://` means, and with which key it is asked, says the credential for that bucket; without one, Amazon's
+is asked, as nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import quote, unquote, urlsplit
+from xml.etree import ElementTree
+
+import httpx2
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.data.model.credentials import Credential, CredentialKind, credential_for
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.http import SPEED, HttpMover, PartFile
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.sending import describe_refusal, put
+from sublet.movers.sigv4 import SignV4
+from sublet.movers.trees import RemoteFile, bring_folder
+
+EXAMPLE = "s3://bucket/folder/file.dat"
+REGION = "us-east-1"
+PART = 64 << 20  # bytes that are sent in one request; the last may be smaller
+MOST_PARTS = 10_000
+NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an address leads: a server, and a bucket and a key there."""
+
+    server: str
+    bucket: str
+    key: str
+    credential: Credential | None
+
+    @property
+    def address(self) -> str:
+        """The object's address on the web."""
+        return f"{self.bucket_address}/{quote(self.key, safe='/-_.~')}"
+
+    @property
+    def bucket_address(self) -> str:
+        """The bucket's."""
+        return f"{self.server}/{quote(self.bucket, safe='-_.~')}"
+
+    @property
+    def auth(self) -> SignV4 | None:
+        """How requests are signed; None: the server is asked as nobody."""
+        known = self.credential
+        return SignV4(known.user, known.secret, known.region or REGION) if known else None
+
+    def below(self, path: str) -> Place:
+        """A file's place, if this is a folder's."""
+        return Place(self.server, self.bucket, f"{self.key}{path}", self.credential)
+
+
+@dataclass
+class S3Mover:
+    """Brings objects and folders of them, and sends files."""
+
+    policy: Policy
+    name: str = "s3"
+    schemes: Sequence[str] = ("s3", "s3+https", "s3+http")
+    kinds: Sequence[str] = (SIMPLE,)
+    _http: HttpMover = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Objects come over HTTP."""
+        self._http = HttpMover(self.policy)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if why := self._find_fault(data.location):
+            reasons.append(refuse(data, f"{why}.", nearest=EXAMPLE))
+        return reasons
+
+    def _find_fault(self, location: str) -> str:
+        try:
+            place = self._locate(location)
+        except ValueError as error:
+            return f"It is not an address: {error}"
+        return "" if place.server and place.bucket else "The address names no bucket"
+
+    def _locate(self, location: str) -> Place:
+        address = urlsplit(location)
+        credential = credential_for(self._keys(), location)
+        if address.scheme.lower() == "s3":
+            region = credential.region if credential else ""
+            server = (credential.endpoint if credential else "") or _amazon(region)
+            return Place(server.rstrip("/"), address.netloc, unquote(address.path.lstrip("/")), credential)
+        _ = address.port  # a wrong one is found out now
+        bucket, _, key = address.path.lstrip("/").partition("/")
+        server = f"{address.scheme.lower().partition('+')[2]}://{address.netloc}" if address.netloc else ""
+        return Place(server, unquote(bucket), unquote(key), credential)
+
+    def _keys(self) -> list[Credential]:
+        return [known for known in self.policy.credentials if known.kind is CredentialKind.S3]
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of an object; a folder would take too long to add up."""
+        if self.check(data) or data.location.endswith("/"):
+            return None
+        place = self._locate(data.location)
+        with suppress(httpx2.HTTPError, OSError, ValueError):
+            async with self._http.client(place.auth) as client:
+                answer = await client.head(place.address, timeout=2.0)
+                return int(answer.headers["content-length"]) if answer.is_success else None
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long the download is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Download an object under its own name, or all objects below a folder under their paths."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        place = self._locate(data.location)
+        async with self._http.client(place.auth) as client:
+            if not place.key or place.key.endswith("/"):
+                files = [file async for file in _list(client, place, data)]
+                if not files:
+                    raise missing(data, "there is nothing below it")
+                await bring_folder(self._http, client, data, files, target, progress)
+                return
+            file = target / safe_name(place.key.rpartition("/")[2])
+            if file.is_file():  # an earlier try had finished
+                check_arrived(data, file)
+                return
+            item = Data(data.name, data.kind, place.address, size=data.size, checksum=data.checksum)
+            await self._http.download(client, item, PartFile(file), progress)
+
+    def check_push(self, location: str) -> str:
+        """Whether it names a bucket."""
+        why = self._find_fault(location)
+        return f"{why[0].lower()}{why[1:]}" if why else ""
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file as an object, in parts if it is large: it is there whole, or not at all."""
+        place = self._locate(location)
+        sent = location
+        if not place.key or place.key.endswith("/"):
+            place, sent = place.below(content.path), location.rstrip("/") + "/" + content.path
+        async with self._http.client(place.auth) as client:
+            if content.size <= PART:
+                await put(client, content, place.address, sent, progress)
+            else:
+                await _Parts(client, content, place, sent, progress).send()
+        return sent
+
+
+def _amazon(region: str) -> str:
+    return f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
+
+
+async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIterator[RemoteFile]:
+    """All objects below a folder."""
+    asked = {"list-type": "2", "prefix": place.key}
+    while True:
+        try:
+            answer = await client.get(place.bucket_address, params=asked)
+        except httpx2.TransportError as error:
+            raise missing(data, str(error) or type(error).__name__) from error
+        if not answer.is_success:
+            raise missing(data, describe_refusal(answer))
+        root = _parse(answer.content, data)
+        for entry in root.iter("Contents"):
+            path = (entry.findtext("Key") or "").removeprefix(place.key)
+            if path and not path.endswith("/"):  # the folder itself is an object, too, in some stores
+                yield RemoteFile(path, int(entry.findtext("Size") or 0), place.below(path).address)
+        token = root.findtext("NextContinuationToken")
+        if root.findtext("IsTruncated") != "true" or not token:
+            return
+        asked["continuation-token"] = token
+
+
+def _parse(text: bytes, data: Data) -> ElementTree.Element:
+    """An answer, its names without their namespace."""
+    try:
+        if NO_DECLARATIONS in text:
+            raise ElementTree.ParseError("it has declarations")
+        root = ElementTree.fromstring(text)  # noqa: S314 - nothing is declared in it
+    except ElementTree.ParseError as error:
+        raise missing(data, f"the server's list can't be read: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+class _Parts:
+    """A file that is sent in parts, which become one object when all are there."""
+
+    def __init__(
+        self, client: httpx2.AsyncClient, content: Content, place: Place, location: str, progress: Progress
+    ) -> None:
+        self._client, self._content, self._place = client, content, place
+        self._location, self._progress = location, progress
+        self._size = max(PART, -(-content.size // MOST_PARTS))
+
+    async def send(self) -> None:
+        """Send all parts, then have them joined; what failed leaves nothing that takes room."""
+        begun = await self._ask("POST", {"uploads": ""})
+        upload = _parse(begun.content, Data(self._content.path, SIMPLE, self._location)).findtext("UploadId")
+        if not upload:
+            raise unsent(self._content.path, self._location, "the server named no upload")
+        try:
+            tags = [await self._send_part(upload, number) for number in range(1, self._count + 1)]
+            parts = "".join(
+                f"<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>"
+                for number, tag in enumerate(tags, 1)
+            )
+            body = f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
+            done = await self._ask("POST", {"uploadId": upload}, body)
+            if b"<Error" in done.content:  # a server may say 200 before it knows
+                raise unsent(self._content.path, self._location, describe_refusal(done))
+        except BaseException:
+            with suppress(httpx2.HTTPError):
+                await self._client.delete(self._place.address, params={"uploadId": upload})
+            raise
+
+    @property
+    def _count(self) -> int:
+        return -(-self._content.size // self._size)
+
+    async def _send_part(self, upload: str, number: int) -> str:
+        first = (number - 1) * self._size
+        size = min(self._size, self._content.size - first)
+        part = Content(self._content.path, size, lambda start: _window(self._content, first + start, size - start))
+
+        def tell(done: int, _: int | None) -> None:
+            self._progress(first + done, self._content.size)
+
+        address = str(httpx2.URL(self._place.address, params={"partNumber": str(number), "uploadId": upload}))
+        answer = await put(self._client, part, address, self._location, tell)
+        return str(answer.headers.get("etag", ""))
+
+    async def _ask(self, method: str, params: dict[str, str], body: bytes = b"") -> httpx2.Response:
+        try:
+            answer = await self._client.request(method, self._place.address, params=params, content=body)
+        except httpx2.TransportError as error:
+            raise unsent(self._content.path, self._location, str(error) or type(error).__name__) from error
+        if not answer.is_success:
+            raise unsent(self._content.path, self._location, describe_refusal(answer))
+        return answer
+
+
+async def _window(content: Content, first: int, size: int) -> AsyncIterator[bytes]:
+    """So many bytes of a file, from one on."""
+    left = size
+    async for piece in content.read(first):
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
+            return

@@ -1,0 +1,99 @@
+"""Sending files over HTTP: one request each, its body read as it goes, tried again where that may help."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+
+import httpx2
+
+from sublet.data.model.credentials import Credential, CredentialKind
+from sublet.movers.arrival import unsent
+from sublet.movers.port import Content, Progress
+
+TRIES = 5
+PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+LONGEST_ANSWER = 300  # characters of what a server says that are repeated
+
+
+class BearerAuth(httpx2.Auth):
+    """Shows a token."""
+
+    def __init__(self, token: str) -> None:
+        """Which one."""
+        self._token = token
+
+    def auth_flow(self, request: httpx2.Request):  # type: ignore[no-untyped-def]
+        """Add it."""
+        request.headers["authorization"] = f"Bearer {self._token}"
+        yield request
+
+
+def sign_in(credential: Credential | None) -> httpx2.Auth | None:
+    """How a credential is shown to a web server; a pair of S3 keys is not."""
+    if credential is None or credential.kind is CredentialKind.S3:
+        return None
+    if credential.kind is CredentialKind.TOKEN:
+        return BearerAuth(credential.secret)
+    return httpx2.BasicAuth(credential.user, credential.secret)
+
+
+async def put(
+    client: httpx2.AsyncClient,
+    content: Content,
+    address: str,
+    location: str,
+    progress: Progress,
+    headers: Mapping[str, str] | None = None,
+) -> httpx2.Response:
+    """Put a file to an address, whole; DataNotSent says what the server said."""
+    length = {"content-length": str(content.size), **(headers or {})}
+    for number in range(1, TRIES + 1):
+        try:
+            body = _Body(content, progress)
+            response = await client.put(address, content=body.read(), headers=length)
+        except _Changed as error:
+            raise unsent(content.path, location, str(error)) from error
+        except httpx2.TransportError as error:
+            why = str(error) or type(error).__name__
+        else:
+            if response.is_success:
+                return response
+            why = describe_refusal(response)
+            if response.status_code not in TRY_AGAIN:
+                break
+        if number < TRIES:
+            await asyncio.sleep(PAUSE * 2 ** (number - 1))
+    raise unsent(content.path, location, why)
+
+
+class _Changed(Exception):
+    """What is sent is not what it was when its size was told."""
+
+
+class _Body:
+    """What is read while it is sent, and never more than was promised."""
+
+    def __init__(self, content: Content, progress: Progress) -> None:
+        self._content, self._progress, self.sent = content, progress, 0
+
+    async def read(self) -> AsyncIterator[bytes]:
+        size = self._content.size
+        async for piece in self._content.read(0):
+            self.sent += len(piece)
+            if self.sent > size:
+                break
+            yield piece
+            self._progress(self.sent, size)
+        if self.sent != size:
+            raise _Changed(f"it changed as it was read: it had {size} bytes, and {self.sent} came")
+
+
+def describe_refusal(response: httpx2.Response) -> str:
+    """What the server said, on one line; a page that is meant for browsers says no more than its code."""
+    is_page = "html" in response.headers.get("content-type", "html")
+    text = "" if is_page else " ".join(re.sub(r"<[^>]*>", " ", response.text).split())[:LONGEST_ANSWER]
+    answer = f"the server answered {response.status_code} {response.reason_phrase}".strip()
+    return f"{answer}: {text}" if text else answer

@@ -1,0 +1,90 @@
+"""Bringing a folder from a server that has only files: each by itself, resumed and checked, under its own path."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+import httpx2
+
+from sublet.booking.model.request import Data
+from sublet.movers.arrival import missing
+from sublet.movers.http import HttpMover, PartFile
+from sublet.movers.port import Progress
+
+MOST_FILES = 100_000
+AT_ONCE = 8  # files that are brought side by side
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a folder on a server."""
+
+    path: str  # below the folder
+    size: int
+    address: str
+
+
+async def bring_folder(
+    http: HttpMover,
+    client: httpx2.AsyncClient,
+    data: Data,
+    files: Sequence[RemoteFile],
+    target: Path,
+    progress: Progress,
+) -> None:
+    """Bring all files; DataNotThere names the first that can't be had."""
+    if data.checksum:
+        raise missing(data, "it is a folder, and a checksum is of a file")
+    if len(files) > MOST_FILES:
+        raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+    total = sum(file.size for file in files)
+    if http.policy.largest and total > http.policy.largest:
+        raise missing(data, f"it has more than {http.policy.largest} bytes, the most that is downloaded here")
+    tally = _Tally(total, progress)
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def bring(file: RemoteFile) -> None:
+        place = target / safe_path(data, file.path)
+        item = replace(data, location=file.address, size=file.size)
+        async with turns:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if not (place.is_file() and place.stat().st_size == file.size):
+                await http.download(client, item, PartFile(place), tally.of(file.path))
+        tally.of(file.path)(file.size, file.size)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for file in files:
+                group.create_task(bring(file))
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from several
+
+
+def safe_path(data: Data, path: str) -> PurePosixPath:
+    """A path below a folder, or DataNotThere: it must lead nowhere else, and be one that people can see."""
+    parts = PurePosixPath(path).parts
+    if path.startswith("/") or ".." in parts or not parts or any(ord(letter) < 32 for letter in path):
+        raise missing(data, f"it has a file whose name can't be used here: {path[:200]!r}")
+    return PurePosixPath(*parts)
+
+
+class _Tally:
+    """How much of all files has come."""
+
+    def __init__(self, total: int, progress: Progress) -> None:
+        self._total, self._progress = total, progress
+        self._done: dict[str, int] = {}
+        self._sum = 0
+
+    def of(self, path: str) -> Progress:
+        """Where the progress of one file is told."""
+
+        def tell(done: int, _: int | None) -> None:
+            self._sum += done - self._done.get(path, 0)
+            self._done[path] = done
+            self._progress(self._sum, self._total)
+
+        return tell

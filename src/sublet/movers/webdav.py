@@ -1,0 +1,182 @@
+"""Data on WebDAV servers: `davs://SERVER/PATH`, or `dav://` without protection. One that ends in / is a folder's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import quote, unquote, urljoin, urlsplit
+from xml.etree import ElementTree
+
+import httpx2
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.data.model.credentials import credential_for
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.http import SPEED, HttpMover, PartFile
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.sending import describe_refusal, put, sign_in
+from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder
+
+EXAMPLE = "davs://data.example.org/team/file.dat"
+WEB = {"dav": "http", "davs": "https"}
+DAV = "{DAV:}"
+WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>'
+MOST_FOLDERS = 10_000
+NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
+THERE_ALREADY = 405
+PART = ".part"  # what is being sent has this at the end of its name
+
+
+@dataclass
+class WebDavMover:
+    """Brings files and folders, and sends files."""
+
+    policy: Policy
+    name: str = "webdav"
+    schemes: Sequence[str] = ("davs", "dav")
+    kinds: Sequence[str] = (SIMPLE,)
+    _http: HttpMover = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """WebDAV is HTTP with a few words more."""
+        self._http = HttpMover(self.policy)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if why := self.check_push(data.location):
+            reasons.append(refuse(data, f"{why[0].upper()}{why[1:]}.", nearest=EXAMPLE))
+        return reasons
+
+    def check_push(self, location: str) -> str:
+        """Whether it names a server."""
+        try:
+            address = urlsplit(location)
+            _ = address.port
+        except ValueError as error:
+            return f"it is not an address: {error}"
+        return "" if address.hostname else "the address names no server"
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of a file; a folder would take too long to add up."""
+        if self.check(data) or data.location.endswith("/"):
+            return None
+        with suppress(httpx2.HTTPError, OSError, ValueError, KeyError):
+            async with self._client(data.location) as client:
+                answer = await client.head(_web(data.location), timeout=2.0)
+                return int(answer.headers["content-length"]) if answer.is_success else None
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long the download is going to take."""
+        return guess(data, SPEED)
+
+    def _client(self, location: str) -> httpx2.AsyncClient:
+        return self._http.client(sign_in(credential_for(self.policy.credentials, location)))
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Download a file under its own name, or all that is in a folder under its paths."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        address = _web(data.location)
+        async with self._client(data.location) as client:
+            if address.endswith("/"):
+                files = await _Listing(client, data, address).read()
+                await bring_folder(self._http, client, data, files, target, progress)
+                return
+            file = target / safe_name(unquote(urlsplit(address).path.rpartition("/")[2]))
+            if file.is_file():  # an earlier try had finished
+                check_arrived(data, file)
+                return
+            await self._http.download(client, replace(data, location=address), PartFile(file), progress)
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file under another name and give it its own when it is whole; its folders are made."""
+        sent = f"{location}{quote(content.path)}" if location.endswith("/") else location
+        address = _web(sent)
+        async with self._client(location) as client:
+            try:
+                await _make_folders(client, content, address, sent)
+                await put(client, content, address + PART, sent, progress)
+                headers = {"destination": address, "overwrite": "T"}
+                moved = await client.request("MOVE", address + PART, headers=headers)
+            except httpx2.TransportError as error:
+                raise unsent(content.path, sent, str(error) or type(error).__name__) from error
+            if not moved.is_success:
+                raise unsent(content.path, sent, describe_refusal(moved))
+        return sent
+
+
+def _web(location: str) -> str:
+    scheme, _, rest = location.partition(":")
+    return f"{WEB[scheme.lower()]}:{rest}"
+
+
+async def _make_folders(client: httpx2.AsyncClient, content: Content, address: str, location: str) -> None:
+    """Make the folder of a file, and those above it that aren't there."""
+    missing_ones: list[str] = []
+    folder = urljoin(address, ".")
+    while urlsplit(folder).path.strip("/"):
+        answer = await client.request("MKCOL", folder)
+        if answer.is_success or answer.status_code == THERE_ALREADY:
+            break
+        if answer.status_code != httpx2.codes.CONFLICT:  # else the one above it is missing
+            raise unsent(content.path, location, describe_refusal(answer))
+        missing_ones.append(folder)
+        folder = urljoin(folder, "..")
+    for folder in reversed(missing_ones):
+        answer = await client.request("MKCOL", folder)
+        if not answer.is_success and answer.status_code != THERE_ALREADY:
+            raise unsent(content.path, location, describe_refusal(answer))
+
+
+class _Listing:
+    """All files below a folder, asked for folder by folder: many servers refuse to list all at once."""
+
+    def __init__(self, client: httpx2.AsyncClient, data: Data, address: str) -> None:
+        self._client, self._data = client, data
+        self._root = unquote(urlsplit(address).path)
+        self._waiting, self._asked = [address], set[str]()
+        self._files: list[RemoteFile] = []
+
+    async def read(self) -> list[RemoteFile]:
+        """Ask until no folder is left."""
+        while self._waiting:
+            folder = self._waiting.pop()
+            if folder in self._asked:
+                continue
+            self._asked.add(folder)
+            if len(self._asked) > MOST_FOLDERS or len(self._files) > MOST_FILES:
+                raise missing(self._data, "it has too many files; bring an archive of them instead")
+            self._take(folder, await self._ask(folder))
+        return self._files
+
+    async def _ask(self, folder: str) -> ElementTree.Element:
+        headers = {"depth": "1", "content-type": "application/xml"}
+        try:
+            answer = await self._client.request("PROPFIND", folder, headers=headers, content=WANTED)
+            if not answer.is_success:
+                raise missing(self._data, describe_refusal(answer))
+            if NO_DECLARATIONS in answer.content:
+                raise ElementTree.ParseError("it has declarations")
+            return ElementTree.fromstring(answer.content)  # noqa: S314 - nothing is declared in it
+        except httpx2.TransportError as error:
+            raise missing(self._data, str(error) or type(error).__name__) from error
+        except ElementTree.ParseError as error:
+            raise missing(self._data, f"the server's list can't be read: {error}") from error
+
+    def _take(self, folder: str, answer: ElementTree.Element) -> None:
+        for entry in answer.iter(f"{DAV}response"):
+            address = urljoin(folder, entry.findtext(f"{DAV}href") or "")
+            path = unquote(urlsplit(address).path)
+            if urlsplit(address).netloc != urlsplit(folder).netloc or not path.startswith(self._root):
+                continue  # it leads elsewhere
+            if entry.find(f".//{DAV}collection") is not None:
+                self._waiting.append(address if address.endswith("/") else f"{address}/")
+            elif path != self._root:
+                size = int(entry.findtext(f".//{DAV}getcontentlength") or 0)
+                self._files.append(RemoteFile(path.removeprefix(self._root), size, address))

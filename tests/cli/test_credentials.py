@@ -1,0 +1,37 @@
+"""`sublet credential`, as people see it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sublet.data.views.credentials import CredentialList, CredentialView
+from tests.canned import NOW, Said
+from tests.cli.conftest import Serve, Type
+
+pytestmark = pytest.mark.usefixtures("in_utc")
+KEPT = CredentialView(place="s3://bucket", kind="s3", user="AKIA", endpoint="https://s3.example.org", created=NOW)
+
+
+def test_a_secret_is_read_from_standard_input_and_shown_nowhere(type_in: Type, canned: Serve) -> None:
+    asked = canned({"POST /v1/credentials": Said(KEPT, 201)})
+    words = ("credential", "add", "s3://bucket", "--access-key", "AKIA", "--endpoint", "https://s3.example.org")
+    said = type_in(*words, stdin="a-secret\n")
+    assert said.out == "Kept, for addresses that begin with s3://bucket.\n"
+    assert json.loads(asked.heard[-1].body)["secret"] == "a-secret"
+    assert "a-secret" not in said.out + said.err
+
+
+@pytest.mark.parametrize("words", [(), ("--user", "me", "--token")])
+def test_it_must_be_said_what_it_is(type_in: Type, canned: Serve, words: tuple[str, ...]) -> None:
+    canned({})
+    said = type_in("credential", "add", "https://example.org", *words)
+    assert said.code == 2
+    assert "--user NAME, --token or --access-key KEY" in said.err
+
+
+def test_credentials_are_listed_and_forgotten(type_in: Type, canned: Serve) -> None:
+    canned({"GET /v1/credentials": Said(CredentialList(items=(KEPT,))), "DELETE /v1/credentials": Said(None, 204)})
+    assert "s3://bucket" in type_in("credential", "list").out
+    assert type_in("credential", "remove", "s3://bucket").out == "s3://bucket is forgotten.\n"
