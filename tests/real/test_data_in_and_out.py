@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sublet.booking.calls.platforms import calendar
 from sublet.client import Client
 from sublet.data.calls import credentials
 from sublet.data.model.credentials import Credential
 from sublet.data.views.credentials import CredentialAsk
-from sublet.kernel.errors import NoOffers
+from sublet.kernel.errors import DataNotSent, NoOffers
+from sublet.kernel.faults import SENDING_POINTS
+from sublet.movers.file import FileMover
+from sublet.movers.port import Content, Policy
+from sublet.movers.registry import survey_movers
+from sublet.movers.webdav import WebDavMover
 from tests.serving import Serving
 from tests.storage_servers import StorageServer, serve_s3, serve_webdav
 
@@ -136,3 +144,43 @@ def test_results_go_to_a_folder_of_this_machine(client: Client, tmp_path: Path) 
 def test_an_address_that_nothing_can_be_sent_to_is_a_no(client: Client, outputs: dict[str, str], why: str) -> None:
     with pytest.raises(NoOffers, match=why):
         client.run(run=["true"], outputs=outputs)
+
+
+@pytest.mark.parametrize("point", SENDING_POINTS)
+def test_a_service_that_dies_as_it_sends_results_sends_them_all_and_frees_the_machine_before(
+    tmp_path: Path, share: StorageServer, point: str
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "sublet.toml").write_text(SETTINGS)
+    serving = Serving(home)
+    try:
+        client = serving.start(SUBLET_CRASH_AT=point)
+        keep(client, share.credential)
+        to = f"dav://{share.address}/{point}/"
+        asked = client.ask(run=["sh", "-c", "echo a >a.txt; echo b >b.txt"], time="2m", outputs={"*.txt": to})
+        session = asked[0].accept()
+        assert serving.died() == -9, serving.log()
+        client = serving.start()
+        now = datetime.now(UTC)
+        assert not any(lane.busy for lane in client.do(calendar("here", now, now + timedelta(days=1))).lanes)
+        session = client.session(session.id).wait(timeout=60)
+        assert (session.phase, session.condition) == ("COMPLETED", "")
+        assert seen(share.directory / point) == {"a.txt": "a\n", "b.txt": "b\n"}
+    finally:
+        serving.stop()
+
+
+def test_a_gateway_sends_nothing_to_private_addresses_or_to_its_own_files(tmp_path: Path, share: StorageServer) -> None:
+    policy = Policy(credentials=[share.credential])
+    [moved] = [mover for mover in survey_movers(policy).found if isinstance(mover, WebDavMover)]
+    nothing = Content("a.txt", 0, lambda start: empty())
+    with pytest.raises(DataNotSent, match=r"127\.0\.0\.1 is not a public address"):
+        asyncio.run(moved.push(nothing, f"dav://{share.address}/x/", lambda done, total: None))
+    [files] = [mover for mover in survey_movers(policy).found if isinstance(mover, FileMover)]
+    assert files.check_push(f"file://{tmp_path}/") == "no files of this machine may be brought"
+
+
+async def empty() -> AsyncIterator[bytes]:
+    for piece in ():
+        yield piece

@@ -19,4 +19,5 @@ POINTS = (
     "final.after",
 )
 LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
+SENDING_POINTS = ("send.before", "send.between", "send.after")
 HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")

@@ -54,7 +54,7 @@ async def put(
         try:
             body = _Body(content, progress)
             response = await client.put(address, content=body.read(), headers=length)
-        except _Changed as error:
+        except (_Changed, httpx2.UnsupportedProtocol) as error:  # another try would be no better
             raise unsent(content.path, location, str(error)) from error
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__

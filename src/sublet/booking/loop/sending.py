@@ -13,7 +13,8 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import SentResults
 from sublet.booking.model.session import End, Session
 from sublet.data.staging import tell_progress
-from sublet.kernel.errors import DataNotSent
+from sublet.kernel.errors import DataNotSent, NotFound, PlatformRefused
+from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
@@ -37,15 +38,17 @@ async def send_outputs(context: LoopContext, session: Session, outputs: Sequence
 
     To send again what was sent before does no harm, so that a service that was killed begins anew.
     """
+    point("send.before")
     try:
         for output in outputs:
             await _send(context, session, output)
-    except DataNotSent as error:
+    except (DataNotSent, NotFound, PlatformRefused) as error:
         await _tell(context, session, EventKind.UNSENT, error.message)
         kept = f"Its results are still on {session.offer.platform}: sublet result {session.id[:8]}"
         return f"{error.message.rstrip('.')}. {kept}"
     finally:
         context.loop_state.staging.pop(session.id, None)
+    point("send.after")
     return ""
 
 
@@ -66,6 +69,7 @@ async def _send(context: LoopContext, session: Session, output: SentResults) -> 
         words = f"sending {file.path} ({number} of {len(chosen)}) to {without_secrets(output.to)}"
         content = Content(place, file.size, partial(platform.read, session.id, file.path))
         await mover.push(content, to, tell_progress(context, session.id, words))
+        point("send.between")
     words = f"{count_text(len(chosen), 'file')} to {without_secrets(output.to)}"
     await _tell(context, session, EventKind.SENT, words)
 
