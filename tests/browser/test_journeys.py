@@ -178,7 +178,7 @@ def test_a_running_session_is_extended_paused_and_cancelled_by_keyboard_alone(vi
     page.keyboard.press("Enter")
     go_on(page, "Extend it")
     page.keyboard.press("Enter")
-    expect(page.locator("#facts")).to_contain_text("1h")
+    expect(page.locator("#facts")).to_contain_text("1 h")
     go_on(page, "Pause")
     page.keyboard.press("Enter")
     go_on(page, "Yes, pause it")
