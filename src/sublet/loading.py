@@ -10,6 +10,7 @@ from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.model.credentials import Credential
 from sublet.kernel.settings import Settings
 from sublet.kinds.registry import survey_kinds
+from sublet.movers.port import Mover
 from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
@@ -22,19 +23,19 @@ def load_executable_kinds(*, contained_only: bool) -> tuple[ExecutableKinds, dic
     return ExecutableKinds(kinds.by_name, contained_only), {f"kind {name}": why for name, why in kinds.broken.items()}
 
 
-def load_movers(policies: MoverPolicies) -> tuple[Movers, dict[str, str]]:
-    """The movers that are installed, made for each of those they may work for."""
+def load_movers(policies: MoverPolicies, own: Sequence[Mover] = ()) -> tuple[Movers, dict[str, str]]:
+    """The movers that are installed, made for each of those they may work for; and `own`, which are the service's."""
     usual, guests, reviewed = map(survey_movers, policies)
     broken = {f"mover {name}": why for name, why in usual.broken.items()}
 
     def remake(credentials: Sequence[Credential]) -> Movers:
-        own, checked = (
+        usual, checked = (
             survey_movers(replace(policy, credentials=credentials)).found
             for policy in (policies.usual, policies.reviewed)
         )
-        return Movers(own, guests.found, checked)
+        return Movers((*usual, *own), guests.found, checked)
 
-    return Movers(usual.found, guests.found, reviewed.found, remake), broken
+    return Movers((*usual.found, *own), guests.found, reviewed.found, remake), broken
 
 
 def load_known_platforms(settings: Settings, *, own_logins: bool) -> tuple[dict[str, Platform], dict[str, str]]:

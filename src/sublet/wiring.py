@@ -64,6 +64,7 @@ from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
 from sublet.booking.rerun import Rerun
 from sublet.booking.session_endings import SessionEndings
+from sublet.booking.session_results import SessionResultsMover
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
@@ -99,10 +100,10 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     is_personal = has_owner(settings)
     knows_people = not is_personal
     kinds, bad_kinds = load_executable_kinds(contained_only=not is_personal)
-    movers, bad_movers = load_movers(choose_mover_policies(settings))
     known, broken = load_known_platforms(settings, own_logins=is_personal)
-    broken |= bad_kinds | bad_movers
     platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
+    movers, bad_movers = load_movers(choose_mover_policies(settings), [SessionResultsMover(store, platforms)])
+    broken |= bad_kinds | bad_movers
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
     vault = Vault(settings.home, settings.master_key, secrets.key if is_personal else None)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -184,3 +187,34 @@ def test_a_gateway_sends_nothing_to_private_addresses_or_to_its_own_files(tmp_pa
 async def empty() -> AsyncIterator[bytes]:
     for piece in ():
         yield piece
+
+
+def test_results_of_one_session_are_data_of_another_which_waits_for_it(client: Client, serving: Serving) -> None:
+    work = "sleep 1; mkdir -p out/deep; echo a >out/a.txt; echo b >out/deep/b.txt; echo c >c.txt"
+    first = client.ask(run=["sh", "-c", work], time="2m", name="first")[0].accept()
+    second = ran(
+        client,
+        run=["sh", "-c", "cat out/a.txt out/deep/b.txt; ls"],
+        data=[{"location": f"session:{first.id[:8]}/out/", "path": "out", "writable": True}],
+    )
+    assert second.phase == "COMPLETED", second.end
+    assert "".join(second.logs()) == "a\nb\nout\n"
+    words = [sys.executable, "-m", "sublet", "run", "-t", "1m", "--data-from", "first:c.txt", "--", "cat", "c.txt"]
+    typed = subprocess.run(words, env={**os.environ, "SUBLET_HOME": str(serving.home)}, capture_output=True, text=True)
+    assert typed.stdout == "c\n", typed.stderr
+
+
+@pytest.mark.parametrize(
+    ("location", "why"),
+    [("session:/out", "names no session"), ("session:nosuchone/out", "There is no session nosuchone")],
+)
+def test_results_of_what_is_no_session_are_a_no(client: Client, location: str, why: str) -> None:
+    with pytest.raises(NoOffers, match=why):
+        client.run(run=["true"], data=[{"location": location}])
+
+
+def test_a_file_that_a_session_did_not_leave_fails_the_one_that_needs_it(client: Client) -> None:
+    first = ran(client, run=["true"])
+    second = ran(client, run=["true"], data=[f"session:{first.id}/nothing.txt"])
+    assert second.end.kind == "staging-failed"
+    assert "left no such file" in second.end.detail

@@ -29,11 +29,13 @@ from sublet.booking.model.ranking import Preference, sort_offers
 from sublet.booking.model.request import Request
 from sublet.booking.model.rules import apply_rules
 from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.named_sessions import find_named
 from sublet.booking.planning import OfferPlan, plan_answers
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.start_history import correct_starts, recall
 from sublet.booking.ports import AskPolicy, Names, Resolver
 from sublet.booking.presenter import Presenter
+from sublet.booking.session_results import name_sources, pin_sources
 from sublet.booking.signals import Signals
 from sublet.kernel import metrics
 from sublet.kernel.authority import Authority
@@ -41,7 +43,6 @@ from sublet.kernel.clock import Clock
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import KeyReused, NotFound, NotYours, TooMany
 from sublet.kernel.settings import Settings
-from sublet.kernel.short_ids import SHORTEST, pick_named, pick_one, require_length
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -61,7 +62,6 @@ PINNED = Reason(
     "Which code an app runs is not for who asks to say.",
     nearest="its name, and a version that was approved",
 )
-GONE = frozenset({Phase.REJECTED, Phase.EXPIRED})  # offers that nobody took: they don't stand in the way of others
 
 
 @dataclass
@@ -131,14 +131,16 @@ class Asking:
 
     async def _after(self, person: Person, asked: Asked) -> Asked:
         """The request with the whole ids of what it waits for, and no start before those are planned to end."""
-        names = asked.request.after
-        if not names:
+        named = name_sources(asked.request)
+        if not (names := named.after):
             return asked
         found = await self.store.read(lambda tx: [own(find_named(tx, name, person), person) for name in names])
         why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
         others = [one for one in found if one]
         request = replace(
-            asked.request, after=tuple(one.id for one in others), not_before=end_of_all(others, find_planned_end)
+            pin_sources(named, {name: one.id for name, one in zip(names, found, strict=True) if one}),
+            after=tuple(one.id for one in others),
+            not_before=end_of_all(others, find_planned_end),
         )
         latest = end_of_all(others, latest_end)
         booked = latest + self.settings.release if latest else None
@@ -347,30 +349,6 @@ class Asking:
             expires=expires,
             app=str(executable.fields["pinned"].get("version", "")) if executable.kind == "app" else "",
         )
-
-
-def find_named(tx: Tx, name: str, person: Person) -> Session | None:
-    """By its whole id, else by the beginning of one of the person's own, else by the name that they gave it."""
-    if whole := tx.sessions.get(name):
-        return whole
-    if person.session:
-        return tx.sessions.get(person.session) if name and person.session.startswith(name) else None
-    by_name = partial(_find_by_name, tx, name, person)
-    if len(name) < SHORTEST and (session := by_name()):
-        return session
-    require_length(name, "session")
-    found = tx.sessions.find(name, None if person.operator else person.name)
-    there = [session for session in found if session.phase not in GONE]
-    return pick_one(name, "session", there or found, _brief) or by_name()
-
-
-def _find_by_name(tx: Tx, name: str, person: Person) -> Session | None:
-    found = tx.sessions.find_by_name(name, person.name)
-    return pick_named(name, "session", found, _brief, hint="Name one by its id; the newest is the first.")
-
-
-def _brief(session: Session) -> str:
-    return f"{session.id[:13]} ({session.name}, {session.phase.value})"
 
 
 def _new_ids(count: int) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
-from sublet.booking.asking import find_named
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
@@ -22,6 +21,7 @@ from sublet.booking.model.phases import ACTIVE, GOING_ON, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.model.starts import instant
+from sublet.booking.named_sessions import find_named
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import Admission, CodeGuard, GuestPlatforms, Names
 from sublet.booking.presenter import Presenter

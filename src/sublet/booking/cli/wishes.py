@@ -35,6 +35,7 @@ AMOUNTS = (
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
+    click.option("--data-from", metavar="SESSION[:PATH]", multiple=True, help="Results of a session, when it is over."),
     click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Results to send somewhere at the end."),
     click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
 )
@@ -128,7 +129,9 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
         said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
-    said |= {name: [read(item) for item in given[word]] for name, word, read in MANY if given[word]}
+    for name, word, read in MANY:
+        if given[word]:
+            said[name] = [*said.get(name, ()), *map(read, given[word])]
     if given["env"]:
         said["env"] = dict(_variable(item) for item in given["env"])
     if given["param"]:
@@ -154,6 +157,11 @@ def _data(item: str) -> str | dict[str, Any]:
     if not colon or (separator and "/" not in where):
         return item
     return {"location": f"{scheme}://{where}" if separator else where, "path": path, "writable": True}
+
+
+def _source(item: str) -> dict[str, Any]:
+    session, _, path = item.partition(":")
+    return {"location": f"session:{session}/{path}", "path": path.strip("/") or ".", "writable": True}
 
 
 def _output(item: str) -> dict[str, str]:
@@ -199,6 +207,7 @@ def _text(path: str) -> str:
 # What can be said several times: its name in the short form, the option, and how each is read.
 MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
+    ("data", "data_from", _source),
     ("outputs", "output", _output),
     ("after", "after", str),
 )

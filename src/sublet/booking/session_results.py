@@ -1,0 +1,121 @@
+"""Results of one session as data of another: `session:NAME/PATH`. Who asks waits for that session, which is theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.request import Data, Request, SentResults
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.movers.arrival import check_checksum, guess, missing, refuse
+from sublet.movers.port import SIMPLE, Progress
+from sublet.movers.trees import safe_path
+from sublet.platforms.port import Platform, ResultFile
+from sublet.store.store import Store
+
+SCHEME = "session"
+EXAMPLE = "session:3f2a91c0/out/"
+SPEED = 100_000_000  # bytes a second, for a guess
+MOMENT = 2.0  # seconds that an asker waits for a size
+ALL = "*"
+
+
+def split_source(location: str) -> tuple[str, str]:
+    """The session that an address names, and the path of its results; empty if it is of another kind."""
+    scheme, _, rest = location.partition(":")
+    name, _, path = rest.partition("/") if scheme == SCHEME else ("", "", "")
+    return name, path
+
+
+def name_sources(request: Request) -> Request:
+    """The request, which waits for the sessions whose results it needs."""
+    names = [name for data in request.data if (name := split_source(data.location)[0])]
+    return replace(request, after=tuple(dict.fromkeys((*request.after, *names)))) if names else request
+
+
+def pin_sources(request: Request, ids: Mapping[str, str]) -> Request:
+    """The request, with the whole ids of the sessions whose results it needs."""
+    return replace(request, data=tuple(_pin(data, ids) for data in request.data))
+
+
+def _pin(data: Data, ids: Mapping[str, str]) -> Data:
+    name, path = split_source(data.location)
+    return replace(data, location=f"{SCHEME}:{ids[name]}/{path}") if name in ids else data
+
+
+@dataclass
+class SessionResultsMover:
+    """Brings results from where they are, as a mover does; that they are the asker's own was seen when they asked."""
+
+    store: Store
+    platforms: KnownPlatforms
+    name: str = "session"
+    schemes: Sequence[str] = (SCHEME,)
+    kinds: Sequence[str] = (SIMPLE,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if not split_source(data.location)[0]:
+            reasons.append(refuse(data, "It names no session.", nearest=EXAMPLE))
+        return reasons
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of what is there already."""
+        with suppress(SubletError, TimeoutError):
+            async with asyncio.timeout(MOMENT):
+                _, files = await self._find(data)
+                return sum(file.size for file, _ in files)
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Read them where they are; what an earlier try has brought isn't brought again."""
+        try:
+            platform, files = await self._find(data)
+            total, done = sum(file.size for file, _ in files), 0
+            for file, place in files:
+                path = target / safe_path(data, place)
+                if not (path.is_file() and path.stat().st_size == file.size):
+                    await self._copy(data, platform, file, path)
+                done += file.size
+                progress(done, total)
+        except (NotFound, PlatformRefused) as error:
+            raise missing(data, error.message) from error
+
+    async def _find(self, data: Data) -> tuple[Platform, list[tuple[ResultFile, str]]]:
+        id, path = split_source(data.location)
+        session = await self.store.read(lambda tx: tx.sessions.get(id))
+        if session is None:
+            raise missing(data, "that session is not here any more")
+        if session.phase is not Phase.COMPLETED:
+            raise missing(data, f"that session is {session.phase}")
+        platform = self.platforms.get(session.offer.platform)
+        chosen = SentResults(path or ALL, "")
+        results = await platform.results(id)
+        files = [(file, place) for file in results.files if (place := chosen.place(file.path))]
+        if not files:
+            raise missing(data, "that session left no such file, or its results were removed")
+        return platform, files
+
+    async def _copy(self, data: Data, platform: Platform, file: ResultFile, path: Path) -> None:
+        id, _ = split_source(data.location)
+        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.part")
+        with part.open("wb") as writer:
+            async for piece in platform.read(id, file.path):
+                await asyncio.to_thread(writer.write, piece)
+        if part.stat().st_size != file.size:
+            part.unlink()
+            raise missing(data, f"{file.path} changed as it was read")
+        part.replace(path)
