@@ -138,7 +138,7 @@ class Asking:
         why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
         others = [one for one in found if one]
         request = replace(
-            pin_sources(named, {name: one.id for name, one in zip(names, found, strict=True) if one}),
+            pin_sources(named, {name: other.id for name, other in zip(names, found, strict=True) if other}),
             after=tuple(one.id for one in others),
             not_before=end_of_all(others, find_planned_end),
         )

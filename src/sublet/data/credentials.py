@@ -69,7 +69,7 @@ class Credentials:
     async def open(self, person: str) -> tuple[Credential, ...]:
         """A person's, to be shown to the places that they are for."""
         sealed = await self.store.read(lambda tx: tx.credentials.of(person))
-        return tuple([replace(one.credential, secret=await self._open(one)) for one in sealed])
+        return tuple([replace(kept.credential, secret=await self._open(kept)) for kept in sealed])
 
     async def _open(self, sealed: SealedCredential) -> str:
         return await asyncio.to_thread(self.vault.open, sealed.purpose, sealed.credential.secret)
