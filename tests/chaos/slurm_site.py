@@ -121,7 +121,7 @@ class SlurmSite:
     def find_work(self) -> list[str]:
         """Jobs in the queue, and processes of jobs on the node."""
         jobs = self.site.on("ctl", "squeue", "-h", "-o", "job %A %j %T", check=False).splitlines()
-        listed = self.site.on(NODE, "ps", "-o", "args=", "-u", USER, check=False).splitlines()
+        listed = self.site.on(NODE, "ps", "-ww", "-o", "args=", "-u", USER, check=False).splitlines()
         return [*jobs, *(f"on {NODE}: {words}" for words in listed)]
 
 

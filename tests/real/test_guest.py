@@ -37,7 +37,7 @@ def everything(site: Site) -> set[str]:
     found = set()
     for machine in ("login", "c1", "c2"):
         files = site.on(machine, "find", *PLACES, "-xdev", "-mindepth", "1", check=False).splitlines()
-        people = site.on(machine, "ps", "-eo", "user:20=,args=").splitlines()
+        people = site.on(machine, "ps", "-ww", "-eo", "user:20=,args=").splitlines()
         found |= {f"{machine}: {name}" for name in files}
         found |= {f"{machine}: {line}" for line in people if line.startswith(("researcher", "20001"))}
     return found

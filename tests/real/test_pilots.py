@@ -112,7 +112,9 @@ def test_two_nodes_behind_nat_take_the_jobs_of_their_annex_and_end_at_their_owne
     [pilot] = site.on("researcher@c1", "sh", "-c", "echo /tmp/sublet-pilot.*").split()
     assert site.on("researcher@c1", "ls", f"{pilot}/tokens.d", f"{pilot}/passwords.d")
     assert "Permission denied" in site.does("keyholder@c1", "ls", f"{pilot}/tokens.d").stderr
-    shown = site.on("keyholder@c1", "ps", "-eo", "args") + site.on("keyholder@login", "scontrol", "show", "job", "-dd")
+    shown = site.on("keyholder@c1", "ps", "-ww", "-eo", "args") + site.on(
+        "keyholder@login", "scontrol", "show", "job", "-dd"
+    )
     assert "sublet-pilot" in shown
     assert carried["token"] not in shown
 

@@ -35,7 +35,9 @@ def dial(site: Site, machine: str, address: str, port: int, seconds: int = 20) -
 def leftovers(name: str) -> list[str]:
     """All that this machine still has of a site."""
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
-    words = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    words = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     found = [line for line in [*mounts, *words] if f"/{name}" in line]
     return [*found, *(name for known in control("list").stdout.split() if known == name)]
 

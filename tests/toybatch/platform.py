@@ -30,7 +30,7 @@ def read_processes(text: str) -> Rows:
 
 def to_queue(failures: Failures) -> Command[Rows]:
     """The jobs that run."""
-    return Command(("ps", "-eo", "pid=,args="), failures.reading(read_processes), calls=1)
+    return Command(("ps", "-ww", "-eo", "pid=,args="), failures.reading(read_processes), calls=1)
 
 
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
