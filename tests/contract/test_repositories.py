@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sublet.apps.git import Said
 from sublet.apps.model.repository import read_address
 from sublet.apps.model.tree import archive_of
 from sublet.apps.repositories import Repositories, good
 from sublet.kernel.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.kernel.settings_tables import AppSettings
+from sublet.reach.git import Said
 from tests.git_server import Entry, GitServer, link, program, submodule
 
 pytestmark = pytest.mark.anyio

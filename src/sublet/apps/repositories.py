@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from sublet.apps.git import Git, Said
 from sublet.apps.model.repository import (
     RepositoryAddress,
     Snapshot,
@@ -26,6 +25,7 @@ from sublet.apps.model.tree import TreeFile
 from sublet.kernel.errors import BadRepository, BadTree, RepositoryUnreachable, ServiceFull
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.kernel.settings_tables import AppSettings
+from sublet.reach.git import Git, Said
 
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 TAG = "tags/"  # so begins the branch of a version that was proposed by a tag

@@ -40,6 +40,14 @@ def sign_in(credential: Credential | None) -> httpx2.Auth | None:
     return httpx2.BasicAuth(credential.user, credential.secret)
 
 
+def authorization(credential: Credential | None) -> str:
+    """The header that shows a credential; empty: there is none to show."""
+    if (auth := sign_in(credential)) is None:
+        return ""
+    request = next(auth.auth_flow(httpx2.Request("GET", "https://localhost")))
+    return f"Authorization: {request.headers['authorization']}"
+
+
 async def put(
     client: httpx2.AsyncClient,
     content: Content,

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sublet.kernel.descriptors import restore_limit
@@ -57,6 +57,7 @@ class Git:
     largest: int  # bytes of any one file that git writes
     seconds: float
     resolve: str = ""  # HOST:PORT:ADDRESS, where the name was looked up already
+    header: str = field(default="", repr=False)  # what a server is shown, as `Authorization: …`; never in argv
 
     async def run(self, *words: str, stdin: bytes = b"", most: int = 1 << 20) -> Said:
         """Run one of git's commands; of what it prints at most so many bytes are read, then it is stopped."""
@@ -102,6 +103,8 @@ class Git:
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
+            **({"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "http.extraHeader"} if self.header else {}),
+            **({"GIT_CONFIG_VALUE_0": self.header} if self.header else {}),
         }
 
 
