@@ -72,7 +72,7 @@ class Cluster:
         self.has -= set(gone)
         return gone
 
-    async def kept(self) -> Sequence[KeptFile]:
+    async def list_kept(self) -> Sequence[KeptFile]:
         return [cast(KeptFile, SimpleNamespace(digest=digest)) for digest in self.has]
 
 

@@ -27,7 +27,7 @@ class Guest(MemoryPlatform):
     open_: bool = False
     asked: int = 0
 
-    async def left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+    async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
         self.asked += 1
         if not self.open_:
             raise LoginNeeded(platform=self.name)

@@ -96,11 +96,11 @@ WORDS = """
 import asyncio, json, sys
 from pathlib import Path
 from sublet.platforms.htcondor import commands as jobs, slots
-from sublet.annexes.pilots.access_point import known_access_point
+from sublet.annexes.pilots.access_point import read_access_point
 from sublet.reach.local import LocalReach
 
 async def main():
-    tools, here = known_access_point(Path(sys.argv[1])).tools, LocalReach("here")
+    tools, here = read_access_point(Path(sys.argv[1])).tools, LocalReach("here")
     more = ['My.SubletTarget = "an annex"']
     submit = jobs.to_submit(tools, "executable = /bin/true\\nqueue 3\\n", directory="/tmp", more=more)
     [(cluster, first, last)] = await here.run(submit)

@@ -53,7 +53,7 @@ def test_a_clock_that_is_set_ends_nothing_early_or_late(
     for session in (short, long):
         eventually(lambda id=session.id: is_running(client, id), "its start")
     set_clock(clock, step)
-    how = "set forward by 1h" if step > 0 else "set back by 1h"
+    how = "set forward by 1 h" if step > 0 else "set back by 1 h"
     eventually(lambda: how in client.health().clock, "that the step is told")
     ended = short.wait(timeout=60)
     assert (ended.phase, ended.end.kind) == ("FAILED", "timeout")

@@ -221,7 +221,7 @@ OPEN = """
 import asyncio, sys
 from pathlib import Path
 from sublet.reach.login import Login
-from sublet.reach.port import Command, said
+from sublet.reach.port import Command, read_printed
 
 way, host, control, port, *options = sys.argv[1:]
 told = dict(option.split("=", 1) for option in options)
@@ -230,10 +230,10 @@ login = Login(host, control=Path(control), platform="far", port=int(port), optio
 async def main():
     if way == "once":
         async with login.once() as reach:
-            print("there:", await reach.run(Command(("pwd",), said)))
+            print("there:", await reach.run(Command(("pwd",), read_printed)))
         return
     await login.open()
-    print("there:", await login.reach.run(Command(("pwd",), said)))
+    print("there:", await login.reach.run(Command(("pwd",), read_printed)))
     await login.close()
 
 asyncio.run(main())

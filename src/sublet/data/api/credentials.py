@@ -30,7 +30,7 @@ async def credentials(request: Request) -> Response:
 
 
 @router.delete("", status_code=204, responses=described.problems(401, 404))
-async def remove(request: Request, place: str) -> Response:
+async def remove(request: Request, place: str = "") -> Response:
     """Forget the credential for an address."""
     await service_of(request).credentials.remove(await person_of(request), place, host_of(request))
     return Response(status_code=204)
