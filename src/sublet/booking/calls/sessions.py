@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from sublet.booking.model.phases import Phase
-from sublet.booking.views.moves import CancelView
 from sublet.booking.views.sessions import SessionPage, SessionView
 from sublet.client.call import Call, HttpAnswer, as_view, body_of, nothing, path_of, under
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import instant_text
+
+if TYPE_CHECKING:
+    from sublet.booking.views.moves import CancelView
 
 PHASES = [str(phase) for phase in Phase]
 READ_SESSION = as_view(SessionView)
@@ -48,6 +50,8 @@ def _check_phase(phase: str) -> str:
     """A phase in large letters; BadRequest, with the nearest, if it is none."""
     name = phase.upper()
     if name not in PHASES:
+        from difflib import get_close_matches  # only for a mistake
+
         near = get_close_matches(name, PHASES, 1)
         hint = f"Did you mean {near[0]}?" if near else f"They are {', '.join(PHASES)}."
         raise BadRequest(f"There is no phase {phase}.", hint=hint)
@@ -82,6 +86,8 @@ def cancel(id: str, reason: str = "") -> Call[SessionView]:
 def cancel_all(ids: Sequence[str], reason: str = "", *, dry_run: bool = False) -> Call[CancelView]:
     """Stop several sessions at once, without waiting until they have stopped."""
     wish = {"sessions": list(ids), "reason": reason, "dry_run": dry_run}
+    from sublet.booking.views.moves import CancelView  # `ps` doesn't need it
+
     return Call("POST", path_of("sessions", "cancel"), as_view(CancelView), body=body_of(wish))
 
 

@@ -17,7 +17,6 @@ from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
 from sublet.cli.texts import away, describe_price, length, size, when
 from sublet.kernel.texts import count_text
-from sublet.people.calls import people
 
 if TYPE_CHECKING:
     from sublet.client.link import Link
@@ -55,6 +54,10 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
 
 
 def _sees_others(link: Link) -> bool:
+    if link.address.home:  # one's own service has nobody else's
+        return False
+    from sublet.people.calls import people  # only for who comes to a gateway, and finds nothing
+
     who = link.do(people.whoami())
     return who.operator and who.mode == "gateway"
 
