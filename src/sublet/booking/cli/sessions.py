@@ -54,9 +54,7 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
 
 
 def _sees_others(link: Link) -> bool:
-    if link.address.home:  # one's own service has nobody else's
-        return False
-    from sublet.people.calls import people  # only for who comes to a gateway, and finds nothing
+    from sublet.people.calls import people  # only for those who have no sessions
 
     who = link.do(people.whoami())
     return who.operator and who.mode == "gateway"
