@@ -66,9 +66,13 @@ class HttpMover:
         """The length that the server names."""
         if self.check(data):
             return None
+        return await self.measure_at(data.location, self._sign(data.location))
+
+    async def measure_at(self, address: str, auth: httpx2.Auth | None) -> int | None:
+        """The length that the server names for an address, if it does so in a moment."""
         with suppress(httpx2.HTTPError, OSError, ValueError):
-            async with asyncio.timeout(MOMENT), self.client(self._sign(data.location)) as client:
-                answer = await client.head(data.location, headers={"accept-encoding": "identity"})
+            async with asyncio.timeout(MOMENT), self.client(auth) as client:
+                answer = await client.head(address, headers={"accept-encoding": "identity"})
                 length = answer.headers.get("content-length", "")
                 return int(length) if answer.is_success and length.isdecimal() else None
         return None
@@ -93,12 +97,15 @@ class HttpMover:
             raise missing(data, reason.message)
         address = urlsplit(data.location)
         file = target / safe_name(unquote(address.path.rpartition("/")[2]), otherwise=safe_name(address.hostname or ""))
-        if file.is_file():  # an earlier try had finished
-            await asyncio.to_thread(check_arrived, data, file)
-            return
-        part = PartFile(file)
         async with self.client(self._sign(data.location)) as client:
-            await self.download(client, data, part, progress)
+            await self.bring_file(client, data, file, progress)
+
+    async def bring_file(self, client: httpx2.AsyncClient, data: Data, file: Path, progress: Progress) -> None:
+        """Have one file, unless an earlier try had finished; checked in either case."""
+        if await asyncio.to_thread(file.is_file):
+            await asyncio.to_thread(check_arrived, data, file)
+        else:
+            await self.download(client, data, PartFile(file), progress)
 
     def check_push(self, location: str) -> str:
         """One file is put to one address, as to one that S3 has signed for that."""

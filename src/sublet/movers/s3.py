@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -19,8 +19,8 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
-from sublet.movers.http import SPEED, HttpMover, PartFile
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
@@ -80,16 +80,17 @@ class S3Mover:
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
         reasons = check_checksum(data)
-        if why := self._find_fault(data.location):
-            reasons.append(refuse(data, f"{why}.", nearest=EXAMPLE))
+        if why := self.check_push(data.location):
+            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
         return reasons
 
-    def _find_fault(self, location: str) -> str:
+    def check_push(self, location: str) -> str:
+        """Whether it names a bucket."""
         try:
             place = self._locate(location)
         except ValueError as error:
-            return f"It is not an address: {error}"
-        return "" if place.server and place.bucket else "The address names no bucket"
+            return f"it is not an address: {error}"
+        return "" if place.server and place.bucket else "the address names no bucket"
 
     def _locate(self, location: str) -> Place:
         address = urlsplit(location)
@@ -111,11 +112,7 @@ class S3Mover:
         if self.check(data) or data.location.endswith("/"):
             return None
         place = self._locate(data.location)
-        with suppress(httpx2.HTTPError, OSError, ValueError):
-            async with self._http.client(place.auth) as client:
-                answer = await client.head(place.address, timeout=2.0)
-                return int(answer.headers["content-length"]) if answer.is_success else None
-        return None
+        return await self._http.measure_at(place.address, place.auth)
 
     def estimate(self, data: Data) -> timedelta:
         """How long the download is going to take."""
@@ -134,16 +131,7 @@ class S3Mover:
                 await bring_folder(self._http, client, data, files, target, progress)
                 return
             file = target / safe_name(place.key.rpartition("/")[2])
-            if file.is_file():  # an earlier try had finished
-                check_arrived(data, file)
-                return
-            item = Data(data.name, data.kind, place.address, size=data.size, checksum=data.checksum)
-            await self._http.download(client, item, PartFile(file), progress)
-
-    def check_push(self, location: str) -> str:
-        """Whether it names a bucket."""
-        why = self._find_fault(location)
-        return f"{why[0].lower()}{why[1:]}" if why else ""
+            await self._http.bring_file(client, replace(data, location=place.address), file, progress)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file as an object, in parts if it is large: it is there whole, or not at all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Generator
 
 import httpx2
 
@@ -25,7 +25,7 @@ class BearerAuth(httpx2.Auth):
         """Which one."""
         self._token = token
 
-    def auth_flow(self, request: httpx2.Request):  # type: ignore[no-untyped-def]
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Add it."""
         request.headers["authorization"] = f"Bearer {self._token}"
         yield request
@@ -54,10 +54,9 @@ async def put(
     address: str,
     location: str,
     progress: Progress,
-    headers: Mapping[str, str] | None = None,
 ) -> httpx2.Response:
     """Put a file to an address, whole; DataNotSent says what the server said."""
-    length = {"content-length": str(content.size), **(headers or {})}
+    length = {"content-length": str(content.size)}
     for number in range(1, TRIES + 1):
         try:
             body = _Body(content, progress)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,8 +14,8 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
-from sublet.movers.http import SPEED, HttpMover, PartFile
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder
@@ -49,7 +48,7 @@ class WebDavMover:
         """What is wrong with its address or checksum."""
         reasons = check_checksum(data)
         if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"{why[0].upper()}{why[1:]}.", nearest=EXAMPLE))
+            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
         return reasons
 
     def check_push(self, location: str) -> str:
@@ -65,40 +64,33 @@ class WebDavMover:
         """The size of a file; a folder would take too long to add up."""
         if self.check(data) or data.location.endswith("/"):
             return None
-        with suppress(httpx2.HTTPError, OSError, ValueError, KeyError):
-            async with self._client(data.location) as client:
-                answer = await client.head(_web(data.location), timeout=2.0)
-                return int(answer.headers["content-length"]) if answer.is_success else None
-        return None
+        return await self._http.measure_at(_web(data.location), self._sign(data.location))
 
     def estimate(self, data: Data) -> timedelta:
         """How long the download is going to take."""
         return guess(data, SPEED)
 
-    def _client(self, location: str) -> httpx2.AsyncClient:
-        return self._http.client(sign_in(credential_for(self.policy.credentials, location)))
+    def _sign(self, location: str) -> httpx2.Auth | None:
+        return sign_in(credential_for(self.policy.credentials, location))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download a file under its own name, or all that is in a folder under its paths."""
         for reason in self.check(data):
             raise missing(data, reason.message)
         address = _web(data.location)
-        async with self._client(data.location) as client:
+        async with self._http.client(self._sign(data.location)) as client:
             if address.endswith("/"):
                 files = await _Listing(client, data, address).read()
                 await bring_folder(self._http, client, data, files, target, progress)
                 return
             file = target / safe_name(unquote(urlsplit(address).path.rpartition("/")[2]))
-            if file.is_file():  # an earlier try had finished
-                check_arrived(data, file)
-                return
-            await self._http.download(client, replace(data, location=address), PartFile(file), progress)
+            await self._http.bring_file(client, replace(data, location=address), file, progress)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""
         sent = f"{location}{quote(content.path)}" if location.endswith("/") else location
         address = _web(sent)
-        async with self._client(location) as client:
+        async with self._http.client(self._sign(location)) as client:
             try:
                 await _make_folders(client, content, address, sent)
                 await put(client, content, address + PART, sent, progress)
