@@ -122,6 +122,27 @@ def test_what_can_not_be_sent_is_told_and_kept(client: Client, share: StorageSer
     assert session.result("a.txt").text() == "a\n"
 
 
+def test_what_can_not_be_sent_does_not_keep_the_rest_from_being_sent(client: Client, tmp_path: Path) -> None:
+    outputs = {
+        "missing": f"file://{tmp_path}/x",
+        "nothing/*": f"file://{tmp_path}/y/",
+        "**/*.txt": f"file://{tmp_path}/",
+    }
+    work = "mkdir -p deep/er; for n in $(seq 200); do echo $n >deep/er/$n.txt; done; echo top >top.txt"
+    session = ran(client, run=["sh", "-c", work], outputs=outputs)
+    assert session.condition.count("left no such file") == 2
+    sent = seen(tmp_path)
+    assert len(sent) == 201
+    assert (sent["top.txt"], sent["deep/er/200.txt"]) == ("top\n", "200\n")
+
+
+def test_a_folder_that_nothing_is_fetched_into_is_made_all_the_same(serving: Serving, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "sublet", "run", "-t", "1m", "--out", str(tmp_path / "empty"), "--", "true"]
+    typed = subprocess.run(words, env={**os.environ, "SUBLET_HOME": str(serving.home)}, capture_output=True, text=True)
+    assert "fetched 0 files" in typed.stderr, typed.stderr
+    assert (tmp_path / "empty").is_dir()
+
+
 def test_a_pattern_that_nothing_matches_is_told(client: Client, tmp_path: Path) -> None:
     session = ran(client, run=["true"], outputs={"*.csv": f"file://{tmp_path}/"})
     assert session.phase == "COMPLETED"
@@ -142,6 +163,9 @@ def test_results_go_to_a_folder_of_this_machine(client: Client, tmp_path: Path) 
         ({"a": "gopher://example.org/x"}, "Nothing here can send results to gopher: addresses"),
         ({"a": "s3:///x"}, "names no bucket"),
         ({"a": "https://example.org/x/"}, "a web server has no folders"),
+        ({"a": "git+https://example.org/x"}, "git\\+https: addresses are only read here; push the results yourself"),
+        ({"a": "session:x/y"}, "session: addresses are only read"),
+        ({"a": "file:relative"}, "to file:relative: a file is named by its whole path"),
     ],
 )
 def test_an_address_that_nothing_can_be_sent_to_is_a_no(client: Client, outputs: dict[str, str], why: str) -> None:
@@ -149,7 +173,7 @@ def test_an_address_that_nothing_can_be_sent_to_is_a_no(client: Client, outputs:
         client.run(run=["true"], outputs=outputs)
 
 
-@pytest.mark.parametrize("point", SENDING_POINTS[1:])
+@pytest.mark.parametrize("point", SENDING_POINTS)
 def test_a_service_that_dies_as_it_sends_results_sends_them_all_and_frees_the_machine_before(
     tmp_path: Path, share: StorageServer, point: str
 ) -> None:
@@ -181,7 +205,7 @@ def test_a_gateway_sends_nothing_to_private_addresses_or_to_its_own_files(tmp_pa
     with pytest.raises(DataNotSent, match=r"127\.0\.0\.1 is not a public address"):
         asyncio.run(moved.push(nothing, f"dav://{share.address}/x/", lambda done, total: None))
     [files] = [mover for mover in survey_movers(policy).found if isinstance(mover, FileMover)]
-    assert files.check_push(f"file://{tmp_path}/") == "no files of this machine may be brought"
+    assert files.check_push(f"file://{tmp_path}/") == "no files may be written on this machine"
 
 
 async def empty() -> AsyncIterator[bytes]:

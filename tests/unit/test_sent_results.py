@@ -24,6 +24,9 @@ SECONDS = timedelta(seconds=1)
         ("model.pt", {"model.pt": "model.pt", "x/model.pt": None}),
         ("runs/1/model.pt", {"runs/1/model.pt": "model.pt"}),
         ("*", {"a": "a", "b/c": "b/c"}),
+        ("**/*.csv", {"a.csv": "a.csv", "x/y/b.csv": "x/y/b.csv", "x/a.txt": None}),
+        ("out/**/sum.txt", {"out/sum.txt": "sum.txt", "out/a/b/sum.txt": "a/b/sum.txt", "out/a/xsum.txt": None}),
+        ("**/a/**/b", {"a/b": "a/b", "x/a/y/z/b": "x/a/y/z/b", "a/xb": None, "xa/b": None}),
         ("r?/x[12].dat", {"r1/x1.dat": "r1/x1.dat", "r1/x3.dat": None}),
     ],
 )

@@ -52,13 +52,17 @@ class Movers:
     def choose_push(self, output: SentResults, *, guest: bool = False) -> Pushes | Reason:
         """The mover that can send results to an address; or why none can."""
         scheme = output.to.partition(":")[0].lower() if ":" in output.to else "file"
-        pushing = [mover for mover in (self.for_guests if guest else self.usual) if isinstance(mover, Pushes)]
+        movers = self.for_guests if guest else self.usual
+        pushing = [mover for mover in movers if isinstance(mover, Pushes)]
         for mover in pushing:
             if scheme in mover.schemes:
                 why = mover.check_push(output.to)
                 return _refuse_output(output, f"Results can't be sent to {output.to}: {why}.") if why else mover
         schemes = ", ".join(f"{scheme}:" for mover in pushing for scheme in mover.schemes)
         why = f"Nothing here can send results to {scheme}: addresses; these can be used: {schemes}."
+        if any(scheme in mover.schemes for mover in movers):
+            by_hand = "; push the results yourself once they are fetched" if scheme.startswith("git+") else ""
+            why = f"{scheme}: addresses are only read here{by_hand}. Results can be sent to: {schemes}."
         return _refuse_output(output, why, limit=schemes)
 
     def choose(self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False) -> Mover | Reason:

@@ -38,17 +38,11 @@ class FileMover:
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
         reasons = check_checksum(data)
-        address = urlsplit(data.location)
-        if address.netloc not in ("", "localhost"):
-            nearest = f"file://{address.path}"
-            reasons.append(
-                refuse(data, "A file: address names a file of this machine, not of another.", nearest=nearest)
-            )
-        elif not self.path(data).is_absolute() or "\0" in str(self.path(data)):
-            message = "A file is named by its whole path, from / on."
-            reasons.append(refuse(data, message, nearest="file:///home/me/cube.fits"))
+        if problem := _find_problem(data.location):
+            why, nearest = problem
+            reasons.append(refuse(data, f"{why[0].upper()}{why[1:]}.", nearest=nearest))
         elif not self._is_allowed(Path(os.path.normpath(self.path(data)))):
-            allowed = ", ".join(map(str, self.policy.file_roots or ()))
+            allowed = self._list_roots()
             message = (
                 f"Files may be brought from {allowed} only." if allowed else "No files of this machine may be brought."
             )
@@ -57,9 +51,12 @@ class FileMover:
 
     def check_push(self, location: str) -> str:
         """Whether files may be written there."""
-        for reason in self.check(Data("", SIMPLE, location)):
-            return f"{reason.message[0].lower()}{reason.message[1:]}".rstrip(".")
-        return ""
+        if problem := _find_problem(location):
+            return problem[0]
+        if self._is_allowed(Path(os.path.normpath(_path_of(location)))):
+            return ""
+        allowed = self._list_roots()
+        return f"files may be sent to {allowed} only" if allowed else "no files may be written on this machine"
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Write it beside its place, and put it there when it is whole."""
@@ -85,9 +82,10 @@ class FileMover:
 
     def path(self, data: Data) -> Path:
         """The path that the location names."""
-        if data.location[:5].lower() != "file:":
-            return Path(data.location)
-        return Path(unquote(urlsplit(data.location).path))
+        return _path_of(data.location)
+
+    def _list_roots(self) -> str:
+        return ", ".join(map(str, self.policy.file_roots or ()))
 
     def _is_allowed(self, path: Path) -> bool:
         roots = self.policy.file_roots
@@ -126,6 +124,21 @@ class FileMover:
                 copy.file(source, target / safe_name(source.name), whole=True)
         except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError, RuntimeError) as error:
             raise missing(data, getattr(error, "strerror", None) or str(error)) from error
+
+
+def _path_of(location: str) -> Path:
+    return Path(location) if location[:5].lower() != "file:" else Path(unquote(urlsplit(location).path))
+
+
+def _find_problem(location: str) -> tuple[str, str] | None:
+    """Why a location names no file, and what would."""
+    address = urlsplit(location)
+    if address.netloc not in ("", "localhost"):
+        return "a file: address names a file of this machine, not of another", f"file://{address.path}"
+    path = _path_of(location)
+    if not path.is_absolute() or "\0" in str(path):
+        return "a file is named by its whole path, from / on", "file:///home/me/cube.fits"
+    return None
 
 
 class Copy:

@@ -51,6 +51,7 @@ def fetch_all(
     """Fetch files into a directory; returns where they are now. If that was all, they go where it was a guest."""
     left = link.do(results.results(session))
     some = choose_results(left, wanted)
+    os.makedirs(directory, exist_ok=True)
     made = fetch(link.stream, session, some, directory)
     told = f"{count_text(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
     out.note(f"fetched {told} into {directory}")

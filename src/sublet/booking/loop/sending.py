@@ -39,17 +39,19 @@ async def send_outputs(context: LoopContext, session: Session, outputs: Sequence
     To send again what was sent before does no harm, so that a service that was killed begins anew.
     """
     point("send.before")
+    failures: list[str] = []
     try:
         for output in outputs:
-            await _send(context, session, output)
-    except (DataNotSent, NotFound, PlatformRefused) as error:
-        await _tell(context, session, EventKind.UNSENT, error.message)
-        kept = f"Its results are still on {session.offer.platform}: sublet result {session.id[:8]}"
-        return f"{error.message.rstrip('.')}. {kept}"
+            try:
+                await _send(context, session, output)
+            except (DataNotSent, NotFound, PlatformRefused) as error:  # the others may be sent all the same
+                failures.append(error.message.rstrip("."))
+                await _tell(context, session, EventKind.UNSENT, error.message)
     finally:
         context.loop_state.staging.pop(session.id, None)
     point("send.after")
-    return ""
+    kept = f"Its results are still on {session.offer.platform}: sublet result {session.id[:8]}"
+    return ". ".join([*failures, kept]) if failures else ""
 
 
 async def _send(context: LoopContext, session: Session, output: SentResults) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import chain, product
 from typing import Any
 
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
 
 GIB = 1024**3
+MOST_WHEREVER = 6  # times that `**/` of one pattern stands for no folder, too
 PLAIN_COMPUTE = "simple-compute-resource"
 COMPUTE_WITH_NODES = "node-compute-resource"  # with GPUs, several windows and parts of a GiB too
 
@@ -132,7 +136,7 @@ class SentResults:
         if path == whole:
             return path.rpartition("/")[2]
         fixed = find_fixed_folder(whole) if is_pattern(whole) else f"{whole}/"
-        if not path.startswith(fixed) or (is_pattern(whole) and not fnmatchcase(path, whole)):
+        if not path.startswith(fixed) or (is_pattern(whole) and not matches_pattern(path, whole)):
             return None
         return path.removeprefix(fixed)
 
@@ -140,6 +144,19 @@ class SentResults:
 def is_pattern(path: str) -> bool:
     """Whether a path stands for many."""
     return any(letter in path for letter in "*?[")
+
+
+def matches_pattern(path: str, pattern: str) -> bool:
+    """Whether a path fits; `**/` stands for any number of folders, none of them too."""
+    return any(fnmatchcase(path, each) for each in _spell_out(pattern))
+
+
+@lru_cache(maxsize=256)
+def _spell_out(pattern: str) -> tuple[str, ...]:
+    """The pattern with each `**/` as it is, and without it."""
+    pieces = re.split(r"(?:(?<=/)|^)\*\*/", pattern, maxsplit=MOST_WHEREVER)
+    marks = product(("", "**/"), repeat=len(pieces) - 1)
+    return tuple("".join(chain(*zip(pieces, (*chosen, ""), strict=True))) for chosen in marks)
 
 
 def find_fixed_folder(pattern: str) -> str:
