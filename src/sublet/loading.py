@@ -10,7 +10,7 @@ from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.model.credentials import Credential
 from sublet.kernel.settings import Settings
 from sublet.kinds.registry import survey_kinds
-from sublet.movers.port import Mover
+from sublet.movers.port import AnyMover
 from sublet.movers.registry import survey_movers
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
@@ -23,7 +23,7 @@ def load_executable_kinds(*, contained_only: bool) -> tuple[ExecutableKinds, dic
     return ExecutableKinds(kinds.by_name, contained_only), {f"kind {name}": why for name, why in kinds.broken.items()}
 
 
-def load_movers(policies: MoverPolicies, own: Sequence[Mover] = ()) -> tuple[Movers, dict[str, str]]:
+def load_movers(policies: MoverPolicies, own: Sequence[AnyMover] = ()) -> tuple[Movers, dict[str, str]]:
     """The movers that are installed, made for each of those they may work for; and `own`, which are the service's."""
     usual, guests, reviewed = map(survey_movers, policies)
     broken = {f"mover {name}": why for name, why in usual.broken.items()}

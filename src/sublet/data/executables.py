@@ -9,7 +9,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, SentResults
 from sublet.data.model.credentials import Credential
 from sublet.kinds.port import Kind, Way
-from sublet.movers.port import SIMPLE, Mover, Pushes, kinds_of
+from sublet.movers.port import SIMPLE, AnyMover, Pushes, kinds_of
 
 KNOWN_DATA = (
     "simple-data-resource with a location that a mover knows (file:, https:, s3:, davs:, …), "
@@ -40,9 +40,9 @@ class ExecutableKinds:
 class Movers:
     """The movers that are installed, as they may be used by whom."""
 
-    usual: Sequence[Mover]
-    for_guests: Sequence[Mover] = ()  # none of these sees this machine's files
-    reviewed: Sequence[Mover] = ()  # these use the service's own logins, for what was reviewed
+    usual: Sequence[AnyMover]
+    for_guests: Sequence[AnyMover] = ()  # none of these sees this machine's files
+    reviewed: Sequence[AnyMover] = ()  # these use the service's own logins, for what was reviewed
     remake: Callable[[Sequence[Credential]], Movers] | None = None  # the same, with what opens one person's storage
 
     def with_credentials(self, credentials: Sequence[Credential]) -> Movers:
@@ -65,7 +65,9 @@ class Movers:
             why = f"{scheme}: addresses are only read here{by_hand}. Results can be sent to: {schemes}."
         return _refuse_output(output, why, limit=schemes)
 
-    def choose(self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False) -> Mover | Reason:
+    def choose(
+        self, data: Data, *, guest: bool = False, asked: bool = False, reviewed: bool = False
+    ) -> AnyMover | Reason:
         """The mover that can bring it; or why none can. What is asked for can't be what only kinds bring."""
         movers = self.for_guests if guest else self.reviewed if reviewed else self.usual
         if asked:

@@ -21,12 +21,13 @@ from sublet.booking.model.request import Data, Executable, Request
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
 from sublet.data.model.credentials import Credential
+from sublet.data.resolving import bring_files, find_files, look_up
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.kernel.texts import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import describe_archive
-from sublet.movers.port import Mover, Pins, Progress, SignsIn
+from sublet.movers.port import AnyMover, Pins, Progress, Resolves, SignsIn
 from sublet.platforms.port import Platform
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
@@ -121,7 +122,7 @@ async def bringing(
     """
     pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
     reasons = [choice for choice in pushing if isinstance(choice, Reason)]
-    moves: list[tuple[Mover, Data]] = []
+    moves: list[tuple[AnyMover, Data]] = []
     for data in kinds.inputs_of(executable, request.data):
         mover = movers.choose(data, guest=guest, asked=data in request.data)
         if isinstance(mover, Reason):
@@ -131,8 +132,9 @@ async def bringing(
             moves.append((mover, data))
     if reasons or not moves:
         return timedelta(0), reasons
-    estimates = await asyncio.gather(*(_estimate(mover, data, look) for mover, data in moves))
-    return add_estimates([data for _, data in moves], estimates), []
+    estimates = await asyncio.gather(*(_estimate(movers, mover, data, look, guest=guest) for mover, data in moves))
+    reasons = [reason for _, found in estimates for reason in found]
+    return add_estimates([data for _, data in moves], [estimate for estimate, _ in estimates]), reasons
 
 
 def add_estimates(items: Sequence[Data], estimates: Sequence[timedelta]) -> timedelta:
@@ -145,11 +147,20 @@ def add_estimates(items: Sequence[Data], estimates: Sequence[timedelta]) -> time
     return max(roads.values(), default=timedelta(0))
 
 
-async def _estimate(mover: Mover, data: Data, look: bool) -> timedelta:
-    """By the asker's word, else by its size, which is looked up where it is really going to be brought."""
-    if look and data.size is None and data.prepare is None:
-        data = replace(data, size=await mover.measure(data))
-    return mover.estimate(data)
+async def _estimate(
+    movers: Movers, mover: AnyMover, data: Data, look: bool, *, guest: bool
+) -> tuple[timedelta, list[Reason]]:
+    """By the asker's word, else by its size, which is looked up where it is really going to be brought.
+
+    What only has a name is looked up in any case: it may be nowhere that it can be brought from.
+    """
+    reasons: list[Reason] = []
+    size = data.size
+    if look and isinstance(mover, Resolves):
+        size, reasons = await look_up(movers, mover, data, guest=guest)
+    elif look and data.size is None and data.prepare is None and not isinstance(mover, Resolves):
+        size = await mover.measure(data)
+    return mover.estimate(replace(data, size=data.size if size is None else size)), reasons
 
 
 async def stage(
@@ -192,8 +203,9 @@ async def _stage(
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
+                target = place / "data" / directory_name(data.name)
                 mover = movers.choose(data, guest=guest)
-                group.create_task(_bring(context, data, mover, place / "data" / directory_name(data.name), session))
+                group.create_task(_bring(context, movers, mover, data, target, session, guest=guest))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
     kept = await _fetch_there(context, request.executable, platform, way, place, session, guest=guest)
@@ -258,7 +270,7 @@ async def _fetch_there(
 async def _fetch(
     context: StagingContext,
     data: Data,
-    mover: Mover | Reason,
+    mover: AnyMover | Reason,
     platform: Platform,
     way: str,
     place: Path,
@@ -275,7 +287,7 @@ async def _fetch(
     if path:
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
-    await _bring(context, data, mover, place / folder, session)
+    await _bring(context, context.movers, mover, data, place / folder, session)
     return await _keep(context, data, platform, way, place, session)
 
 
@@ -319,9 +331,25 @@ def _make_room(data: Data, target: Path) -> None:
         raise DataNotThere(name=data.name, location=data.location, why=f"it has {need} bytes and {free} are free here")
 
 
-async def _bring(context: StagingContext, data: Data, mover: Mover | Reason, target: Path, session: str) -> None:
+async def _bring(
+    context: StagingContext,
+    movers: Movers,
+    mover: AnyMover | Reason,
+    data: Data,
+    target: Path,
+    session: str,
+    *,
+    guest: bool = False,
+) -> None:
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
-    await asyncio.to_thread(_make_room, data, target)
-    await mover.bring(data, target, tell_progress(context, session, f"bringing {data.name}"))
+    progress = tell_progress(context, session, f"bringing {data.name}")
+    if isinstance(mover, Resolves):
+        files = await find_files(movers, mover, data, guest=guest)
+        sizes = [file.sources[0][1].size or 0 for file in files]
+        await asyncio.to_thread(_make_room, replace(data, size=sum(sizes)), target)
+        await bring_files(data, files, target, progress)
+    else:
+        await asyncio.to_thread(_make_room, data, target)
+        await mover.bring(data, target, progress)
     log.info("data.brought", session=session, data=data.name, location=data.location)

@@ -82,6 +82,34 @@ class Pushes(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class ResolvedFile:
+    """Where data that has only a name can be had: one file of it, or all of it."""
+
+    path: str  # below the directory of the data; empty: whatever is brought keeps the names that it has there
+    replicas: Sequence[Data]  # the same content by other addresses, best first, with size and checksum where known
+
+
+@runtime_checkable
+class Resolves(Protocol):
+    """A mover whose addresses only name data: what it finds is brought by the movers of other addresses."""
+
+    name: str
+    schemes: Sequence[str]
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with it, without touching the network."""
+        ...
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take: the asker's own estimate first, else from its size, else a guess."""
+        ...
+
+    async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
+        """Each file of it, and where that can be had; raises DataNotThere."""
+        ...
+
+
 @runtime_checkable
 class Pins(Protocol):
     """A mover whose addresses may mean something else tomorrow."""
@@ -100,7 +128,10 @@ class SignsIn(Protocol):
         ...
 
 
-def kinds_of(mover: Mover) -> Sequence[str]:
+AnyMover = Mover | Resolves
+
+
+def kinds_of(mover: AnyMover) -> Sequence[str]:
     """The kinds of data that a mover brings: simple ones, unless it has `kinds` of its own."""
     found: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 from sublet.kernel.plugins import plugins
-from sublet.movers.port import Mover, Policy
+from sublet.movers.port import AnyMover, Policy
 
 GROUP = "sublet.movers"
 TAKES_NO_POLICY = (
@@ -29,13 +29,13 @@ class TakesNoPolicy(TypeError):
 class LoadedMovers:
     """The movers that can be used, and the broken ones with the reason."""
 
-    found: Sequence[Mover]
+    found: Sequence[AnyMover]
     broken: Mapping[str, str]
 
 
 def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> LoadedMovers:
     """Every mover that is installed, under one policy; one that can't be loaded is shown as broken, not absent."""
-    found: list[Mover] = []
+    found: list[AnyMover] = []
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
@@ -45,7 +45,7 @@ def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) ->
     return LoadedMovers(found, broken)
 
 
-def _make_mover(make: Callable[..., Mover], policy: Policy) -> Mover:
+def _make_mover(make: Callable[..., AnyMover], policy: Policy) -> AnyMover:
     try:
         inspect.signature(make).bind(policy=policy)
     except TypeError as error:

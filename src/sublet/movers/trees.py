@@ -43,7 +43,7 @@ async def bring_folder(
     total = sum(file.size for file in files)
     if http.policy.largest and total > http.policy.largest:
         raise missing(data, f"it has more than {http.policy.largest} bytes, the most that is downloaded here")
-    tally = _Tally(total, progress)
+    tally = Tally(total, progress)
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def bring(file: RemoteFile) -> None:
@@ -71,7 +71,7 @@ def safe_path(data: Data, path: str) -> PurePosixPath:
     return PurePosixPath(*parts)
 
 
-class _Tally:
+class Tally:
     """How much of all files has come."""
 
     def __init__(self, total: int, progress: Progress) -> None:

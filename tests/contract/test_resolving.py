@@ -1,0 +1,135 @@
+"""Data that has only a name comes from whichever of its addresses has it, whole and checked."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.data.executables import Movers
+from sublet.data.resolving import bring_files, find_files, look_up
+from sublet.kernel.errors import DataNotThere
+from sublet.movers.arrival import guess, missing
+from sublet.movers.file import FileMover
+from sublet.movers.http import HttpMover
+from sublet.movers.port import SIMPLE, UNLIMITED, Policy, ResolvedFile
+
+pytestmark = pytest.mark.anyio
+BODY = bytes(range(256)) * 4000
+ADLER = f"adler32:{zlib.adler32(BODY):08x}"
+MAP = Data("map", SIMPLE, "catalogue:ska:map.fits")
+
+
+@dataclass
+class Catalogue:
+    """Knows where named data is."""
+
+    files: Sequence[ResolvedFile]
+    name: str = "catalogue"
+    schemes: Sequence[str] = ("catalogue",)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        return []
+
+    def estimate(self, data: Data) -> timedelta:
+        return guess(data, 1000)
+
+    async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
+        if not self.files:
+            raise missing(data, "nobody knows it")
+        return self.files
+
+
+def at(*locations: str | Path, checksum: str = ADLER, size: int | None = len(BODY)) -> list[Data]:
+    return [Data("", SIMPLE, str(location), size=size, checksum=checksum) for location in locations]
+
+
+def movers(policy: Policy = UNLIMITED) -> Movers:
+    return Movers([FileMover(policy), HttpMover(policy)])
+
+
+def written(path: Path, content: bytes = BODY) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def seen(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+async def bring(files: Sequence[ResolvedFile], target: Path, data: Data = MAP) -> None:
+    await bring_files(data, await find_files(movers(), Catalogue(files), data), target, lambda done, total: None)
+
+
+async def test_the_next_address_is_tried_when_one_is_dead_wrong_or_short(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    short = written(tmp_path / "short", BODY[:-1])
+    wrong = written(tmp_path / "wrong", b"x" + BODY[1:])
+    good = written(tmp_path / "hashed" / "5f3a")
+    await bring([ResolvedFile("map.fits", at(gone, short, wrong, good))], tmp_path / "there")
+    assert seen(tmp_path / "there") == {"map.fits": BODY}
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["map.fits"]
+
+
+async def test_when_every_address_fails_the_reason_names_them_all_and_why(tmp_path: Path) -> None:
+    gone, short = tmp_path / "gone", written(tmp_path / "short", BODY[:-1])
+    wrong = written(tmp_path / "wrong", b"x" + BODY[1:])
+    replicas = [*at(gone, short, wrong), *at("gsiftp://old.example.org/map.fits")]
+    with pytest.raises(DataNotThere) as failed:
+        await bring([ResolvedFile("map.fits", replicas)], tmp_path / "there")
+    message = str(failed.value)
+    assert "none of its 3 addresses" in message
+    for words in (str(gone), f"{len(BODY) - 1} bytes", "its checksum is adler32:", "gsiftp://old.example.org"):
+        assert words in message
+    assert not (tmp_path / "there" / "map.fits").exists()
+
+
+async def test_many_files_come_under_their_own_paths_and_those_that_are_there_do_not_come_again(tmp_path: Path) -> None:
+    one, two = written(tmp_path / "1"), written(tmp_path / "2")
+    files = [ResolvedFile("a/one.fits", at(one)), ResolvedFile("two.fits", at(two))]
+    await bring(files, tmp_path / "there")
+    one.unlink()
+    await bring(files, tmp_path / "there")
+    assert seen(tmp_path / "there") == {"a/one.fits": BODY, "two.fits": BODY}
+
+
+async def test_a_path_that_leads_out_of_the_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataNotThere, match="can't be used here"):
+        await bring([ResolvedFile("../../.bashrc", at(written(tmp_path / "1")))], tmp_path / "there")
+
+
+async def test_a_folder_at_an_address_is_brought_as_it_is(tmp_path: Path) -> None:
+    written(tmp_path / "tree" / "deep" / "a.txt")
+    whole = ResolvedFile("", at(tmp_path / "tree", checksum="", size=None))
+    await bring([whole], tmp_path / "there")
+    assert seen(tmp_path / "there") == {"deep/a.txt": BODY}
+
+
+async def test_the_askers_own_checksum_counts_more_than_the_catalogues(tmp_path: Path) -> None:
+    good = written(tmp_path / "good")
+    asked = replace(MAP, checksum="md5:" + "0" * 32)
+    with pytest.raises(DataNotThere, match="md5:"):
+        await bring([ResolvedFile("map.fits", at(good))], tmp_path / "there", asked)
+
+
+async def test_sizes_are_added_up_when_it_is_asked_for(tmp_path: Path) -> None:
+    files = [ResolvedFile(name, at(written(tmp_path / name))) for name in ("a", "b")]
+    assert await look_up(movers(), Catalogue(files), MAP) == (2 * len(BODY), [])
+    unknown = ResolvedFile("", at(tmp_path / "a", checksum="", size=None))
+    assert await look_up(movers(), Catalogue([unknown]), MAP) == (len(BODY), [])
+    assert await look_up(movers(), Catalogue([]), MAP) == (None, [])
+
+
+async def test_data_that_is_nowhere_where_it_may_be_brought_from_is_a_no_with_each_address() -> None:
+    nowhere = ResolvedFile("map.fits", at("/etc/map.fits", "gsiftp://old.example.org/map.fits"))
+    size, reasons = await look_up(movers(Policy()), Catalogue([nowhere]), MAP)
+    assert size is None
+    assert "No files of this machine may be brought" in reasons[0].message
+    assert "gsiftp: addresses" in reasons[0].message
+    with pytest.raises(DataNotThere, match="nowhere that data can be brought from"):
+        await find_files(movers(Policy()), Catalogue([nowhere]), MAP)
