@@ -63,7 +63,8 @@ def test_the_unexpected_is_told_without_a_traceback(
 
 def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home.mkdir(mode=0o755)
+    home.mkdir()
+    home.chmod(0o755)  # whatever the umask is
     (home / "sublet.toml").write_text("hold = \n")
     typed = type_in("doctor", "-q")
     assert typed.code == 1

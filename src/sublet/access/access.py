@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import uuid4
 
-from sublet.access.model.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, Limits, Thing
+from sublet.access.model.access import NO_LIMITS, NOUNS, AccessRequest, AccessRule, AccessTarget, Limits
 from sublet.access.model.access_words import limits_text, why
 from sublet.access.quotas import decide_by_rules, who_is
 from sublet.access.rules import AccessRules, rule_detail
@@ -55,51 +55,51 @@ class Access:
     async def ask_access(self, person: Person, noun: str, name: str, reason: str, host: str = "") -> RequestedAccess:
         """Ask to be let in; asking twice is asking once."""
         self.authority.require_gateway()
-        said = reason.strip()
-        if not said or len(said) > LONGEST_WHY:
+        words = reason.strip()
+        if not words or len(words) > LONGEST_WHY:
             detail = f"say why, in up to {LONGEST_WHY} characters"
             raise BadRequest(detail=detail, hint="--reason 'for the flood model'")
         if host:
             self.throttle.spend("access_requests_per_host", neighbours(host))
         self.throttle.spend("access_requests_per_person", person.name)
-        request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, said, host))
+        request, new = await self.store.write(lambda tx: self._ask(tx, person, noun, name, words, host))
         if not new:
             return RequestedAccess(request, ("You have asked for this already; an operator has not decided yet.",))
         operators = await self.store.read(lambda tx: tx.people.list(Role.OPERATOR))
         text = (
-            f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quote(said)}\n\n"
+            f"{request.person} asks to use the {request.noun} {request.name}:\n\n{_quote(words)}\n\n"
             f"Decide there, after signing in: {self._link(request)}\n"
             f"or with: sublet access grant {request.id[:8]}\n"
         )
         names = [known.name for known in operators if known.blocked is None]
-        told = await self.mail.send_each(names, f"{request.person} asks for access to {request.name}", text)
-        return RequestedAccess(request, () if told else (UNTOLD,))
+        is_sent = await self.mail.send_each(names, f"{request.person} asks for access to {request.name}", text)
+        return RequestedAccess(request, () if is_sent else (UNTOLD,))
 
-    def _ask(self, tx: Tx, person: Person, noun: str, name: str, said: str, host: str) -> tuple[AccessRequest, bool]:
-        now, thing = self.now(), self._thing(tx, noun, name)
-        if known := tx.access_requests.open(person.name, *thing):
+    def _ask(self, tx: Tx, person: Person, noun: str, name: str, words: str, host: str) -> tuple[AccessRequest, bool]:
+        now, target = self.now(), self._find_target(tx, noun, name)
+        if known := tx.access_requests.open(person.name, *target):
             return known, False
-        decision = decide_by_rules(tx, who_is(tx, person.name), thing, now)
+        decision = decide_by_rules(tx, who_is(tx, person.name), target, now)
         if decision.allowed and decision.limits == NO_LIMITS:
-            raise AlreadyAllowed(noun=thing[0], name=name, why=why(decision))
+            raise AlreadyAllowed(noun=target[0], name=name, why=why(decision))
         if (count := tx.access_requests.count_open(person.name)) >= MOST_OPEN:
             raise TooManyOpen(count=count)
-        request = AccessRequest(str(uuid4()), person.name, *thing, said, now)
+        request = AccessRequest(str(uuid4()), person.name, *target, words, now)
         tx.access_requests.add(request)
-        detail = {"request": request.id, "why": said}
-        tx.audit.add(AuditEntry(now, person.name, "access.ask", *thing, detail, host))
+        detail = {"request": request.id, "why": words}
+        tx.audit.add(AuditEntry(now, person.name, "access.ask", *target, detail, host))
         return request, True
 
-    def _thing(self, tx: Tx, noun: str, name: str) -> Thing:
+    def _find_target(self, tx: Tx, noun: str, name: str) -> AccessTarget:
         """What a name means; without a noun, whatever is called so."""
         if noun and noun not in NOUNS:
             raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
-        found = [thing for thing in self.rules.things(tx) if thing[1] == name and noun in ("", thing[0])]
-        if not found:
+        matches = [target for target in self.rules.list_targets(tx) if target[1] == name and noun in ("", target[0])]
+        if not matches:
             raise NotFound(
                 noun=noun or "account, system, pledge or app", name=name, hint="`sublet access` lists what there is."
             )
-        return found[0]
+        return matches[0]
 
     async def access_requests(self, person: Person, state: str = "", limit: int = 100) -> Sequence[AccessRequest]:
         """Newest first: an operator's are everybody's."""
@@ -170,22 +170,26 @@ class Access:
         return _find_request(tx, request.id, person)
 
     async def _tell_asker(self, request: AccessRequest, sentence: str) -> RequestedAccess:
-        said = f"\n\n{_quote(request.answer)}" if request.answer else ""
-        text = f"{sentence}{said}\n\nWhat you may use: {self.presenter.page('access')}\n"
-        told = await self.mail.send_each([request.person], f"Your request for {request.name} was {request.state}", text)
-        return RequestedAccess(request, () if told else (f"{request.person} could not be told by mail.",))
+        answer = f"\n\n{_quote(request.answer)}" if request.answer else ""
+        text = f"{sentence}{answer}\n\nWhat you may use: {self.presenter.page('access')}\n"
+        is_sent = await self.mail.send_each(
+            [request.person], f"Your request for {request.name} was {request.state}", text
+        )
+        return RequestedAccess(request, () if is_sent else (f"{request.person} could not be told by mail.",))
 
     def _link(self, request: AccessRequest) -> str:
         return self.presenter.page(f"access/requests/{request.id}")
 
 
 def _find_request(tx: Tx, name: str, person: Person) -> AccessRequest:
-    found = [one for one in tx.access_requests.find(name) if person.operator or one.person == person.name]
+    matches = [request for request in tx.access_requests.find(name) if person.operator or request.person == person.name]
     require_length(name, "request")
-    one = pick_one(name, "request", found, lambda one: f"{one.id[:13]} ({one.person}, {one.name})")
-    if one is None:
+    request = pick_one(
+        name, "request", matches, lambda request: f"{request.id[:13]} ({request.person}, {request.name})"
+    )
+    if request is None:
         raise NotFound(noun="request for access", name=name, hint="`sublet access list` lists them.")
-    return one
+    return request
 
 
 def _decide(tx: Tx, request: AccessRequest, state: str, person: Person, now: datetime, answer: str, rule: str) -> None:

@@ -56,10 +56,10 @@ class AccountPlatforms:
         stamp = await self.store.read(lambda tx: tx.accounts.stamp())
         if stamp == self._accounts_stamp:
             return None
-        found = await self.store.read(lambda tx: tx.accounts.list())
-        await asyncio.to_thread(self._write_accounts, found)
+        accounts = await self.store.read(lambda tx: tx.accounts.list())
+        await asyncio.to_thread(self._write_accounts, accounts)
         self._accounts_stamp = stamp
-        settings = {account.name: self.platform_settings(account) for account in found}
+        settings = {account.name: self.platform_settings(account) for account in accounts}
         wrong = {name: why for name, values in settings.items() if (why := _wrong(name, values))}
         return {name: values for name, values in settings.items() if name not in wrong}, wrong
 

@@ -75,8 +75,10 @@ class Accounts:
 
     async def accounts(self, person: Person) -> list[AccountState]:
         """All of them, as a person may see them."""
-        found = await self.store.read(lambda tx: [(one, tx.turns.of(one.name)) for one in tx.accounts.list()])
-        return [await self._as_seen(person, *one) for one in found]
+        listed = await self.store.read(
+            lambda tx: [(account, tx.turns.of(account.name)) for account in tx.accounts.list()]
+        )
+        return [await self._as_seen(person, *account) for account in listed]
 
     async def account(self, name: str, person: Person) -> AccountState:
         """One of them."""

@@ -89,9 +89,9 @@ def _json_line(entry: Entry) -> str:
 
 
 def _csv_line(entry: Entry) -> str:
-    said = facts(entry)
-    said["detail"] = json.dumps(said["detail"], ensure_ascii=False) if said["detail"] else ""
-    return csv_line([said[column] for column in COLUMNS])
+    values = facts(entry)
+    values["detail"] = json.dumps(values["detail"], ensure_ascii=False) if values["detail"] else ""
+    return csv_line([values[column] for column in COLUMNS])
 
 
 def csv_line(cells: Sequence[object]) -> str:

@@ -62,7 +62,9 @@ class PeopleWork:
         now = self.now()
         counts = tx.sessions.count_by_phase(name)
         tokens = [
-            one for one in tx.tokens.list(name) if one.use != SESSION and not (one.expires and one.expires <= now)
+            token
+            for token in tx.tokens.list(name)
+            if token.use != SESSION and not (token.expires and token.expires <= now)
         ]
         who = who_is(tx, name)
         rules = [rule for rule in tx.rules.list() if rule.is_for(who) and not rule.is_expired(now)]
@@ -82,7 +84,7 @@ class PeopleWork:
         cancelled: tuple[Session, ...] = ()
         while cancel:
             page = await self.sessions.page(person, of=profile.known.name, active=True, limit=MOST_AT_ONCE)
-            ids = [one.id for one in page.items if not one.cancel_by and one.phase not in ENDING]
+            ids = [session.id for session in page.items if not session.cancel_by and session.phase not in ENDING]
             if not ids:
                 break
             cancelled += (await self.sessions.cancel_all(ids, person, why)).cancelled

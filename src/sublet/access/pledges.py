@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sublet.access.model.access import AccessRule, Decision, Thing
+from sublet.access.model.access import AccessRule, AccessTarget, Decision
 from sublet.access.rules import AccessRules
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.pledge import OPEN, find_drawn, is_pledge, order_names, pool_of, sizes_in
@@ -47,13 +47,13 @@ class Pledges:
 
     async def pledges(self, person: Person, name: str = "") -> list[PledgeState]:
         """The parts of the platforms that a person may use; with a name, those that are called so."""
-        found: list[PledgeState] = []
+        states: list[PledgeState] = []
         for platform in await self.usable_platforms.usable(person):
             if self.platforms.pledges_of(platform):
-                found += await self.parts_of(platform, person)
-        kept = [one for one in found if name in ("", one.name)]
+                states += await self.parts_of(platform, person)
+        kept = [state for state in states if name in ("", state.name)]
         if name and not kept:
-            there = ", ".join(order_names(one.name for one in found)) or "none"
+            there = ", ".join(order_names(state.name for state in states)) or "none"
             raise NotFound(noun="pledge", name=name, hint=f"There are: {there}.")
         return kept
 
@@ -77,16 +77,16 @@ class Pledges:
                     sizes[name],
                     taken[name],
                     min(calendar.room(pool_of([name]), now, now + MOMENT), free),
-                    self.rules.stands(tx, person.name, thing).decision,
-                    _about(tx.rules.list(thing[0]), thing) if person.operator else (),
+                    self.rules.stands(tx, person.name, target).decision,
+                    _about(tx.rules.list(target[0]), target) if person.operator else (),
                 )
                 for name in order_names(sizes)
-                for thing in [self._thing_of(platform, name)]
+                for target in [self._target_of(platform, name)]
             ]
 
         return await self.store.write(work)
 
-    def _thing_of(self, platform: str, name: str) -> Thing:
+    def _target_of(self, platform: str, name: str) -> AccessTarget:
         """What the rules call a part: what is open is as the platform itself."""
         return (self.platforms.noun_of(platform), platform) if name == OPEN else ("pledge", name)
 
@@ -97,5 +97,5 @@ def _sum_booked(calendar: Calendar, now: datetime) -> Mapping[str, int]:
     return find_drawn(booked, sizes_in(calendar.pools))
 
 
-def _about(rules: Sequence[AccessRule], thing: Thing) -> tuple[AccessRule, ...]:
-    return tuple(rule for rule in rules if rule.about(*thing))
+def _about(rules: Sequence[AccessRule], target: AccessTarget) -> tuple[AccessRule, ...]:
+    return tuple(rule for rule in rules if rule.about(*target))

@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from sublet.access.model.access import (
     NO_LIMITS,
+    AccessTarget,
     Decision,
     Limits,
-    Thing,
     Use,
     Who,
     decide,
@@ -44,16 +44,16 @@ WHOLE = Fraction(1)
 
 @dataclass(frozen=True, slots=True)
 class QuotaClaim:
-    """What a session lays claim to: which thing, how much of the session counts there, and who lets it in."""
+    """What a session lays claim to: which target, how much of the session counts there, and who lets it in."""
 
-    thing: Thing
+    target: AccessTarget
     part: Fraction = WHOLE
-    let_in: bool = False  # by a pledge: of the rules about the thing itself the denies alone count
+    let_in: bool = False  # by a pledge: of the rules about the target itself the denies alone count
 
 
-def decide_by_rules(tx: Tx, who: Who, thing: Thing, now: datetime, *, let_in: bool = False) -> Decision:
+def decide_by_rules(tx: Tx, who: Who, target: AccessTarget, now: datetime, *, let_in: bool = False) -> Decision:
     """Whether someone may use something, by the rules as they are in this transaction."""
-    return decide(tx.rules.list(thing[0]), who, *thing, now, let_in=let_in)
+    return decide(tx.rules.list(target[0]), who, *target, now, let_in=let_in)
 
 
 def who_is(tx: Tx, person: str) -> Who:
@@ -63,9 +63,9 @@ def who_is(tx: Tx, person: str) -> Who:
     return Who(rule_names(known), frozenset(groups), tuple(known))
 
 
-def count_use(tx: Tx, who: Who, thing: Thing, now: datetime) -> Use:
+def count_use(tx: Tx, who: Who, target: AccessTarget, now: datetime) -> Use:
     """What they have of it already, this month, under all their names."""
-    uses = [tx.uses.of(name, *thing, month_of(now)) for name in who.people]
+    uses = [tx.uses.of(name, *target, month_of(now)) for name in who.people]
     return Use(sum(use.jobs for use in uses), sum(use.hours for use in uses))
 
 
@@ -110,9 +110,9 @@ class OpenAccess:
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Every session may last longer."""
 
-    def judge(self, tx: Tx, person: str, thing: Thing, now: datetime) -> tuple[Decision, Use]:
+    def judge(self, tx: Tx, person: str, target: AccessTarget, now: datetime) -> tuple[Decision, Use]:
         """Everything is allowed."""
-        return Decision(*thing, True), Use()
+        return Decision(*target, True), Use()
 
 
 @dataclass
@@ -153,23 +153,25 @@ class RuledAccess:
 
             def judged(label: str) -> Decision:
                 noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
-                thing = noun or self.platforms.noun_of(name), name
-                decision = decide(rules, who, *thing, now)
-                pledges = (decide(rules, who, "pledge", one, now).allowed for one in self.platforms.pledges_of(name))
+                target = noun or self.platforms.noun_of(name), name
+                decision = decide(rules, who, *target, now)
+                pledges = (
+                    decide(rules, who, "pledge", pledge, now).allowed for pledge in self.platforms.pledges_of(name)
+                )
                 if decision.allowed or not any(pledges):
                     return decision
-                return decide(rules, who, *thing, now, let_in=True)
+                return decide(rules, who, *target, now, let_in=True)
 
-            found = {name: judged(name) for name in (*self.platforms.by_name, *self.platforms.broken)}
-            return {name: decision for name, decision in found.items() if not decision.allowed}
+            decisions = {name: judged(name) for name in (*self.platforms.by_name, *self.platforms.broken)}
+            return {name: decision for name, decision in decisions.items() if not decision.allowed}
 
         return await self.store.read(work)
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
-        thing, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
+        target, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
-        return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), thing, pledges, request, now))
+        return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), target, pledges, request, now))
 
     def limit_asking(self, person: Person) -> None:
         """Nobody fills the database with offers that they don't take."""
@@ -177,9 +179,9 @@ class RuledAccess:
             self.throttle.spend("asks_per_person", person.name)
         except TooMany as error:
             seconds = error.values["seconds"]
-            told = f"You have asked for offers too often: wait {seconds} s."
+            message = f"You have asked for offers too often: wait {seconds} s."
             hint = "Accept an offer that you have, or ask for many tasks at once: sublet sweep, or a bag."
-            raise TooMany(told, hint=hint, seconds=seconds) from error
+            raise TooMany(message, hint=hint, seconds=seconds) from error
 
     def limit_holds(self, person: Person) -> int | None:
         """Nobody keeps others out by offers that they never take."""
@@ -189,18 +191,18 @@ class RuledAccess:
         """Write down that the rules let someone have nothing, though not as often as they ask."""
         if not answer.offers and (why := await self._find_rule_against(person, answer)):
             place = (self.platforms.noun_of(why.platform), why.platform) if why.platform else ("", "")
-            thing = place if why.platform else next(iter(_app_of(asked.request)), place)
+            target = place if why.platform else next(iter(_app_of(asked.request)), place)
             with suppress(TooMany):
                 self.throttle.spend("refusals_per_person", person.name)
-                await self._write_refused("ask", person, thing, why.message)
+                await self._write_refused("ask", person, target, why.message)
 
-    async def _find_rule_against(self, person: Person, found: OfferSet) -> Reason | None:
+    async def _find_rule_against(self, person: Person, offerset: OfferSet) -> Reason | None:
         """The reason that is a rule's; what is too much may also be too much for a platform."""
-        for reason in found.reasons:
+        for reason in offerset.reasons:
             if reason.kind == NOT_ALLOWED:
                 return reason
             limit = reason.kind == TOO_MUCH and reason.platform
-            if limit and isinstance(await self.bounds(person, reason.platform, found.request), Reason):
+            if limit and isinstance(await self.bounds(person, reason.platform, offerset.request), Reason):
                 return reason
         return None
 
@@ -208,8 +210,8 @@ class RuledAccess:
         """Write down that the rules refused something."""
         await self._write_refused(act, person, _about(error), error.message, **about)
 
-    async def _write_refused(self, act: str, person: Person, thing: Thing, why: str, **more: str) -> None:
-        entry = AuditEntry(self.now(), person.name, f"{act}.refused", *thing, {**more, "why": why})
+    async def _write_refused(self, act: str, person: Person, target: AccessTarget, why: str, **more: str) -> None:
+        entry = AuditEntry(self.now(), person.name, f"{act}.refused", *target, {**more, "why": why})
         await self.store.write(lambda tx: tx.audit.add(entry))
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
@@ -220,12 +222,12 @@ class RuledAccess:
         for claim in list_claims(self.platforms, session.offer, app):
             decision, use = _stands(tx, who, claim, now)
             wanted = portion(session.offer.amounts.total, claim.part)
-            insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.thing)
+            insist(refusal(decision) or next(excesses(decision, wanted, use), None), claim.target)
             rules |= dict.fromkeys(rule.id for rule in decision.rules)
         tx.uses.add(session, session.offer.amounts.total, app, now)
         detail = {"session": session.id, "rules": list(rules)} | ({"app": app} if app else {})
-        thing = self.platforms.noun_of(session.offer.platform), session.offer.platform
-        tx.audit.add(AuditEntry(now, session.person, "accept", *thing, detail))
+        target = self.platforms.noun_of(session.offer.platform), session.offer.platform
+        tx.audit.add(AuditEntry(now, session.person, "accept", *target, detail))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
@@ -236,12 +238,12 @@ class RuledAccess:
             before = session.offer.amounts.total.hours * float(claim.part)
             apart = replace(decision, limits=replace(decision.limits, jobs=None))
             over = excesses(apart, portion(offer.amounts.total, claim.part), Use(0, max(use.hours - before, 0.0)))
-            insist(refusal(decision) or next(over, None), claim.thing)
+            insist(refusal(decision) or next(over, None), claim.target)
         tx.uses.extend(session.id, offer.duration)
 
-    def judge(self, tx: Tx, person: str, thing: Thing, now: datetime) -> tuple[Decision, Use]:
-        """What the rules say of someone and one thing, and what they have of it this month."""
-        return _stands(tx, who_is(tx, person), QuotaClaim(thing), now)
+    def judge(self, tx: Tx, person: str, target: AccessTarget, now: datetime) -> tuple[Decision, Use]:
+        """What the rules say of someone and one target, and what they have of it this month."""
+        return _stands(tx, who_is(tx, person), QuotaClaim(target), now)
 
 
 Quotas = OpenAccess | RuledAccess
@@ -256,7 +258,7 @@ def list_claims(platforms: KnownPlatforms, offer: Offer, app: str) -> Iterator[Q
     yield from (QuotaClaim(("pledge", name), part) for name, part in shares(offer.pledge).items() if name != OPEN)
 
 
-def _about(error: SubletError) -> Thing:
+def _about(error: SubletError) -> AccessTarget:
     """What a refusal is about."""
     if isinstance(error, AppRefused):
         return "app", str(error.values.get("version", ""))
@@ -264,38 +266,40 @@ def _about(error: SubletError) -> Thing:
 
 
 def _stands(tx: Tx, who: Who, claim: QuotaClaim, now: datetime) -> tuple[Decision, Use]:
-    return decide_by_rules(tx, who, claim.thing, now, let_in=claim.let_in), count_use(tx, who, claim.thing, now)
+    return decide_by_rules(tx, who, claim.target, now, let_in=claim.let_in), count_use(tx, who, claim.target, now)
 
 
-def _find_refusal(tx: Tx, who: Who, thing: Thing, wanted: TotalAmounts | None, now: datetime) -> Reason | None:
-    decision = decide_by_rules(tx, who, thing, now)
-    use = count_use(tx, who, thing, now) if wanted else None
+def _find_refusal(tx: Tx, who: Who, target: AccessTarget, wanted: TotalAmounts | None, now: datetime) -> Reason | None:
+    decision = decide_by_rules(tx, who, target, now)
+    use = count_use(tx, who, target, now) if wanted else None
     return refusal(decision) or next(excesses(decision, wanted, use), None)
 
 
-def _bounds(tx: Tx, who: Who, thing: Thing, pledges: Sequence[str], request: Request, now: datetime) -> Bounds | Reason:
+def _bounds(
+    tx: Tx, who: Who, target: AccessTarget, pledges: Sequence[str], request: Request, now: datetime
+) -> Bounds | Reason:
     """The limits of a platform and of an app; where there are pledges, what is open is as the platform itself."""
-    place = _find_rest(tx, who, thing, request, now)
-    app = [_find_rest(tx, who, one, request, now) for one in _app_of(request)]
-    if why := next((one for one in app if isinstance(one, Reason)), None):
+    place = _find_rest(tx, who, target, request, now)
+    app = [_find_rest(tx, who, each, request, now) for each in _app_of(request)]
+    if why := next((each for each in app if isinstance(each, Reason)), None):
         return why
-    limits = lowest(one for one in app if isinstance(one, Limits))
+    limits = lowest(each for each in app if isinstance(each, Limits))
     if not pledges:
         return place if isinstance(place, Reason) else Bounds(lowest([place, limits]))
     parts = {OPEN: place} | {name: _find_rest(tx, who, ("pledge", name), None, now) for name in pledges}
-    caps = decide_by_rules(tx, who, thing, now, let_in=True)
+    caps = decide_by_rules(tx, who, target, now, let_in=True)
     if isinstance(place, Reason) and (not caps.allowed or all(isinstance(part, Reason) for part in parts.values())):
         return place
     return Bounds(
         lowest([caps.limits, limits]),
-        {name: one for name, one in parts.items() if isinstance(one, Limits)},
-        {name: one for name, one in parts.items() if isinstance(one, Reason)},
+        {name: each for name, each in parts.items() if isinstance(each, Limits)},
+        {name: each for name, each in parts.items() if isinstance(each, Reason)},
     )
 
 
-def _find_rest(tx: Tx, who: Who, thing: Thing, request: Request | None, now: datetime) -> Limits | Reason:
-    """The limits of a person on one thing, with what is left of the month; or why nothing is."""
-    decision, use = decide_by_rules(tx, who, thing, now), count_use(tx, who, thing, now)
+def _find_rest(tx: Tx, who: Who, target: AccessTarget, request: Request | None, now: datetime) -> Limits | Reason:
+    """The limits of a person on one target, with what is left of the month; or why nothing is."""
+    decision, use = decide_by_rules(tx, who, target, now), count_use(tx, who, target, now)
     least = request.least.total if request else None
     reason = refusal(decision) or next(excesses(decision, least, use), None)
     if reason:
@@ -305,7 +309,7 @@ def _find_rest(tx: Tx, who: Who, thing: Thing, request: Request | None, now: dat
     return lowest([decision.limits, left])
 
 
-def _app_of(request: Request) -> list[Thing]:
+def _app_of(request: Request) -> list[AccessTarget]:
     executable = request.executable
     name = executable.fields.get("app") if executable and executable.kind == "app" else None
     return [("app", name)] if isinstance(name, str) and name else []

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sublet.access.model.access import GROUP, NO_LIMITS, AccessRule, Decision, Limits, Thing, Use, decide
+from sublet.access.model.access import GROUP, NO_LIMITS, AccessRule, AccessTarget, Decision, Limits, Use, decide
 from sublet.access.model.access_words import limits_text
 from sublet.access.quotas import QuotaClaim, Quotas, list_claims, who_is
 from sublet.booking.model.session import Session
@@ -39,7 +39,7 @@ class ChangedRules:
 
 @dataclass(frozen=True, slots=True)
 class AccessStanding:
-    """How someone stands with one thing: the decision, what they have of it, and whether they asked for it."""
+    """How someone stands with one target: the decision, what they have of it, and whether they asked for it."""
 
     decision: Decision
     use: Use
@@ -110,7 +110,7 @@ class AccessRules:
     def _remove(self, tx: Tx, name: str, by: str, host: str) -> ChangedRules:
         rule, before = _find_rule(tx, name), tx.rules.list()
         tx.rules.remove(rule.id)
-        running = self._withdrawn(tx, before, [one for one in before if one.id != rule.id])
+        running = self._withdrawn(tx, before, [other for other in before if other.id != rule.id])
         tx.audit.add(AuditEntry(self.now(), by, "rule.remove", "rule", rule.id, _detail(rule, running), host))
         return ChangedRules(rule, (), running)
 
@@ -120,28 +120,30 @@ class AccessRules:
 
         def work(tx: Tx) -> ChangedRules:
             rule, before = _find_rule(tx, name), tx.rules.list()
-            return ChangedRules(rule, (), self._withdrawn(tx, before, [one for one in before if one.id != rule.id]))
+            return ChangedRules(
+                rule, (), self._withdrawn(tx, before, [other for other in before if other.id != rule.id])
+            )
 
         return await self.store.read(work)
 
     async def standing(self, person: Person, of: str = "") -> Sequence[AccessStanding]:
-        """How someone stands with each thing that there is; operators look at others too."""
+        """How someone stands with each target that there is; operators look at others too."""
         whose = self._plain(of) or person.name
         if whose != person.name and not person.operator:
             raise OperatorsOnly
 
         def work(tx: Tx) -> list[AccessStanding]:
             known = tx.people.find("email", whose)
-            return [self.stands(tx, known.name if known else whose, one) for one in self.things(tx)]
+            return [self.stands(tx, known.name if known else whose, target) for target in self.list_targets(tx)]
 
         return await self.store.read(work)
 
-    def stands(self, tx: Tx, person: str, thing: Thing) -> AccessStanding:
-        """How someone stands with one thing."""
-        request = tx.access_requests.open(person, *thing)
-        return AccessStanding(*self.quotas.judge(tx, person, thing, self.now()), request.id if request else "")
+    def stands(self, tx: Tx, person: str, target: AccessTarget) -> AccessStanding:
+        """How someone stands with one target."""
+        request = tx.access_requests.open(person, *target)
+        return AccessStanding(*self.quotas.judge(tx, person, target, self.now()), request.id if request else "")
 
-    def things(self, tx: Tx) -> list[Thing]:
+    def list_targets(self, tx: Tx) -> list[AccessTarget]:
         """All that can be used here, by noun and name."""
         platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
         pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
@@ -154,21 +156,21 @@ class AccessRules:
 
         def loses(person: str, claim: QuotaClaim) -> bool:
             who, let_in = who_is(tx, person), claim.let_in
-            had, has = (decide(rules, who, *claim.thing, now, let_in=let_in).allowed for rules in (before, after))
+            had, has = (decide(rules, who, *claim.target, now, let_in=let_in).allowed for rules in (before, after))
             return had and not has
 
-        found: list[Session] = []
+        sessions: list[Session] = []
         for session in _under_way(tx):
             for claim in list_claims(self.platforms, session.offer, tx.uses.app_of(session.app)):
                 key = (session.person, claim)
                 lost[key] = lost[key] if key in lost else loses(*key)
-                if lost[key] and session not in found:
-                    found.append(session)
-        return tuple(found)
+                if lost[key] and session not in sessions:
+                    sessions.append(session)
+        return tuple(sessions)
 
     def _notes(self, tx: Tx, rule: AccessRule) -> tuple[str, ...]:
         """What an operator may have overlooked."""
-        known = any(rule.about(*thing) for thing in self.things(tx))
+        known = any(rule.about(*target) for target in self.list_targets(tx))
         missing = () if known else (f"No {rule.noun} is called {rule.name} at present.",)
         group = rule.who.removeprefix(GROUP) if rule.who.startswith(GROUP) else ""
         nobody = (f"There is no group {group} yet.",) if group and not tx.groups.get(group) else ()
@@ -186,12 +188,12 @@ def _under_way(tx: Tx) -> Iterator[Session]:
 
 
 def _find_rule(tx: Tx, name: str) -> AccessRule:
-    found = tx.rules.find(name)
+    matches = tx.rules.find(name)
     require_length(name, "rule")
-    one = pick_one(name, "rule", found, lambda one: f"{one.id[:13]} ({one.effect} {one.who})")
-    if one is None:
+    rule = pick_one(name, "rule", matches, lambda rule: f"{rule.id[:13]} ({rule.effect} {rule.who})")
+    if rule is None:
         raise NotFound(noun="rule", name=name, hint="`sublet rule list` lists them.")
-    return one
+    return rule
 
 
 def rule_detail(rule: AccessRule) -> dict[str, Any]:

@@ -163,18 +163,18 @@ class AccessPoints:
         if known.master.pid() is None:
             return AccessPointState("stopped", version=version, release=place, lease=known.lease)
         try:
-            found = await self.access_point()
+            point = await self.access_point()
         except SubletError as error:
             return AccessPointState("failed", version=version, release=place, failure=error)
         return AccessPointState(
             "ready",
-            kind=found.kind,
+            kind=point.kind,
             version=version,
             release=place,
-            contact=found.contact,
-            configuration=found.tools.configuration,
-            lease=found.lease,
-            note=found.note,
+            contact=point.contact,
+            configuration=point.tools.configuration,
+            lease=point.lease,
+            note=point.note,
         )
 
     def _find_wanted_point(self) -> WantedPoint:
@@ -185,7 +185,7 @@ class AccessPoints:
         """The login host of a system, else of any: this machine's address on the way there is one it can reach."""
         if system:
             return str(getattr(self.platforms.get(system), "host", ""))
-        hosts = (getattr(one, "host", "") for one in self.platforms.by_name.values() if one.has_queues)
+        hosts = (getattr(platform, "host", "") for platform in self.platforms.by_name.values() if platform.has_queues)
         return str(next((host for host in hosts if host), ""))
 
     async def _fetch(self) -> None:
@@ -219,10 +219,10 @@ class AccessPoints:
             raise ReleaseRefused(why=f"nothing says what the checksum of {url} has to be")
         with tempfile.TemporaryDirectory() as scratch:
             listed = await self.bring_release(f"{address}/{CHECKSUMS}", "", Path(scratch))
-            found = checksum_of(listed.read_text(errors="replace"), name)
-        if not found:
+            checksum = checksum_of(listed.read_text(errors="replace"), name)
+        if not checksum:
             raise ReleaseRefused(why=f"{address}/{CHECKSUMS} doesn't list {name}")
-        return found
+        return checksum
 
     async def bring_release(self, url: str, checksum: str, target: Path) -> Path:
         data = Data("HTCondor", "simple-data-resource", url, checksum=f"sha256:{checksum}" if checksum else "")

@@ -39,10 +39,10 @@ class Annexes:
         """The annex, and the leases that a name means: all of them, `example#3`, or those of `example@2026-11-14`."""
         named = parse_named(name)
         annex = await self.annex(named.name, person)
-        found = choose_leases(named, await self.store.read(lambda tx: tx.leases.list(annex.id)))
-        if not found and named != Named(named.name):
+        leases = choose_leases(named, await self.store.read(lambda tx: tx.leases.list(annex.id)))
+        if not leases and named != Named(named.name):
             raise NotFound(noun="lease", name=name, hint=f"`sublet annex history {named.name}` lists its leases.")
-        return annex, found
+        return annex, leases
 
     async def last_lease(self, name: str, person: Person) -> tuple[Annex, Lease]:
         """The newest of the leases that a name means."""
@@ -84,7 +84,7 @@ class Annexes:
             if guest not in annex.guests:
                 raise NotFound(noun="guest", name=guest, hint=f"`sublet annex status {name}` lists its guests.")
             tx.events.add(self.now(), annex.id, person.name, EventKind.ANNEX_UNSHARED, f"with {guest}")
-            return replace(annex, guests=tuple(one for one in annex.guests if one != guest))
+            return replace(annex, guests=tuple(other for other in annex.guests if other != guest))
 
         return await self._change(name, person, unshared)
 
@@ -112,7 +112,7 @@ def whole(name: str) -> Named:
 
 def annex_named(tx: Tx, named: Named, person: Person) -> Annex:
     """A person's annex of this name, or NotFound."""
-    found = tx.annexes.find_named(person.name, named.name)
-    if found is None:
+    annex = tx.annexes.find_named(person.name, named.name)
+    if annex is None:
         raise NotFound(noun="annex", name=named.name, hint="`sublet annex status` lists yours.")
-    return found
+    return annex

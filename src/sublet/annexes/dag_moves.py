@@ -63,9 +63,9 @@ class DagMoves:
         self.job_queue.require_own(person)
         clusters = [word.removesuffix(".0") for word in wanted if "." not in word.removesuffix(".0")][:MOST]
         point, here = await self.access_points.access_point(), LocalReach("access point")
-        found = [dag for clause in ids(clusters) for dag in await here.run(dags.to_dags(point.tools, clause))]
-        named = {dag.id for dag in found}
-        return found, [word for word in wanted if word.removesuffix(".0") not in named]
+        running = [dag for clause in ids(clusters) for dag in await here.run(dags.to_dags(point.tools, clause))]
+        named = {dag.id for dag in running}
+        return running, [word for word in wanted if word.removesuffix(".0") not in named]
 
     async def _move_dags(
         self, named: Sequence[QueuedDag], annex: str, rest: Listed | None, person: Person, *, now: bool

@@ -33,18 +33,18 @@ class Dags:
         self.job_queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([id])[0]
-        found = await here.run(dags.to_dags(point.tools, clause)) or await here.run(
+        matches = await here.run(dags.to_dags(point.tools, clause)) or await here.run(
             dags.to_remember(point.tools, clause)
         )
-        if not found:
+        if not matches:
             raise NotFound(noun="DAG", name=id, hint="`sublet dag list` lists those that go on.")
-        return found[0], await self.job_queue.names_of(person)
+        return matches[0], await self.job_queue.names_of(person)
 
     async def remove_dag(self, id: str, person: Person) -> None:
         """End a DAG, with its jobs. DAGMan runs its FINAL node then; removed once more, that is ended too."""
-        found, _ = await self.dag(id, person)
+        dag, _ = await self.dag(id, person)
         point = await self.access_points.access_point()
-        which = f"DAGManJobId == {int(id)}" if found.state == "removed" else ids([id])[0]
+        which = f"DAGManJobId == {int(id)}" if dag.state == "removed" else ids([id])[0]
         await LocalReach("access point").run(to_remove(point.tools, which, f"{person.name} removed it"))
 
     async def end_provisioning(self, job: str, person: Person) -> tuple[QueuedDag, Mapping[str, str]]:

@@ -81,7 +81,7 @@ class AnnexDrains:
         for lease, pilots in await self.store.read(_find_drained):
             due = [pilot for pilot in pilots if now >= self._not_before.get((lease.id, pilot.number), now)]
             if due:
-                self._not_before |= {(lease.id, one.number): now + AGAIN for one in due}
+                self._not_before |= {(lease.id, node.number): now + AGAIN for node in due}
                 await self._give_back_drained(lease, due)
 
     async def _give_back_drained(self, lease: Lease, pilots: Sequence[Pilot]) -> None:
@@ -116,10 +116,10 @@ def choose_nodes(lease: str, up: Sequence[Pilot], words: Sequence[str]) -> list[
         return list(up)
     chosen = []
     for word in dict.fromkeys(words):
-        found = [one for one in up if word in (str(one.number), one.node, one.node.partition(".")[0])]
-        if not found:
+        matches = [node for node in up if word in (str(node.number), node.node, node.node.partition(".")[0])]
+        if not matches:
             raise NotFound(f"{lease} has no node {word} that is up.", hint=f"`sublet annex status {lease}` lists them.")
-        chosen.append(found[0])
+        chosen.append(matches[0])
     return chosen
 
 
@@ -134,7 +134,7 @@ def _check_running(name: str, annex: Annex, running: Sequence[Lease], nodes: Seq
 def _check_first(lease: str, up: Sequence[Pilot], chosen: Collection[Pilot]) -> None:
     """The first node can't end before the others do."""
     numbers = {pilot.number for pilot in chosen}
-    others = [one for one in up if one.number not in numbers and not one.is_draining]
+    others = [node for node in up if node.number not in numbers and not node.is_draining]
     if FIRST in numbers and others:
         hint = "Drain another one, or the whole lease."
         raise BadRequest(f"Node {FIRST} of {lease} carries the others.", hint=hint)
@@ -146,10 +146,10 @@ def _find_up(tx: Tx, lease: Lease) -> list[Pilot]:
 
 def _find_drained(tx: Tx) -> list[tuple[Lease, list[Pilot]]]:
     """Nodes that have been drained, of leases that go on with others; the first stays."""
-    found = []
+    by_lease = []
     for lease in tx.leases.live():
         pilots = tx.pilots.list(lease.id)
         drained = [pilot for pilot in pilots if pilot.ended and pilot.facts.get(DRAINING) and pilot.why != GIVEN_BACK]
         if drained and any(pilot.ended is None for pilot in pilots):
-            found.append((lease, [one for one in drained if one.number != FIRST]))
-    return found
+            by_lease.append((lease, [node for node in drained if node.number != FIRST]))
+    return by_lease

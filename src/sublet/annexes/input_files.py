@@ -54,7 +54,7 @@ def _read_tree(path: str, seen: os.stat_result) -> Fingerprint:
     entries = list_tree(path)
     every = [seen, *(entry.seen for entry in entries), *(entry.link for entry in entries if entry.link)]
     size = sum(entry.seen.st_size for entry in entries if stat.S_ISREG(entry.seen.st_mode))
-    modified, changed = max(one.st_mtime_ns for one in every), max(one.st_ctime_ns for one in every)
+    modified, changed = max(each.st_mtime_ns for each in every), max(each.st_ctime_ns for each in every)
     return Fingerprint(size, modified, changed, seen.st_ino, seen.st_dev, describe_tree(path, entries))
 
 

@@ -32,12 +32,12 @@ class TreeEntry:
 
 def list_tree(root: str) -> list[TreeEntry]:
     """All that is in a directory, in the order of the names; NotShareable if HTCondor has to decide."""
-    found: list[TreeEntry] = []
+    entries: list[TreeEntry] = []
     for entry in _walk(root, ""):
-        found.append(entry)
-        if len(found) > MOST:
+        entries.append(entry)
+        if len(entries) > MOST:
             raise NotShareable
-    return found
+    return entries
 
 
 def _walk(directory: str, prefix: str) -> Iterator[TreeEntry]:

@@ -105,34 +105,34 @@ class Inputs:
             await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
 
     async def _list_there(self) -> list[There]:
-        found = []
+        systems = []
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             session = await self.leases.session_of(lease)
             platform = self.platforms.by_name.get(lease.details.system)
             if session and platform and session.phase in PENDING | STARTED and not session.cancel_by:
-                found.append(There(lease, session, platform))
-        return found
+                systems.append(There(lease, session, platform))
+        return systems
 
     async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[There]) -> None:
         """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
-        one = jobs[0]
-        if one.seen == inputs.NONE:
+        first = jobs[0]
+        if first.seen == inputs.NONE:
             return
-        seen = await asyncio.to_thread(_fingerprints, one.named, self._input_files)
-        digests = self._digests(one.named, seen)
-        if one.is_running:
+        seen = await asyncio.to_thread(_fingerprints, first.named, self._input_files)
+        digests = self._digests(first.named, seen)
+        if first.is_running:
             await self._restart_stale(jobs, seen, digests)
         elif digests is None:
-            if one.content:
-                await self._tell_jobs(jobs, inputs.forget_copies(one.named, self._until()))
+            if first.content:
+                await self._tell_jobs(jobs, inputs.forget_copies(first.named, self._until()))
         elif digests:
             trees = frozenset(name for name in digests if seen[name].tree)
-            there = [there for there in leases if there.lease.annex == one.annex]
+            there = [there for there in leases if there.lease.annex == first.annex]
             await self._tell_copies(jobs, digests, trees, there)
-        elif not one.seen:
+        elif not first.seen:
             await self._tell_jobs(jobs, inputs.mark_looked_at())
-        elif one.waits:
-            await self._tell_jobs(jobs, inputs.send_files(one.named))
+        elif first.waits:
+            await self._tell_jobs(jobs, inputs.send_files(first.named))
 
     async def _tell_copies(
         self,
@@ -142,19 +142,19 @@ class Inputs:
         leases: Sequence[There],
     ) -> None:
         """Tell jobs where copies of what they share are, whenever that or the content has changed."""
-        one, content = jobs[0], combine_digests(digests)
-        is_new = one.content != content
-        before = "" if is_new else one.ready
-        found = {there.lease.id: self._copies(there, one.named, digests, trees) for there in leases}
+        sample, content = jobs[0], combine_digests(digests)
+        is_new = sample.content != content
+        before = "" if is_new else sample.ready
+        by_lease = {there.lease.id: self._copies(there, sample.named, digests, trees) for there in leases}
         copies = [
-            InputCopies((lease,), paths, trees & set(paths)) for lease, paths in found.items() if paths is not None
+            InputCopies((lease,), paths, trees & set(paths)) for lease, paths in by_lease.items() if paths is not None
         ]
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
-        lost = [lease for lease, paths in found.items() if paths is None and lease in before]
+        lost = [lease for lease, paths in by_lease.items() if paths is None and lease in before]
         if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
-            first = {} if one.seen else inputs.first_told(one.named, self._until())
-            again = inputs.forget_copies(one.named, self._until()) if one.content and is_new else {}
-            changes = inputs.change_ready(rewritten(one.named, copies), ready, content)
+            first = {} if sample.seen else inputs.first_told(sample.named, self._until())
+            again = inputs.forget_copies(sample.named, self._until()) if sample.content and is_new else {}
+            changes = inputs.change_ready(rewritten(sample.named, copies), ready, content)
             await self._tell_jobs(jobs, {**first, **again, **changes})
 
     async def _restart_stale(
@@ -178,11 +178,11 @@ class Inputs:
         """The digests of the files that a job shares; None while one of them is being written or read."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
         wanted = choose_shared(named, sizes, [name for name in seen if seen[name].tree])
-        found: dict[str, str] = {}
+        digests: dict[str, str] = {}
         for name in wanted:
             if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
-                found[name] = digest
-        return found if len(found) == len(wanted) else None
+                digests[name] = digest
+        return digests if len(digests) == len(wanted) else None
 
     def _until(self) -> int:
         """When a job waits for copies no longer."""
@@ -192,11 +192,11 @@ class Inputs:
         self, there: There, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
     ) -> dict[str, str] | None:
         """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
-        found, waits = {}, False
+        paths, waits = {}, False
         for name, digest in digests.items():
             brought = self._inputs.find(there.platform.name, digest)
             if brought.path and there.lease.id in brought.leases:
-                found[name] = brought.path
+                paths[name] = brought.path
             elif brought.bringing is None and not self._lately(brought):
                 bring = self._bring_tree if name in trees else self._bring_input
                 brought.former.add(there.lease.id)  # written down before anything is sent
@@ -205,7 +205,7 @@ class Inputs:
                 waits = True
             else:
                 waits = waits or brought.bringing is not None or there.session.phase in PENDING
-        return None if waits else found
+        return None if waits else paths
 
     def _lately(self, brought: Brought) -> bool:
         return brought.failed is not None and abs(self.now() - brought.failed) < AGAIN
@@ -273,14 +273,18 @@ class Inputs:
 
 def _alike(waiting: Sequence[inputs.WaitingJob]) -> list[list[inputs.WaitingJob]]:
     """Jobs that say and know the same, together."""
-    found: dict[tuple[object, ...], list[inputs.WaitingJob]] = {}
+    groups: dict[tuple[object, ...], list[inputs.WaitingJob]] = {}
     for job in waiting:
         alike = (job.annex, job.named, job.seen, job.ready, job.waits, job.content, job.is_running)
-        found.setdefault(alike, []).append(job)
-    return list(found.values())
+        groups.setdefault(alike, []).append(job)
+    return list(groups.values())
 
 
 def _fingerprints(named: NamedInput, files: InputFiles) -> dict[str, Fingerprint]:
     """What the file system says of a job's files and directories, as far as they can be shared."""
     seen = {name: read_fingerprint(named.path(name)) for name in named.candidates}
-    return {name: one for name, one in seen.items() if one and not files.is_restless(named.path(name), one)}
+    return {
+        name: fingerprint
+        for name, fingerprint in seen.items()
+        if fingerprint and not files.is_restless(named.path(name), fingerprint)
+    }

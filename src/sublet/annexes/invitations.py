@@ -64,28 +64,28 @@ class Invitations:
         (self.sites.directory / name).unlink()
         await self.changes.refresh()
 
-    async def list_wanted_of_site(self, name: str, told: Mapping[str, str]) -> bytes:
+    async def list_wanted_of_site(self, name: str, facts: Mapping[str, str]) -> bytes:
         """What is asked of a site and not taken yet: a line each."""
-        site = self.sites.get(name, told)
-        found = await asyncio.to_thread(site.list_wanted)
-        lines = (f"{one.line}\n" for one in found)
+        site = self.sites.get(name, facts)
+        requests = await asyncio.to_thread(site.list_wanted)
+        lines = (f"{request.line}\n" for request in requests)
         return "".join(lines).encode()
 
-    async def take_for_site(self, name: str, told: Mapping[str, str]) -> bytes:
+    async def take_for_site(self, name: str, facts: Mapping[str, str]) -> bytes:
         """Give a whole request to a site, once: its files, as a tar."""
-        site = self.sites.get(name, told)
-        if not NONCE.fullmatch(told.get("nonce", "")):
+        site = self.sites.get(name, facts)
+        if not NONCE.fullmatch(facts.get("nonce", "")):
             raise PilotRefused(why="This needs a nonce.")
-        who = hashlib.sha256(told["nonce"].encode()).hexdigest()
-        files = await asyncio.to_thread(site.take, told.get("request", ""), who)
-        log.info("lease.taken", session=told.get("request"), site=name)
+        who = hashlib.sha256(facts["nonce"].encode()).hexdigest()
+        files = await asyncio.to_thread(site.take, facts.get("request", ""), who)
+        log.info("lease.taken", session=facts.get("request"), site=name)
         await self.signals.announce()
         return files
 
-    async def end_at_site(self, name: str, told: Mapping[str, str]) -> None:
+    async def end_at_site(self, name: str, facts: Mapping[str, str]) -> None:
         """A site says how it ended there."""
-        site = self.sites.get(name, told)
-        code = told.get("code", "")
+        site = self.sites.get(name, facts)
+        code = facts.get("code", "")
         ended = int(code) if code.isascii() and code.isdigit() else 1
-        await asyncio.to_thread(site.note_end, told.get("request", ""), ended, told.get("words", "")[:4000])
+        await asyncio.to_thread(site.note_end, facts.get("request", ""), ended, facts.get("words", "")[:4000])
         await self.signals.announce()

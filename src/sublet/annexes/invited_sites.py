@@ -73,13 +73,13 @@ class InvitedSites:
         """What a site shows to be known."""
         return self.secrets.of(f"supplier {(self.directory / name).read_text()}")
 
-    def get(self, name: str, told: Mapping[str, str]) -> Invited:
+    def get(self, name: str, facts: Mapping[str, str]) -> Invited:
         """The site of this name, if it has shown its token; PilotRefused if not."""
         site = self.platforms.by_name.get(name)
         try:
             expected = self.supplier_token(name) if isinstance(site, Invited) else ""
         except FileNotFoundError:  # it was withdrawn just now
             expected = ""
-        if not same(told.get("token", ""), expected) or not isinstance(site, Invited):
+        if not same(facts.get("token", ""), expected) or not isinstance(site, Invited):
             raise PilotRefused(why="No such site is invited, or this token is not for it.")
         return site

@@ -40,11 +40,11 @@ class JobQueue:
 
     def find_or_add(self, tx: Tx, name: str, person: Person) -> Annex:
         """A person's annex of this name, which is made if it is new: jobs may wait for its nodes."""
-        found = tx.annexes.find_named(person.name, name)
-        if found is None:
-            found = Annex(str(uuid4()), person.name, name, self.now())
-            tx.annexes.add(found)
-        return found
+        annex = tx.annexes.find_named(person.name, name)
+        if annex is None:
+            annex = Annex(str(uuid4()), person.name, name, self.now())
+            tx.annexes.add(annex)
+        return annex
 
     async def marks_for(self, point: AccessPoint, annex: str) -> marking.Marks:
         """What is set in jobs that are to run on an annex, by its id; on none, if it is empty."""
@@ -58,7 +58,9 @@ class JobQueue:
         """Mark jobs; clusters as one, with what they have yet to make."""
         here, tools = LocalReach("access point"), point.tools
         jobs = [job for clause in ids(wanted) for job in await here.run(marking.to_terms(tools, clause))]
-        factories = [one for clause in ids(wanted) for one in await here.run(marking.to_factory_terms(tools, clause))]
+        factories = [
+            factory for clause in ids(wanted) for factory in await here.run(marking.to_factory_terms(tools, clause))
+        ]
         for edit in marking.plan_edits(wanted, jobs, factories, marks):
             for command in marking.to_apply(tools, edit):
                 await here.run(command)

@@ -61,24 +61,24 @@ class Jobs:
         named = whole(name)
 
         def find(tx: Tx) -> tuple[Annex, bool]:
-            found = self.queue.find_or_add(tx, named.name, person)
-            return found, any(lease.ended is None for lease in tx.leases.list(found.id))
+            known = self.queue.find_or_add(tx, named.name, person)
+            return known, any(lease.ended is None for lease in tx.leases.list(known.id))
 
         annex, leased = await self.store.write(find)
         point = await self.access_points.access_point()
         already = await LocalReach("access point").run(to_config(point.tools, *ASKED))
-        told = environment_for(annex.id, point.contact.owner, point.lease, already)
+        marks = environment_for(annex.id, point.contact.owner, point.lease, already)
         where = {"CONDOR_CONFIG": point.tools.configuration} if point.tools.configuration else {}
         programs = {program: point.tools.release.program(program) for program in PROGRAMS}
-        return Submitting(annex, leased, {**where, **point.tools.environment, **told}, programs)
+        return Submitting(annex, leased, {**where, **point.tools.environment, **marks}, programs)
 
     async def jobs(self, person: Person, annex: str = "") -> Listed:
         """The person's jobs in the queue: all, or those that name an annex."""
         self.queue.require_own(person)
         wanted = f"{JOB_TARGET} =?= {quote_string((await self.annexes.annex(annex, person)).id)}" if annex else "true"
         point = await self.access_points.access_point()
-        found = await LocalReach("access point").run(queue_commands.to_list(point.tools, wanted))
-        return await self.queue.describe(found, person)
+        queued = await LocalReach("access point").run(queue_commands.to_list(point.tools, wanted))
+        return await self.queue.describe(queued, person)
 
     async def mark(self, jobs: Sequence[str], name: str, person: Person) -> Listed:
         """Let jobs that name no annex run on one."""
@@ -92,44 +92,44 @@ class Jobs:
         self.queue.require_own(person)
         annex = await self.annexes.annex(whole(name).name, person)
         point = await self.access_points.access_point()
-        found = await self._jobs_named(point, jobs)
-        refuse_universes(found)
+        chosen = await self._jobs_named(point, jobs)
+        refuse_universes(chosen)
         if not move:
             refuse_marking(
-                (job for job in found if job.annex not in ("", annex.id)), "names an annex", "sublet job move"
+                (job for job in chosen if job.annex not in ("", annex.id)), "names an annex", "sublet job move"
             )
         else:
-            refuse_marking((job for job in found if not job.annex), "names no annex", "sublet job mark")
+            refuse_marking((job for job in chosen if not job.annex), "names no annex", "sublet job mark")
         await self.queue.edit(point, jobs, await self.queue.marks_for(point, annex.id))
-        return await self._change_jobs(point, jobs, found, person, annex.id, now=now)
+        return await self._change_jobs(point, jobs, chosen, person, annex.id, now=now)
 
     async def unmark(self, jobs: Sequence[str], person: Person, *, now: bool = False) -> Listed:
         """Let jobs run on no annex but those that are open; `now` takes those that run off their nodes."""
         self.queue.require_own(person)
         point = await self.access_points.access_point()
-        found = await self._jobs_named(point, jobs)
+        chosen = await self._jobs_named(point, jobs)
         await self.queue.edit(point, jobs, await self.queue.marks_for(point, ""))
-        return await self._change_jobs(point, jobs, found, person, "", now=now)
+        return await self._change_jobs(point, jobs, chosen, person, "", now=now)
 
     async def remove_jobs(self, jobs: Sequence[str], person: Person) -> Listed:
         """Take jobs out of the queue, and those that run off their nodes; they are told as they were."""
         self.queue.require_own(person)
         point = await self.access_points.access_point()
-        found = await self._jobs_named(point, jobs)
+        chosen = await self._jobs_named(point, jobs)
         for clause in ids(jobs):
             await LocalReach("access point").run(to_remove(point.tools, clause, f"{person.name} removed it"))
-        return await self.queue.describe(found, person)
+        return await self.queue.describe(chosen, person)
 
     async def _jobs_named(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
         """The jobs of these ids, in the queue and the person's own."""
         if not 0 < len(wanted) <= MOST:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
-        found = await self._find_jobs(point, wanted)
-        if missing := queue_commands.find_unknown(found, wanted):
+        chosen = await self._find_jobs(point, wanted)
+        if missing := queue_commands.find_unknown(chosen, wanted):
             raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
-        sessions = [job for job in found if job.session]
+        sessions = [job for job in chosen if job.session]
         refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
-        return found
+        return chosen
 
     async def _find_jobs(self, point: AccessPoint, wanted: Sequence[str]) -> list[QueuedJob]:
         """The jobs of these ids; for a cluster that has made none yet, the cluster."""
@@ -165,12 +165,12 @@ class Jobs:
         self.queue.require_own(person)
         point, here = await self.access_points.access_point(), LocalReach("access point")
         clause = ids([id])[0]
-        found = await here.run(queue_commands.to_list(point.tools, clause)) or await here.run(
+        matches = await here.run(queue_commands.to_list(point.tools, clause)) or await here.run(
             queue_commands.to_remember(point.tools, clause)
         )
-        if not found:
+        if not matches:
             raise NotFound(noun="job", name=id, hint="`sublet job list` lists those that wait or run.")
-        job = next((job for job in found if job.state == "idle"), found[0])
+        job = next((job for job in matches if job.state == "idle"), matches[0])
         why = explain(job, await self._look_at_job(point, job, person), self.now())
         return await self.queue.describe([job], person), why
 
@@ -204,5 +204,5 @@ def refuse_universes(jobs: Iterable[QueuedJob]) -> None:
 
 def refuse_marking(jobs: Iterable[QueuedJob | QueuedDag], why: str, instead: str) -> None:
     """NotMarkable, if there are any."""
-    if found := [job.id for job in jobs]:
-        raise NotMarkable(jobs=", ".join(found[:5]), why=f"{why}.", hint=f"`{instead}` does that.")
+    if refused := [job.id for job in jobs]:
+        raise NotMarkable(jobs=", ".join(refused[:5]), why=f"{why}.", hint=f"`{instead}` does that.")

@@ -63,9 +63,9 @@ class KeptInputs:
         if self._file is None:
             return
         known: dict[str, dict[str, list[str]]] = {}
-        for (system, digest), one in sorted(self.brought.items()):
-            if one.may_be_there or one.bringing:
-                known.setdefault(system, {})[digest] = sorted(one.leases | one.former)
+        for (system, digest), state in sorted(self.brought.items()):
+            if state.may_be_there or state.bringing:
+                known.setdefault(system, {})[digest] = sorted(state.leases | state.former)
         text = json.dumps(known)
         if text != self._written and (known or self._file.exists()):
             make_private(self._file.parent)

@@ -86,8 +86,8 @@ class LeasePlans:
     def _list_added_rows(self, system: str) -> list[RequestRow]:
         """What the system's file adds to every lease: options for sbatch, and lines of the pilots' configuration."""
         platform = self.platforms.by_name.get(system)
-        found = platform.additions if platform else Additions()
-        added = {"sbatch options": " ".join(found.options), "pilot config": "; ".join(found.lines)}
+        additions = platform.additions if platform else Additions()
+        added = {"sbatch options": " ".join(additions.options), "pilot config": "; ".join(additions.lines)}
         return [
             RequestRow(name, text, "the system's file", "the system's file") for name, text in added.items() if text
         ]

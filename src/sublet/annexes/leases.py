@@ -149,14 +149,14 @@ class Leases:
         document = self._document(annex, lease)
         text = json.dumps(document)
         asked = await self.asking.understand(document, person, text, "application/json")
-        found = await self.asking.ask(person, replace(asked, precedence=Precedence(firm=True)))
+        offerset = await self.asking.ask(person, replace(asked, precedence=Precedence(firm=True)))
         point("lease.offered")
-        if not found.offers:
-            raise _no_offers(lease.details.system, found)
-        session = found.offers[0].id
+        if not offerset.offers:
+            raise _no_offers(lease.details.system, offerset)
+        session = offerset.offers[0].id
         await self.store.write(lambda tx: _record_sent(tx, lease, session))
         point("lease.sent")
-        accepted = await self.direct.accept_of(found, session, person)
+        accepted = await self.direct.accept_of(offerset, session, person)
         point("lease.accepted")
         return accepted
 
@@ -257,8 +257,8 @@ class Leases:
             words = lease.why
         elif who and (session.started or exited):
             words = f"{who} shut it down"
-        elif session.end and exited and (said := await self.pilots.last_words(session)):
-            words = f"{words}: {said}" if session.end.code in MEANING else said
+        elif session.end and exited and (complaint := await self.pilots.last_words(session)):
+            words = f"{words}: {complaint}" if session.end.code in MEANING else complaint
         return await self.end_lease(lease, words, session.ended)
 
     async def lease_name(self, session: str, person: Person) -> str:
@@ -276,13 +276,13 @@ class Leases:
         """The session that a lease is; None before it is sent, and after it was forgotten."""
         if not lease.session:
             return None
-        found = await self.store.read(lambda tx: tx.sessions.get(lease.session))
-        return self.presenter.with_connectors(found) if found else None
+        session = await self.store.read(lambda tx: tx.sessions.get(lease.session))
+        return self.presenter.with_connectors(session) if session else None
 
     async def _read_again(self, leases: Sequence[Lease]) -> Sequence[Lease]:
         """The same leases, as they are now."""
-        found = await self.store.read(lambda tx: [tx.leases.get(lease.id) for lease in leases])
-        return [lease for lease in found if lease]
+        reread = await self.store.read(lambda tx: [tx.leases.get(lease.id) for lease in leases])
+        return [lease for lease in reread if lease]
 
 
 def end_of(session: Session) -> str:
@@ -310,13 +310,15 @@ def _refusal(made: LeasePlan) -> LeaseRefused:
     return LeaseRefused(why=why, hint=f"Possible: {nearest}." if nearest else "")
 
 
-def _no_offers(system: str, found: OfferSet) -> SubletError:
+def _no_offers(system: str, offerset: OfferSet) -> SubletError:
     """What a system that offers nothing says."""
-    login = next((reason for reason in found.reasons if reason.kind == f"urn:{LoginNeeded().code}"), None)
+    login = next((reason for reason in offerset.reasons if reason.kind == f"urn:{LoginNeeded().code}"), None)
     if login:
         return LoginNeeded(login.message, hint=login.nearest, platform=system)
-    why = " ".join(reason.message for reason in found.reasons) or f"{system} offers nothing."
-    nearest = [f"{FLAGS.get(reason.field, '')} {reason.nearest}".strip() for reason in found.reasons if reason.nearest]
+    why = " ".join(reason.message for reason in offerset.reasons) or f"{system} offers nothing."
+    nearest = [
+        f"{FLAGS.get(reason.field, '')} {reason.nearest}".strip() for reason in offerset.reasons if reason.nearest
+    ]
     return LeaseRefused(why=why, hint=f"Possible: {'; '.join(dict.fromkeys(nearest))}." if nearest else "")
 
 

@@ -94,9 +94,9 @@ class Naming:
 
     async def _follow_dags(self, point: AccessPoint, managers: dict[str, Manager]) -> set[str]:
         """Tell sub-DAGs what the DAG says that they are a part of; then mark the nodes of all. Their ids."""
-        for told in dag_moves.inherit([*managers.values()]):
-            managers[told.id] = told
-            await LocalReach("access point").run(dag_moves.to_tell(point.tools, told, point.contact.owner))
+        for changed in dag_moves.inherit([*managers.values()]):
+            managers[changed.id] = changed
+            await LocalReach("access point").run(dag_moves.to_tell(point.tools, changed, point.contact.owner))
         marked: set[str] = set()
         for manager in (manager for manager in managers.values() if manager.has_followers):
             marked |= await self.dag_moves.follow_dag(point, manager)
@@ -123,10 +123,10 @@ class Naming:
             for clause in ids([job.id for job in same if job.is_new and job.status == RUNNING]):
                 await here.run(to_vacate(point.tools, clause))
 
-    async def _hold_wrong(self, point: AccessPoint, found: Iterable[NamingJob]) -> None:
+    async def _hold_wrong(self, point: AccessPoint, jobs: Iterable[NamingJob]) -> None:
         """Hold what names an annex in a way that can't be one; the reason says how it would be right."""
         wrong: dict[str, list[str]] = {}
-        for job in found:
+        for job in jobs:
             if job.problem and job.status != HELD:
                 wrong.setdefault(job.problem, []).append(job.id)
         for problem, same in wrong.items():

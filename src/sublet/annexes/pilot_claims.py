@@ -68,19 +68,19 @@ class Pilots:
 
     # What pilots ask
 
-    async def claim_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+    async def claim_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> bytes:
         """Take a node's place, once, and give it all that it needs. Who lost the answer may ask again."""
         place = await self._place(lease)
         expected = self.secrets.of(place.session.id) if place else ""
-        if not same(told.get("token", ""), expected) or place is None:
+        if not same(message.get("token", ""), expected) or place is None:
             raise PilotRefused(why=NO_SUCH)
         self._check_open(place)
         if not 0 <= number < place.lease.details.amounts.nodes:
             raise PilotRefused(why=f"This lease has no node {number}.")
-        nonce = told.get("nonce", "")
+        nonce = message.get("nonce", "")
         if not NONCE.fullmatch(nonce):
             raise PilotRefused(why="A claim needs a nonce.")
-        facts = {name: told[name][:200] for name in FACTS if told.get(name)}
+        facts = {name: message[name][:200] for name in FACTS if message.get(name)}
         facts["claim"] = hashlib.sha256(nonce.encode()).hexdigest()
         now = self.now()
         pilot = Pilot(place.lease.id, number, now, facts.get("node", ""), facts=facts)
@@ -89,24 +89,24 @@ class Pilots:
         log.info("pilot.claimed", lease=lease, number=number, node=pilot.node)
         self.sites.note_claim(place)
         await self.signals.announce()
-        return await self.splits.bundle_for(place, number, told, now)
+        return await self.splits.bundle_for(place, number, message, now)
 
-    async def renew_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> bytes:
+    async def renew_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> bytes:
         """What has changed since a pilot last asked; nothing, most of the time. PilotRefused: it is to end."""
-        place = await self._own_place(lease, number, told)
+        place = await self._own_place(lease, number, message)
         now = self.now()
         await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
         self._check_open(place)
         point = await self.access_points.access_point(place.session.offer.platform)
         plan = await self.pilot_plans.plan_pilot(place, number, point)
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
-        if told.get("have") == stamp:
+        if message.get("have") == stamp:
             return b""
         return renewal(plan, await point.pilot_tokens(self.settings.annex.tokens, now), stamp)
 
-    async def release_for_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> NodeRelease:
+    async def release_for_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> NodeRelease:
         """The HTCondor for a node that has none of its own; its system keeps a copy, if it can."""
-        place = await self._own_place(lease, number, told)
+        place = await self._own_place(lease, number, message)
         self._check_open(place)
         pilot = await self.store.read(lambda tx: tx.pilots.get(lease, number))
         facts = pilot.facts if pilot else {}
@@ -114,17 +114,17 @@ class Pilots:
         self.node_releases.keep_release(place.session, release)
         return release
 
-    async def split_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+    async def split_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> None:
         """A pilot reaches this service, but not the access point: it asks again through the spool."""
-        place = await self._own_place(lease, number, told)
+        place = await self._own_place(lease, number, message)
         self._check_open(place)
         await self.store.write(lambda tx: _note_change(tx, lease, number, {"carry": "spool"}))
-        log.info("pilot.split", lease=lease, number=number, why=told.get("why", "")[:500])
+        log.info("pilot.split", lease=lease, number=number, why=message.get("why", "")[:500])
 
-    async def end_pilot(self, lease: str, number: int, told: Mapping[str, str]) -> None:
+    async def end_pilot(self, lease: str, number: int, message: Mapping[str, str]) -> None:
         """A pilot is gone, and says why."""
-        await self._own_place(lease, number, told)
-        why = told.get("why", "")[:500]
+        await self._own_place(lease, number, message)
+        why = message.get("why", "")[:500]
         now = self.now()
         if await self.store.write(lambda tx: _end_pilot(tx, lease, number, now, why)):
             log.info("pilot.ended", lease=lease, number=number, why=why)
@@ -132,16 +132,16 @@ class Pilots:
 
     async def _place(self, lease: str) -> PilotPlace | None:
         def find(tx: Tx) -> PilotPlace | None:
-            found = tx.leases.get(lease)
-            annex = tx.annexes.get(found.annex) if found else None
-            session = tx.sessions.get(found.session) if found and found.session else None
-            return PilotPlace(found, annex, session) if found and annex and session else None
+            known = tx.leases.get(lease)
+            annex = tx.annexes.get(known.annex) if known else None
+            session = tx.sessions.get(known.session) if known and known.session else None
+            return PilotPlace(known, annex, session) if known and annex and session else None
 
         return await self.store.read(find)
 
-    async def _own_place(self, lease: str, number: int, told: Mapping[str, str]) -> PilotPlace:
+    async def _own_place(self, lease: str, number: int, message: Mapping[str, str]) -> PilotPlace:
         place = await self._place(lease)
-        if not same(told.get("secret", ""), self.pilot_plans.secret_of(lease, number)) or place is None:
+        if not same(message.get("secret", ""), self.pilot_plans.secret_of(lease, number)) or place is None:
             raise PilotRefused(why=NO_SUCH)
         return place
 
@@ -155,18 +155,18 @@ class Pilots:
     async def last_words(self, session: Session) -> str:
         """What a lease's pilots said last, on stderr: one line for each thing, with the nodes that said it."""
         try:
-            said = await self.platforms.of(session).output(session.id, "stderr", 0, SPOKEN)
+            printed = await self.platforms.of(session).output(session.id, "stderr", 0, SPOKEN)
         except SubletError:
             return ""
         nodes: dict[str, list[str]] = {}
-        for _, node, words in SAYING.findall(said.decode("utf-8", "replace")):
+        for _, node, words in SAYING.findall(printed.decode("utf-8", "replace")):
             nodes.setdefault(words, []).append(node)
         return "; ".join(f"{words} ({', '.join(sorted(set(where)))})" for words, where in nodes.items())[:1000]
 
 
 def _claim(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
     """Whether the place was free, or is claimed again by the one who has it and lost the answer."""
-    if any(one.facts.get(DRAINING) == "lease" for one in tx.pilots.list(pilot.lease)):
+    if any(other.facts.get(DRAINING) == "lease" for other in tx.pilots.list(pilot.lease)):
         pilot = replace(pilot, facts={**pilot.facts, DRAINING: "lease"})
     if tx.pilots.claim(pilot):
         person = place.session.person
@@ -180,11 +180,11 @@ def _claim(tx: Tx, place: PilotPlace, pilot: Pilot) -> bool:
 
 
 def _end_pilot(tx: Tx, lease: str, number: int, now: datetime, why: str) -> bool:
-    pilot, found = tx.pilots.get(lease, number), tx.leases.get(lease)
-    if pilot is None or found is None or not tx.pilots.end(lease, number, now, why):
+    pilot, known = tx.pilots.get(lease, number), tx.leases.get(lease)
+    if pilot is None or known is None or not tx.pilots.end(lease, number, now, why):
         return False
-    annex = tx.annexes.get(found.annex)
-    _look_soon(tx, found, now)
+    annex = tx.annexes.get(known.annex)
+    _look_soon(tx, known, now)
     tx.events.add(now, lease, annex.person if annex else "", EventKind.PILOT_ENDED, f"{number} on {pilot.node}: {why}")
     return True
 

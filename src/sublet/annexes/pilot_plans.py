@@ -84,7 +84,7 @@ class PilotPlans:
         keep(kept, f"{port}\n".encode())  # what was sent to a queue may ask there days later
         return Callback((f"https://{host}:{port}",), made.pin)
 
-    async def bundle_directly(self, place: PilotPlace, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+    async def bundle_directly(self, place: PilotPlace, number: int, message: Mapping[str, str], now: datetime) -> bytes:
         """What a node that has told this of itself needs."""
         point = await self.access_points.access_point(place.session.offer.platform)
         callback = await self.callback(place.session.offer.platform)

@@ -55,15 +55,15 @@ class AnnexPlatforms:
             return None
         self._annexes_seen = now
         live = await self.store.read(_list_leased)
-        found = await asyncio.to_thread(self._settings_of, live, now)
-        if found == self.known:
+        settings = await asyncio.to_thread(self._settings_of, live, now)
+        if settings == self.known:
             return None
-        self.known = found
-        return found, {}
+        self.known = settings
+        return settings, {}
 
-    def could_lease(self, found: OfferSet) -> tuple[str, ...]:
+    def could_lease(self, offerset: OfferSet) -> tuple[str, ...]:
         """What an annex would be for something that is offered on a system, and on no annex yet; in words."""
-        offers = [session.offer for session in found.offers]
+        offers = [session.offer for session in offerset.offers]
         waiting = [offer for offer in offers if self._has_queues(offer.platform) and not offer.interactive]
         if not self.has_annexes or not waiting or any(offer.platform in self.known for offer in offers):
             return ()
@@ -75,7 +75,9 @@ class AnnexPlatforms:
 
     async def list_shared_with(self, person: Person) -> set[str]:
         """The annexes that are shared with someone, as platforms: by what is written down at this moment."""
-        annexes = await self.store.read(lambda tx: {one.id for one in tx.annexes.list() if person.name in one.guests})
+        annexes = await self.store.read(
+            lambda tx: {annex.id for annex in tx.annexes.list() if person.name in annex.guests}
+        )
         return {name for name, values in self.known.items() if values.get("annex") in annexes}
 
     def look_again(self, *, changed: bool = False) -> None:
@@ -91,19 +93,19 @@ class AnnexPlatforms:
     def _settings_of(self, live: Iterable[Leased], now: datetime) -> PlatformSettings:
         """Of those that have leases; and of those that have none any more, but sessions."""
         home, programs = self.settings.home / "platforms", self.settings.home / PLACE
-        found: PlatformSettings = {}
+        settings: PlatformSettings = {}
         for annex, waiting in live:
-            name = _free_name(annex, found)
+            name = _free_name(annex, settings)
             if (
                 values := platform_of(annex, self.access_points.point, programs)
                 if self.access_points.point
                 else read_kept(home / name)
             ):
-                found[name] = values | {"live": True, "coming": _coming(annex, waiting, now)}
+                settings[name] = values | {"live": True, "coming": _coming(annex, waiting, now)}
         for name in _with_sessions(home):
-            if name not in found and (values := read_kept(home / name)):
-                found[name] = values | {"live": False, "coming": ""}
-        return found
+            if name not in settings and (values := read_kept(home / name)):
+                settings[name] = values | {"live": False, "coming": ""}
+        return settings
 
 
 def to_make_one(offer: Offer) -> str:
@@ -136,12 +138,12 @@ def _list_leased(tx: Tx) -> list[Leased]:
 
 def _coming(annex: Annex, waiting: Sequence[tuple[Lease, Session]], now: datetime) -> str:
     """Which leases wait, and when they are expected; of those that are late nothing is said of when."""
-    told = []
+    sentences = []
     for lease, session in waiting:
         due = session.offer.start > now
         about = f", expected {_about(session.offer.terms, session.offer.start)}" if due else ""
-        told.append(f"{annex.name}#{lease.number} is in the queue of {session.offer.platform}{about}")
-    return "; ".join(told)
+        sentences.append(f"{annex.name}#{lease.number} is in the queue of {session.offer.platform}{about}")
+    return "; ".join(sentences)
 
 
 def platform_of(annex: Annex, point: AccessPoint, programs: Path) -> dict[str, Any]:
@@ -168,13 +170,13 @@ def _free_name(annex: Annex, taken: Mapping[str, Any]) -> str:
 
 def _with_sessions(home: Path) -> list[str]:
     """The platforms of annexes that have sessions' files."""
-    found = []
+    names = []
     with suppress(FileNotFoundError):
         for name in os.listdir(home):
             with suppress(FileNotFoundError, NotADirectoryError):
                 if name.startswith(PREFIX) and os.listdir(home / name / "sessions"):
-                    found.append(name)
-    return sorted(found)
+                    names.append(name)
+    return sorted(names)
 
 
 def read_kept(place: Path) -> dict[str, Any]:

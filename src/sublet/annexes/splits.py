@@ -111,12 +111,12 @@ class Splits:
 
     # Claims
 
-    async def bundle_for(self, place: PilotPlace, number: int, told: Mapping[str, str], now: datetime) -> bytes:
+    async def bundle_for(self, place: PilotPlace, number: int, facts: Mapping[str, str], now: datetime) -> bytes:
         """A node that asked through the spool is given its far half; its bridge is prepared beside."""
         system = place.session.offer.platform
-        if told.get("carry") != "spool":
+        if facts.get("carry") != "spool":
             self.remember_carry(system, "direct")
-            return await self.pilot_plans.bundle_directly(place, number, told, now)
+            return await self.pilot_plans.bundle_directly(place, number, facts, now)
         point = await self.access_points.access_point(system)
         plan = replace(
             await self.pilot_plans.plan_pilot(place, number, point), lines=()
@@ -127,9 +127,9 @@ class Splits:
         await asyncio.to_thread(bridge.prepare, self._bridge(plan.lease, number), plan, release, tokens, key)
         self._stamps[plan.lease, number] = stamp_of(plan, now, self.settings.annex.tokens / 2)
         self.remember_carry(system, "spool")
-        wanted = told.get("want") == "release"
+        wanted = facts.get("want") == "release"
         kept = (
-            await self.node_releases.find_kept_release(place.session, told.get("arch", ""), told.get("libc", ""))
+            await self.node_releases.find_kept_release(place.session, facts.get("arch", ""), facts.get("libc", ""))
             if wanted
             else ""
         )
@@ -173,15 +173,15 @@ class Splits:
 
     async def _look_at_splits(self, now: datetime) -> None:
         carried = await self.store.read(_list_carried)
-        for one in carried:
+        for lease_there in carried:
             try:
-                await self._look_at_split(one, now)
+                await self._look_at_split(lease_there, now)
             except (SubletError, OSError) as error:
                 why = error.message if isinstance(error, SubletError) else str(error)
-                if self._not_carried.get(one.lease.id) != why:
-                    log.warning("split.failed", lease=one.lease.id, why=why)
-                self._not_carried[one.lease.id] = why
-        live = {one.lease.id for one in carried}
+                if self._not_carried.get(lease_there.lease.id) != why:
+                    log.warning("split.failed", lease=lease_there.lease.id, why=why)
+                self._not_carried[lease_there.lease.id] = why
+        live = {lease_there.lease.id for lease_there in carried}
         for id in await asyncio.to_thread(_names, self.settings.home / "splits"):
             if id not in live:
                 try:
@@ -189,43 +189,43 @@ class Splits:
                 except OSError as error:
                     log.warning("split.not-ended", lease=id, why=str(error))
 
-    async def _look_at_split(self, one: Carried, now: datetime) -> None:
-        relaying = self._relaying(one.lease.id)
-        if one.session.phase not in STARTED:
+    async def _look_at_split(self, carried: Carried, now: datetime) -> None:
+        relaying = self._relaying(carried.lease.id)
+        if carried.session.phase not in STARTED:
             return
         there = relaying.directory.is_dir()
-        if there and _all_direct(one):
-            await self._end_split(one.lease.id)  # its nodes were slow, not silent
+        if there and _all_direct(carried):
+            await self._end_split(carried.lease.id)  # its nodes were slow, not silent
             return
-        if not there and not self._wants_relay(one, now):
+        if not there and not self._wants_relay(carried, now):
             return
         if not await asyncio.to_thread(relaying.runs):
-            await self._start_relay(one, relaying)
-        self._not_carried.pop(one.lease.id, None)
+            await self._start_relay(carried, relaying)
+        self._not_carried.pop(carried.lease.id, None)
         for node in (await asyncio.to_thread(relaying.state)).nodes:
-            await self._hear_node(one, node, now)
+            await self._hear_node(carried, node, now)
 
-    def _wants_relay(self, one: Carried, now: datetime) -> bool:
+    def _wants_relay(self, carried: Carried, now: datetime) -> bool:
         """Through the spool by order, by what is known of the system, or because nodes run and were not heard."""
-        carry = one.lease.details.carry
-        if carry == "direct" or one.session.cancel_by:
+        carry = carried.lease.details.carry
+        if carry == "direct" or carried.session.cancel_by:
             return False
-        if carry == "spool" or any(pilot.facts.get("carry") == "spool" for pilot in one.pilots):
+        if carry == "spool" or any(pilot.facts.get("carry") == "spool" for pilot in carried.pilots):
             return True
-        missing = len(one.pilots) < one.lease.details.amounts.nodes
-        known = self.usual_carry(one.session.offer.platform) == "spool"
-        return missing and (known or now - (one.session.started or now) >= SILENT)
+        missing = len(carried.pilots) < carried.lease.details.amounts.nodes
+        known = self.usual_carry(carried.session.offer.platform) == "spool"
+        return missing and (known or now - (carried.session.started or now) >= SILENT)
 
-    async def _start_relay(self, one: Carried, relaying: Relaying) -> None:
-        platform = self.platforms.get(one.session.offer.platform)
-        carrier = await platform.carrier(one.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
+    async def _start_relay(self, carried: Carried, relaying: Relaying) -> None:
+        platform = self.platforms.get(carried.session.offer.platform)
+        carrier = await platform.carrier(carried.session.id, f"{NEEDS_PYTHON} exec python3 -u -c {shlex.quote(BOOT)}")
         callback = await self.pilot_plans.callback(platform.name)
         point = await self.access_points.access_point(platform.name)
         release = find_release(self.settings.home / "htcondor")
         made = await asyncio.to_thread(certificate, self.settings.home / "pilots")
         plan = RelayPlan(
-            lease=one.lease.id,
-            nodes=one.lease.details.amounts.nodes,
+            lease=carried.lease.id,
+            nodes=carried.lease.details.amounts.nodes,
             spool=f"{carrier.directory}/spool",
             channel=carrier.words or (sys.executable, "-u", "-c", BOOT),
             urls=callback.urls,
@@ -235,34 +235,34 @@ class Splits:
         )
         await asyncio.to_thread(relaying.prepare, plan)
         await asyncio.to_thread(relaying.start)
-        log.info("split.started", lease=one.lease.id, seen="here" if not carrier.words else "over the login")
+        log.info("split.started", lease=carried.lease.id, seen="here" if not carrier.words else "over the login")
 
-    async def _hear_node(self, one: Carried, node: FarNode, now: datetime) -> None:
+    async def _hear_node(self, carried: Carried, node: FarNode, now: datetime) -> None:
         """Write down that a node lives, or why it ended; give its bridge what has changed."""
-        pilot = next((pilot for pilot in one.pilots if pilot.number == node.number), None)
+        pilot = next((pilot for pilot in carried.pilots if pilot.number == node.number), None)
         if pilot is None or pilot.ended:
             return
-        lease, number = one.lease.id, node.number
+        lease, number = carried.lease.id, node.number
         if why := node.over or node.ending:
-            await self.store.write(lambda tx: _end_pilot(tx, one, number, now, why))
+            await self.store.write(lambda tx: _end_pilot(tx, carried, number, now, why))
             log.info("pilot.ended", lease=lease, number=number, why=why)
             await self.signals.announce()
         elif node.alive:
             if pilot.seen is None or now - pilot.seen >= SEEN:
                 await self.store.write(lambda tx: tx.pilots.see(lease, number, now))
-            await self._renew_bridge(one, number, now)
+            await self._renew_bridge(carried, number, now)
 
-    async def _renew_bridge(self, one: Carried, number: int, now: datetime) -> None:
+    async def _renew_bridge(self, carried: Carried, number: int, now: datetime) -> None:
         point = await self.access_points.access_point()
-        plan = replace(await self.pilot_plans.plan_pilot(one, number, point), lines=())
+        plan = replace(await self.pilot_plans.plan_pilot(carried, number, point), lines=())
         stamp = stamp_of(plan, now, self.settings.annex.tokens / 2)
-        if self._stamps.get((one.lease.id, number)) == stamp:
+        if self._stamps.get((carried.lease.id, number)) == stamp:
             return
-        place = self._bridge(one.lease.id, number)
+        place = self._bridge(carried.lease.id, number)
         tokens = await point.pilot_tokens(self.settings.annex.tokens, now)
         await asyncio.to_thread(bridge.renew, place, plan, tokens)
         await asyncio.to_thread(bridge.reread, place)
-        self._stamps[one.lease.id, number] = stamp
+        self._stamps[carried.lease.id, number] = stamp
 
     async def _end_split(self, lease: str) -> None:
         """Its lease is over: end its nodes and bridges, have its spool removed, and forget it."""
@@ -279,24 +279,24 @@ class Splits:
 
 
 def _list_carried(tx: Tx) -> list[Carried]:
-    found = []
+    carried = []
     for lease in tx.leases.live():
         annex = tx.annexes.get(lease.annex)
         session = tx.sessions.get(lease.session) if lease.session else None
         if annex and session:
-            found.append(Carried(lease, annex, session, tuple(tx.pilots.list(lease.id))))
-    return found
+            carried.append(Carried(lease, annex, session, tuple(tx.pilots.list(lease.id))))
+    return carried
 
 
-def _end_pilot(tx: Tx, one: Carried, number: int, now: datetime, why: str) -> None:
-    if tx.pilots.end(one.lease.id, number, now, why):
-        tx.events.add(now, one.lease.id, one.session.person, EventKind.PILOT_ENDED, f"{number}: {why}")
+def _end_pilot(tx: Tx, carried: Carried, number: int, now: datetime, why: str) -> None:
+    if tx.pilots.end(carried.lease.id, number, now, why):
+        tx.events.add(now, carried.lease.id, carried.session.person, EventKind.PILOT_ENDED, f"{number}: {why}")
 
 
-def _all_direct(one: Carried) -> bool:
+def _all_direct(carried: Carried) -> bool:
     """Whether every node has claimed its place over the network."""
-    every = len(one.pilots) == one.lease.details.amounts.nodes
-    return every and all(pilot.facts.get("carry") != "spool" for pilot in one.pilots)
+    every = len(carried.pilots) == carried.lease.details.amounts.nodes
+    return every and all(pilot.facts.get("carry") != "spool" for pilot in carried.pilots)
 
 
 def _names(directory: Path) -> list[str]:

@@ -54,9 +54,9 @@ class AnnexStatus:
 
     async def annex_states(self, person: Person) -> list[AnnexState]:
         """All of a person's, with the leases that have not ended."""
-        found = await self.annexes.annexes(person)
+        annexes = await self.annexes.annexes(person)
         heard = await self.hear()
-        return [await self._annex_state(annex, await self._live(annex), heard) for annex in found]
+        return [await self._annex_state(annex, await self._live(annex), heard) for annex in annexes]
 
     async def annex_state(self, name: str, person: Person) -> AnnexState:
         """One, with the leases that have not ended; or those that a name means, ended or not."""
@@ -69,8 +69,8 @@ class AnnexStatus:
         """All leases that a name means, and what happened to them."""
         annex, leases = await self.annexes.leases(name, person)
         ids = [annex.id, *(id for lease in leases for id in (lease.id, lease.session) if id)]
-        found = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
-        return await self.state_of_leases(annex, leases), sorted(found, key=lambda event: event.id)
+        events = await self.store.read(lambda tx: [event for id in ids for event in tx.events.after(session=id)])
+        return await self.state_of_leases(annex, leases), sorted(events, key=lambda event: event.id)
 
     async def hear(self) -> Heard:
         """Ask the access point, if there is one."""

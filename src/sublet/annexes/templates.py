@@ -30,10 +30,10 @@ class Templates:
 
     async def template(self, name: str, person: Person) -> Template:
         """One of the person's."""
-        found = await self.store.read(lambda tx: tx.templates.get(person.name, name))
-        if found is None:
+        template = await self.store.read(lambda tx: tx.templates.get(person.name, name))
+        if template is None:
             raise NotFound(noun="template", name=name, hint="`sublet annex template list` lists yours.")
-        return found
+        return template
 
     async def templates(self, person: Person) -> Sequence[Template]:
         """All of the person's, by name."""

@@ -142,13 +142,13 @@ def _broker(routes: Sequence[HttpRoute]) -> dict[str, dict[str, Any]]:
     for route in routes:
         (method,) = (route.methods or set()) - {"HEAD"}
         operation = BROKER[method, route.path]
-        said = {str(code): answer for code, answer in operation["responses"].items()}
+        answers = {str(code): answer for code, answer in operation["responses"].items()}
         words = getdoc(route.endpoint) or ""
         paths.setdefault(route.path, {})[method.lower()] = operation | {
             "tags": ["IVOA Execution Broker"],
             "summary": words.partition(":")[0].partition(".")[0].partition(";")[0],
             "description": words,
-            "responses": said,
+            "responses": answers,
         }
     return paths
 
@@ -228,4 +228,4 @@ def _tidy(path: str, operation: dict[str, Any]) -> None:
     if path in OPEN:
         operation["security"] = []
     elif path.startswith("/v1/"):  # a parameter that it does not know is refused
-        operation["responses"] |= {str(code): said for code, said in problems(400).items() if code != 429}
+        operation["responses"] |= {str(code): answer for code, answer in problems(400).items() if code != 429}

@@ -27,7 +27,7 @@ def problem(
     status: int, code: str, detail: str, hint: str = "", errors: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """A problem's members."""
-    said: dict[str, Any] = {
+    document: dict[str, Any] = {
         "type": f"urn:sublet:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
@@ -35,7 +35,7 @@ def problem(
         "detail": detail,
         "hint": hint,
     }
-    return said if errors is None else said | {"errors": errors}
+    return document if errors is None else document | {"errors": errors}
 
 
 def problem_response(error: SubletError) -> Response:
@@ -48,8 +48,10 @@ def problem_response(error: SubletError) -> Response:
     if isinstance(error, TooLarge):
         headers["connection"] = "close"  # the rest of the body is not read
     errors = error.values.get("errors")
-    said = problem(error.status, error.code, error.message, error.advice, errors if isinstance(errors, list) else None)
-    return Response(to_json(said), error.status, headers, media_type=MEDIA_TYPE)
+    document = problem(
+        error.status, error.code, error.message, error.advice, errors if isinstance(errors, list) else None
+    )
+    return Response(to_json(document), error.status, headers, media_type=MEDIA_TYPE)
 
 
 def raw_response(error: SubletError) -> bytes:
@@ -67,11 +69,11 @@ async def _ours(_: Request, error: Exception) -> Response:
 
 def methods(app: FastAPI, path: str) -> list[str]:
     """All that can be done at a path: each route knows only its own method."""
-    found: set[str] = set()
+    allowed: set[str] = set()
     for template, operations in app.openapi()["paths"].items():
         if compile_path(template)[0].fullmatch(path):
-            found.update(method.upper() for method in operations)
-    return sorted(found)
+            allowed.update(method.upper() for method in operations)
+    return sorted(allowed)
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -81,13 +83,13 @@ async def _http(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if status == HTTPStatus.METHOD_NOT_ALLOWED and (allowed := methods(request.app, request.scope["path"])):
         headers["Allow"] = ", ".join(allowed)
-    said = problem(status, code, f"{error.detail.rstrip('.')}.", HINTS.get(status, ""))
-    return Response(to_json(said), status, headers, media_type=MEDIA_TYPE)
+    document = problem(status, code, f"{error.detail.rstrip('.')}.", HINTS.get(status, ""))
+    return Response(to_json(document), status, headers, media_type=MEDIA_TYPE)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - this is what it is registered for
-    errors = [{"field": ".".join(str(part) for part in one["loc"]), "message": one["msg"]} for one in error.errors()]
+    errors = [{"field": ".".join(str(part) for part in each["loc"]), "message": each["msg"]} for each in error.errors()]
     first = errors[0] if errors else {"field": "the request", "message": "is not valid"}
     hint = "docs/reference/endpoints.md and /openapi.json say what each address takes."
     return problem_response(BadRequest(detail=f"{first['field']}: {first['message']}.", hint=hint, errors=errors))
@@ -110,8 +112,10 @@ async def _machine(request: Request, error: Exception) -> Response:
 
 async def _answer_unexpected(request: Request, error: Exception) -> Response:
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
-    said = problem(500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log.")
-    return Response(to_json(said), 500, media_type=MEDIA_TYPE)
+    document = problem(
+        500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log."
+    )
+    return Response(to_json(document), 500, media_type=MEDIA_TYPE)
 
 
 HINTS = {

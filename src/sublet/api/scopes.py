@@ -67,7 +67,7 @@ def check_scope(request: Request, person: Person) -> None:
 def _session_in(request: Request, path: str) -> str:
     """The session that a request is about, if a session's token is good for such a request."""
     for method, pattern in _OF_ONE_SESSION:
-        if method == request.method and (found := pattern.fullmatch(path)):
-            parts = found.groupdict()
+        if method == request.method and (match := pattern.fullmatch(path)):
+            parts = match.groupdict()
             return str(parts.get("id") or parts.get("uuid") or request.query_params.get("session", "")).lower()
     return ""

@@ -12,9 +12,7 @@ SUBJECTS = ("booking", "people", "access", "annexes", "apps", "notices")
 def every_view() -> dict[str, type]:
     """Each of them, by its name."""
     rooms = [import_module(f"sublet.{subject}.views") for subject in SUBJECTS]
-    modules = [
-        import_module(f"{room.__name__}.{found.name}") for room in rooms for found in iter_modules(room.__path__)
-    ]
+    modules = [import_module(f"{room.__name__}.{info.name}") for room in rooms for info in iter_modules(room.__path__)]
     return {
         name: view
         for module in modules

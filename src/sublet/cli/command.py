@@ -117,8 +117,8 @@ class Lazy(CommandGroup):
         if cmd_name not in self.where:
             return None
         file, _, name = self.where[cmd_name].partition(":")
-        found: click.Command = getattr(importlib.import_module(f"sublet.{file}"), name or cmd_name)
-        return found
+        command: click.Command = getattr(importlib.import_module(f"sublet.{file}"), name or cmd_name)
+        return command
 
 
 def command(name: str, *example: str, **settings: Any) -> Callable[[Callable[..., Any]], Word]:

@@ -35,11 +35,11 @@ def complete(ctx: click.Context, parameter: click.Parameter, begun: str) -> list
         return []
     ctx.meta[BEGUN] = begun
     try:
-        found = [(one, "") if isinstance(one, str) else one for one in finder(ctx)]
+        names = [(each, "") if isinstance(each, str) else each for each in finder(ctx)]
     except Exception:  # a shell's prompt is no place for errors
         return []
     typed = {str(word) for word in _words_of(ctx.params.get(parameter.name or ""))}
-    return [CompletionItem(name, help=what) for name, what in found if name.startswith(begun) and name not in typed]
+    return [CompletionItem(name, help=what) for name, what in names if name.startswith(begun) and name not in typed]
 
 
 def finder_of(ctx: click.Context, parameter: click.Parameter) -> Finder | None:
@@ -102,7 +102,7 @@ def platforms(_: click.Context) -> Iterator[tuple[str, str]]:
     """Platforms that the service asks."""
     from sublet.booking.calls import platforms as calls
 
-    yield from ((one.name, one.kind) for one in ask_service(calls.platforms()).items)
+    yield from ((item.name, item.kind) for item in ask_service(calls.platforms()).items)
 
 
 def systems(_: click.Context) -> list[str]:
@@ -120,7 +120,9 @@ def queues(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
     known = Systems(sublet_home().systems)
     params = ctx.params
-    named = next((params[one] for one in ("system", "platform", "hpc", "name") if params.get(one) in known.names()), "")
+    named = next(
+        (params[option] for option in ("system", "platform", "hpc", "name") if params.get(option) in known.names()), ""
+    )
     for name in [named] if named else known.own_names():
         yield from ((queue.name, name) for queue in known.find(name).queues)
 
@@ -129,70 +131,70 @@ def annexes(_: click.Context) -> Iterator[str]:
     """The person's annexes."""
     from sublet.annexes.calls import annexes as calls
 
-    yield from (one.name for one in ask_service(calls.annexes()).items)
+    yield from (item.name for item in ask_service(calls.annexes()).items)
 
 
 def templates(_: click.Context) -> Iterator[str]:
     """Templates for leases."""
     from sublet.annexes.calls import annexes as calls
 
-    yield from (one.name for one in ask_service(calls.templates()).items)
+    yield from (item.name for item in ask_service(calls.templates()).items)
 
 
 def accounts(_: click.Context) -> Iterator[str]:
     """Community accounts."""
     from sublet.access.calls import accounts as calls
 
-    yield from (one.name for one in ask_service(calls.accounts()).items)
+    yield from (item.name for item in ask_service(calls.accounts()).items)
 
 
 def apps(_: click.Context) -> Iterator[str]:
     """Apps of the gateway."""
     from sublet.apps.calls import apps as calls
 
-    yield from (one.name for one in ask_service(calls.apps()).items)
+    yield from (item.name for item in ask_service(calls.apps()).items)
 
 
 def groups(_: click.Context) -> Iterator[str]:
     """Groups of the gateway's people."""
     from sublet.people.calls import profiles as calls
 
-    yield from (one.name for one in ask_service(calls.groups()).items)
+    yield from (item.name for item in ask_service(calls.groups()).items)
 
 
 def jobs(_: click.Context) -> Iterator[tuple[str, str]]:
     """Jobs of the person's annexes."""
     from sublet.annexes.calls import jobs as calls
 
-    yield from ((one.id, one.annex) for one in ask_service(calls.jobs()).items)
+    yield from ((item.id, item.annex) for item in ask_service(calls.jobs()).items)
 
 
 def hooks(_: click.Context) -> Iterator[tuple[str, str]]:
     """Who is told of the person's sessions."""
     from sublet.notices.calls import hooks as calls
 
-    yield from ((one.id[:8], one.address) for one in ask_service(calls.hooks()).items)
+    yield from ((item.id[:8], item.address) for item in ask_service(calls.hooks()).items)
 
 
 def tokens(_: click.Context) -> Iterator[tuple[str, str]]:
     """The person's tokens."""
     from sublet.people.calls import people as calls
 
-    yield from ((one.id[:8], one.note) for one in ask_service(calls.tokens()).items)
+    yield from ((item.id[:8], item.note) for item in ask_service(calls.tokens()).items)
 
 
 def rules(_: click.Context) -> Iterator[tuple[str, str]]:
     """A gateway's rules."""
     from sublet.access.calls import rules as calls
 
-    yield from ((one.id[:8], f"{one.effect} {one.who}") for one in ask_service(calls.rules()).items)
+    yield from ((item.id[:8], f"{item.effect} {item.who}") for item in ask_service(calls.rules()).items)
 
 
 def requests(_: click.Context) -> Iterator[tuple[str, str]]:
     """Requests for access that are open."""
     from sublet.access.calls import access as calls
 
-    yield from ((one.id[:8], f"{one.person}: {one.name}") for one in ask_service(calls.requests("open")).items)
+    yield from ((item.id[:8], f"{item.person}: {item.name}") for item in ask_service(calls.requests("open")).items)
 
 
 def phases(_: click.Context) -> list[str]:

@@ -31,10 +31,10 @@ def _read(text: str | None, direction: int) -> str | None:
     if text is None:
         return None
     try:
-        found = datetime.fromisoformat(text)
+        instant = datetime.fromisoformat(text)
     except ValueError:
         try:
-            found = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
+            instant = datetime.now(UTC) + direction * parse_duration(text, FURTHEST)
         except BadAmount:
             raise BadAmount(text=text, what="a day or a time", example="2026-11-01, '2026-11-01 12:00' or 7d") from None
-    return instant_text(found.astimezone(UTC))  # what has no zone is meant by the clock of this machine
+    return instant_text(instant.astimezone(UTC))  # what has no zone is meant by the clock of this machine

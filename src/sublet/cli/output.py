@@ -110,8 +110,8 @@ def table(
     """
     from sublet.cli.columns import Columns, Manner  # help has no tables
 
-    told = [head_of_it not in VERBATIM for head_of_it in head]
-    body = [[_cell(cell, has_words) for cell, has_words in zip(row, told, strict=True)] for row in rows]
+    are_words = [head_of_it not in VERBATIM for head_of_it in head]
+    body = [[_cell(cell, has_words) for cell, has_words in zip(row, are_words, strict=True)] for row in rows]
     kept = [column for column in range(len(head)) if any(row[column] for row in body)]
     last = kept[-1] if kept else 0  # an empty cell at the end of a line needs no sign
     cells = [[row[column] or ("" if column == last else "-") for column in kept] for row in body]

@@ -39,10 +39,10 @@ def columns_of(stream: TextIO | None) -> int | None:
         return None
     typed = os.environ.get("COLUMNS", "")
     try:
-        found = int(typed) if typed.isdigit() else os.get_terminal_size(stream.fileno()).columns if stream else 0
+        columns = int(typed) if typed.isdigit() else os.get_terminal_size(stream.fileno()).columns if stream else 0
     except (OSError, ValueError):
-        found = 0
-    return max(found, NARROWEST) if found else 80
+        columns = 0
+    return max(columns, NARROWEST) if columns else 80
 
 
 def is_terminal(stream: TextIO | None) -> bool:

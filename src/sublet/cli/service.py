@@ -27,13 +27,13 @@ def up(out: Output) -> None:
     """
     home = sublet_home()
     link = Link(Address(socket=home.socket, home=home), note=out.note)
-    found = link.do(health())
+    view = link.do(health())
     serving = read_serving(home)
     url = serving.url if serving else ""
     page = link.do(entry()) if url else ""
-    said = {"status": found.status, "version": found.version, "url": url, "page": page, "socket": home.socket}
+    answer = {"status": view.status, "version": view.version, "url": url, "page": page, "socket": home.socket}
     out.show(
-        said | {"pid": serving.pid if serving else None},
+        answer | {"pid": serving.pid if serving else None},
         lambda: [f"Your Sublet service is up: {page or home.socket}"],
         lambda: [page or home.socket],
     )

@@ -16,14 +16,14 @@ def set_words(items: Iterable[str]) -> dict[str, str]:
 
 def set_json(items: Iterable[str]) -> dict[str, Any]:
     """Names and values."""
-    found = {}
+    values = {}
     for item in items:
         name, text = _split(item, "--set-json", "JSON")
         try:
-            found[name] = json.loads(text)
+            values[name] = json.loads(text)
         except ValueError as error:
             raise click.UsageError(f"--set-json {name}: that is no JSON: {error}") from error
-    return found
+    return values
 
 
 def _split(item: str, option: str, what: str) -> tuple[str, str]:

@@ -110,16 +110,16 @@ def round_number(amount: float) -> str:
 
 def with_local_times(text: str, now: datetime | None = None) -> str:
     """A sentence of the service, with its instants as times of day here."""
-    return INSTANT.sub(lambda found: _local_instant(found, now or datetime.now(UTC)), text)
+    return INSTANT.sub(lambda match: _local_instant(match, now or datetime.now(UTC)), text)
 
 
-def _local_instant(found: re.Match[str], now: datetime) -> str:
-    to = " to " if found[0].endswith(" to ") else ""
+def _local_instant(match: re.Match[str], now: datetime) -> str:
+    to = " to " if match[0].endswith(" to ") else ""
     try:
-        instant = datetime.fromisoformat(f"{found['day']}T{found['time']}Z")
+        instant = datetime.fromisoformat(f"{match['day']}T{match['time']}Z")
     except ValueError:
-        return found[0]  # it only looks like a time
-    return (at_moment if found["at"] else moment)(instant, now) + to
+        return match[0]  # it only looks like a time
+    return (at_moment if match["at"] else moment)(instant, now) + to
 
 
 def with_local_start(why: str, start: datetime, now: datetime) -> str:

@@ -48,8 +48,8 @@ def make_unit(home: str, options: Sequence[str]) -> str:
 def _program() -> list[str]:
     """How this command was called, by whole paths."""
     beside = os.path.join(os.path.dirname(sys.executable), "sublet")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("sublet")
-    return [found] if found else [sys.executable, "-m", "sublet"]
+    installed = beside if os.access(beside, os.X_OK) else shutil.which("sublet")
+    return [installed] if installed else [sys.executable, "-m", "sublet"]
 
 
 def _quote(word: str) -> str:

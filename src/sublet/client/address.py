@@ -52,8 +52,8 @@ def find_address(
         return Address(socket=home.socket, home=home)
     if url.startswith("unix:"):
         return Address(socket=url.removeprefix("unix:").replace("//", "", 1))
-    found = gateway_at(url)
-    return replace(found, token=token or token_of(home, found.text))
+    address = gateway_at(url)
+    return replace(address, token=token or token_of(home, address.text))
 
 
 def gateway_at(url: str) -> Address:

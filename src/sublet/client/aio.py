@@ -216,8 +216,8 @@ class AsyncClient:
         after: str | None = ""
         while after is not None:
             page = await self.do(profiles.people(role, after=after))
-            for one in page.items:
-                yield one
+            for person in page.items:
+                yield person
             after = page.next
 
     async def whoami(self) -> WhoView:

@@ -154,9 +154,9 @@ class AsyncSession(SessionFacts):
         return await self._pause(moves.resume(self.id))
 
     async def _pause(self, call: Call[PauseView]) -> str:
-        said = await self._client.do(call)
-        self.view = said.session
-        return said.how
+        answer = await self._client.do(call)
+        self.view = answer.session
+        return answer.how
 
     async def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> AsyncSession:
         """Move its end: by `30m`, or until an instant."""

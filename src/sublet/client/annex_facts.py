@@ -52,9 +52,9 @@ class AnnexFacts:
 def lease_ask(name: str, template: str, like: str, details: dict[str, Any]) -> LeaseAsk:
     """Asks for nodes in words: `nodes=2, memory="8GiB", lifetime="4h"`."""
     asked = {word: value for word, value in details.items() if word in scheduler_specs() and word not in OWN_LINES}
-    said = {word: _read(word, value) for word, value in details.items() if word not in asked}
-    said |= {"scheduler": asked} if asked else {}
-    return LeaseAsk(name=name, template=template, like=like, details=DetailsView(**said))
+    values = {word: _read(word, value) for word, value in details.items() if word not in asked}
+    values |= {"scheduler": asked} if asked else {}
+    return LeaseAsk(name=name, template=template, like=like, details=DetailsView(**values))
 
 
 def _read(word: str, value: Any) -> Any:

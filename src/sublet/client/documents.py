@@ -50,17 +50,17 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
     """
     directory, file = os.getcwd(), ""
     if document is None:
-        found: Mapping[str, Any] = {}
+        read: Mapping[str, Any] = {}
     elif isinstance(document, Mapping):
-        found = document
+        read = document
     elif isinstance(document, str) and ("\n" in document or ": " in document):
-        found = parse(document.encode())
+        read = parse(document.encode())
     elif not isinstance(document, str | os.PathLike):
         raise BadRequest(detail=f"it is a {type(document).__name__}, not a mapping, YAML text or a file", hint=BY_NAME)
     else:
-        found, file = parse(_read(document)), os.path.abspath(document)
+        read, file = parse(_read(document)), os.path.abspath(document)
         directory = os.path.dirname(file)
-    whole = with_local_starts(plain_document(with_wishes(found, wishes)))
+    whole = with_local_starts(plain_document(with_wishes(read, wishes)))
     here = os.getcwd()
     directories = {name: here if name in wishes else directory for name in whole}
     if any(name in whole for name in FULL):
@@ -74,24 +74,24 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
 
 def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
     """Name what is here by its whole path, and bring what the command names."""
-    files, found = Files(), locate(document, directories)
-    if found.get("notebook") and found.get("parameters"):
+    files, located = Files(), locate(document, directories)
+    if located.get("notebook") and located.get("parameters"):
         from sublet.client.notebook_parameters import check_parameters  # slow to load, and only needed here
 
-        check_parameters(found)
+        check_parameters(located)
     missing = "" if stays else check_programs(document, directories)
-    if "workdir" in found:
-        found["workdir"] = files.bring_folder(found["workdir"], directories["workdir"])
-    data = _items(found.get("data", []))
+    if "workdir" in located:
+        located["workdir"] = files.bring_folder(located["workdir"], directories["workdir"])
+    data = _items(located.get("data", []))
     if isinstance(data, list):
         data = [item for item in (files.bring_data(item, directories["data"]) for item in data) if item is not None]
         for name in () if stays else COMMANDS:
             if name in document:
                 named = find_named_files({name: document[name]}, directories[name])
                 data += files.bring_named(named, directories[name])
-        if data or "data" in found:
-            found["data"] = data
-    return Prepared(found, files, missing=missing)
+        if data or "data" in located:
+            located["data"] = data
+    return Prepared(located, files, missing=missing)
 
 
 def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepared:
@@ -151,24 +151,24 @@ def with_local_starts(document: dict[str, Any]) -> dict[str, Any]:
 
 def locate(document: Mapping[str, Any], directories: Mapping[str, str]) -> dict[str, Any]:
     """The same, with the notebook, image and file of lines that are there by a relative path named by a whole one."""
-    found = dict(document)
-    if isinstance(found.get("notebook"), str):
-        found["notebook"] = _absolute(found["notebook"], directories["notebook"])
-    if isinstance(image := found.get("image"), str):
-        found["image"] = _image(image, directories["image"])
+    located = dict(document)
+    if isinstance(located.get("notebook"), str):
+        located["notebook"] = _absolute(located["notebook"], directories["notebook"])
+    if isinstance(image := located.get("image"), str):
+        located["image"] = _image(image, directories["image"])
     elif isinstance(image, Mapping) and isinstance(image.get("locations"), list):
-        found["image"] = {**image, "locations": [_image(place, directories["image"]) for place in image["locations"]]}
-    if isinstance(bag := found.get("bag"), Mapping) and isinstance(bag.get("file"), str):
-        found["bag"] = {**bag, "file": _absolute(bag["file"], directories["bag"])}
-    return found
+        located["image"] = {**image, "locations": [_image(place, directories["image"]) for place in image["locations"]]}
+    if isinstance(bag := located.get("bag"), Mapping) and isinstance(bag.get("file"), str):
+        located["bag"] = {**bag, "file": _absolute(bag["file"], directories["bag"])}
+    return located
 
 
 def _locate_full(document: Mapping[str, Any], directory: str) -> dict[str, Any]:
     """A full document, with the data that is here by a relative path named by a whole one."""
-    found = dict(document)
-    if isinstance(found.get("data"), list):
-        found["data"] = [_locate_data(item, directory) for item in found["data"]]
-    return found
+    located = dict(document)
+    if isinstance(located.get("data"), list):
+        located["data"] = [_locate_data(item, directory) for item in located["data"]]
+    return located
 
 
 def _locate_data(item: Any, directory: str) -> Any:

@@ -30,8 +30,8 @@ def read(file: str) -> KeptToken | None:
     """What was kept there; None if that is nothing."""
     try:
         with open(file, encoding="utf-8") as text:
-            said = json.load(text)
-        return KeptToken(str(said["url"]), str(said["email"]), str(said["token"]))
+            values = json.load(text)
+        return KeptToken(str(values["url"]), str(values["email"]), str(values["token"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

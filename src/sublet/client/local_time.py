@@ -30,10 +30,10 @@ def _names() -> list[str]:
     if "TZ" in os.environ:
         return [os.environ["TZ"].removeprefix(":") or "UTC"]
     try:
-        _, found, name = os.path.realpath(LOCALTIME).partition("zoneinfo/")
+        _, separator, name = os.path.realpath(LOCALTIME).partition("zoneinfo/")
     except OSError:
         return []
-    return [name] if found else []
+    return [name] if separator else []
 
 
 class SystemZone(tzinfo):

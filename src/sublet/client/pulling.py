@@ -66,43 +66,43 @@ class Pulling:
         lines = self._ask("wanted").decode().splitlines()
         return [PulledRequest(words[0], *map(int, words[1:6])) for words in map(str.split, lines) if len(words) >= 6]
 
-    def start(self, one: PulledRequest, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+    def start(self, request: PulledRequest, directory: str, words: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Take it and start it: here, or by a command, whose end is waited for and must be well."""
-        place = self._take(one, directory)
+        place = self._take(request, directory)
         script = [os.path.join(place, RUN), place]
         if not words:
             return subprocess.Popen(["sh", *script], stdin=subprocess.DEVNULL, start_new_session=True)
-        command = subprocess.Popen([*one.fill(words), *script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        command = subprocess.Popen([*request.fill(words), *script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         complaint = command.communicate()[1].decode(errors="replace").strip()
         if command.returncode:
             shutil.rmtree(place, ignore_errors=True)
-            self._note_failure(one, f"{words[0]}: {complaint or command.returncode}")
+            self._note_failure(request, f"{words[0]}: {complaint or command.returncode}")
             raise SubletError(f"{words[0]} did not take it: {complaint or command.returncode}", hint="Change COMMAND.")
         return command
 
-    def _take(self, one: PulledRequest, directory: str) -> str:
+    def _take(self, wanted: PulledRequest, directory: str) -> str:
         """Take it whole: a new directory that has all it needs to be run."""
         os.makedirs(directory, mode=0o700, exist_ok=True)
         why = find_danger_above(os.path.join(directory, "lease"))
         if why:
             raise UnsafeDirectory(place=directory, why=why)
-        answer = self._ask("take", request=one.key, nonce=secrets.token_hex(16))
+        answer = self._ask("take", request=wanted.key, nonce=secrets.token_hex(16))
         place = tempfile.mkdtemp(prefix="lease-", dir=directory)
-        request = {"request": one.key, "cores": one.cores, "memory": one.memory}
+        request = {"request": wanted.key, "cores": wanted.cores, "memory": wanted.memory}
         _write(place, "request", "".join(f"{name}={quote(str(value))}\n" for name, value in request.items()))
         _write(place, "invitation", self._text)
         _write(place, RUN, _script("pulled"), 0o700)
         subprocess.run(["tar", "xf", "-"], cwd=place, input=answer, check=True)
         return place
 
-    def _note_failure(self, one: PulledRequest, words: str) -> None:
+    def _note_failure(self, request: PulledRequest, words: str) -> None:
         """Tell that it could not be started."""
-        self._ask("ended", request=one.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
+        self._ask("ended", request=request.key, code="127", words=f"pilot: 0 on {self.site}: {' '.join(words.split())}")
 
-    def _ask(self, what: str, **said: str) -> bytes:
+    def _ask(self, what: str, **fields: str) -> bytes:
         with tempfile.TemporaryDirectory(prefix="sublet-pull-") as scratch:
-            told = {"token": self._values["token"], **said}
-            _write(scratch, "said", "".join(f"{name}={value}\n" for name, value in told.items()))
+            values = {"token": self._values["token"], **fields}
+            _write(scratch, "said", "".join(f"{name}={value}\n" for name, value in values.items()))
             _write(scratch, "values", self._text)
             _write(scratch, "ask.sh", _script("ask"))
             path = f"/sites/{self.site}/{what}"

@@ -55,7 +55,7 @@ def choose(view: OfferSetView, prefer: str = "") -> Choice:
     known = view.prefer if view.prefer in PREFERENCES else "soonest"  # of a newer service
     order = preference(prefer or known)
     ranked = sort_offers(view.offers, rate_offer, order)
-    return Choice(ranked[0], explain_choice(rate_offer(ranked[0]), [rate_offer(one) for one in ranked], order))
+    return Choice(ranked[0], explain_choice(rate_offer(ranked[0]), [rate_offer(offer) for offer in ranked], order))
 
 
 def login_needed(offers: Sequence[OfferView]) -> LoginNeeded:

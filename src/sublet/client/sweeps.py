@@ -66,9 +66,9 @@ def check(bag: Mapping[str, Any], at_most: int) -> None:
         raise BadRequest(detail="there is no command to sweep", hint="Write it after --: python3 sim.py {a}")
     if "grid" not in bag and "table" not in bag:
         raise BadRequest(detail="nothing varies", hint=NOTHING_VARIES)
-    if found := problems(bag):
+    if wrong := problems(bag):
         raise BadRequest(
-            detail=found[0].message.rstrip("."), hint=found[0].nearest and f"For example {found[0].nearest}."
+            detail=wrong[0].message.rstrip("."), hint=wrong[0].nearest and f"For example {wrong[0].nearest}."
         )
     number = count(bag) or 0
     if number > at_most:
@@ -153,8 +153,8 @@ def _check_free(name: str, axes: Mapping[str, Any]) -> None:
 def _zip(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     lengths = {name: len(values) for name, values in axes.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise BadRequest(detail=f"values that go together must be as many: {told}")
+        counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise BadRequest(detail=f"values that go together must be as many: {counts}")
     return [dict(zip(axes, values, strict=True)) for values in zip(*axes.values(), strict=True)]
 
 

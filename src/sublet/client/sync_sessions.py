@@ -143,9 +143,9 @@ class Session(SessionFacts):
         return self._pause(moves.resume(self.id))
 
     def _pause(self, call: Call[PauseView]) -> str:
-        said = self._client.do(call)
-        self.view = said.session
-        return said.how
+        answer = self._client.do(call)
+        self.view = answer.session
+        return answer.how
 
     def extend(self, by: str | timedelta = "", *, until: datetime | None = None) -> Session:
         """Move its end: by `30m`, or until an instant."""

@@ -57,10 +57,10 @@ def _read_row(line: dict[str, Any], read: Read) -> dict[str, Any]:
     if not lines:
         return {}
     try:
-        found = json.loads(lines[-1])
+        row = json.loads(lines[-1])
     except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"output": lines[-1].strip()}
+        row = None
+    return row if isinstance(row, dict) else {"output": lines[-1].strip()}
 
 
 def _number(value: Any) -> Any:
@@ -68,7 +68,7 @@ def _number(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        found = json.loads(value)
+        number = json.loads(value)
     except ValueError:
         return value
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else value
+    return number if isinstance(number, int | float) and not isinstance(number, bool) else value

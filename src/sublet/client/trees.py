@@ -15,7 +15,7 @@ def files_in(directory: str) -> list[TreeFile]:
     """All files and links below a directory, without what version control and Python keep there for themselves."""
     if not os.path.isdir(directory):
         raise BadTree(why=f"{directory} is not a directory")
-    found: list[TreeFile] = []
+    files: list[TreeFile] = []
     size = 0
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
@@ -23,24 +23,24 @@ def files_in(directory: str) -> list[TreeFile]:
         for name in (*names, *linked):
             file = _file(directory, os.path.join(folder, name))
             size += len(file.content)
-            found.append(file)
-            if len(found) > MOST_FILES or size > MOST_BYTES:
-                told = f"{directory} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB"
-                raise BadTree(why=told, hint="Bring large data with --data, and leave it out of the app's directory.")
-    return found
+            files.append(file)
+            if len(files) > MOST_FILES or size > MOST_BYTES:
+                reason = f"{directory} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB"
+                raise BadTree(why=reason, hint="Bring large data with --data, and leave it out of the app's directory.")
+    return files
 
 
 def _file(directory: str, path: str) -> TreeFile:
     name = os.path.relpath(path, directory).replace(os.sep, "/")
-    found = os.lstat(path)
-    if stat.S_ISLNK(found.st_mode):
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
         return TreeFile(name, link=os.readlink(path))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise BadTree(why=f"{name!r} is neither a file nor a link")
-    if found.st_size > MOST_BYTES:
+    if status.st_size > MOST_BYTES:
         raise BadTree(why=f"{name!r} has more than {MOST_BYTES >> 20} MiB")
     try:
         with open(path, "rb") as file:
-            return TreeFile(name, file.read(), bool(found.st_mode & stat.S_IXUSR))
+            return TreeFile(name, file.read(), bool(status.st_mode & stat.S_IXUSR))
     except OSError as error:
         raise BadTree(why=f"{name!r} can't be read: {error.strerror}") from error

@@ -49,8 +49,8 @@ class User:
             raise BadRequest(detail="which gateway?", hint='User("me@example.org", url="https://gateway.example.org")')
         self.url = url if "://" in url else f"https://{url}"
         self.file = os.fspath(file) if file is not None else kept.usual_file(self.url)
-        found = kept.KeptToken(self.url, email, token) if token else self._find_token(email)
-        self._kept_now = found or self._sign_in(email, code)
+        token_kept = kept.KeptToken(self.url, email, token) if token else self._find_token(email)
+        self._kept_now = token_kept or self._sign_in(email, code)
         self.client = Client(self.url, self._kept_now.token)
 
     @property
@@ -65,14 +65,14 @@ class User:
 
     def _find_token(self, email: str) -> kept.KeptToken | None:
         """What was kept for this gateway and this person, if it is still good."""
-        found = kept.read(self.file)
-        if found is None or found.url != self.url or (email and found.email != email.strip().lower()):
+        token = kept.read(self.file)
+        if token is None or token.url != self.url or (email and token.email != email.strip().lower()):
             return None
         try:
-            Client(found.url, found.token).whoami()
+            Client(token.url, token.token).whoami()
         except NotSignedIn:
             return None
-        return found
+        return token
 
     def _sign_in(self, email: str, code: AskCode) -> kept.KeptToken:
         if not email:
@@ -80,9 +80,9 @@ class User:
         stranger = Client(self.url, "")
         stranger.do(signing_in.ask(email))
         made = stranger.do(signing_in.sign_in(email, code(email).strip(), "sublet.client.User"))
-        found = kept.KeptToken(self.url, made.person, made.token)
-        kept.write(self.file, found)
-        return found
+        token = kept.KeptToken(self.url, made.person, made.token)
+        kept.write(self.file, token)
+        return token
 
     def whoami(self) -> WhoView:
         """Who the gateway takes them for."""

@@ -32,12 +32,12 @@ def _is_news(home: Home, difference: str) -> bool:
     file = os.path.join(home.run, "version-told")
     try:
         socket = os.stat(home.socket)
-        told = f"{socket.st_ino} {socket.st_mtime_ns} {difference}"
+        news = f"{socket.st_ino} {socket.st_mtime_ns} {difference}"
         with suppress(FileNotFoundError), open(file, encoding="utf-8") as known:
-            if known.read() == told:
+            if known.read() == news:
                 return False
         with open(file, "w", encoding="utf-8") as known:
-            known.write(told)
+            known.write(news)
     except OSError:
         return True
     return True

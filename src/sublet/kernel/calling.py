@@ -66,10 +66,10 @@ async def _read(answer: httpx2.Response) -> Answered:
         return Answered(True, words)
     if answer.is_redirect:
         return Answered(False, f"{words}: it leads elsewhere, and that is not followed")
-    said = b""
+    body = b""
     async for piece in answer.aiter_raw():
-        said += piece
-        if len(said) >= KEPT:
+        body += piece
+        if len(body) >= KEPT:
             break
-    text = " ".join(said.decode("utf-8", "replace").split())
+    text = " ".join(body.decode("utf-8", "replace").split())
     return Answered(False, f"{words}: {text}"[:KEPT] if text else words, answer.status_code == GONE)

@@ -37,8 +37,8 @@ def parse_document(body: bytes, content_type: str = "") -> Mapping[str, Any]:
         raise BadRequest(detail="the document is binary, not text")
     value = _from_json(text) if form == "json" else _from_yaml(text)
     if not isinstance(value, dict):
-        said = "empty" if value is None else f"{quote_value(value)}, not a map"
-        raise BadRequest(detail=f"the document is {said}")
+        what = "empty" if value is None else f"{quote_value(value)}, not a map"
+        raise BadRequest(detail=f"the document is {what}")
     return value
 
 

@@ -37,8 +37,8 @@ def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[FolderEntry]:
 def _below(
     top: str, folder: str, prefix: str, ignore: Ignore, above: tuple[str, ...], left_out: str
 ) -> Iterator[FolderEntry]:
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
     for entry in entries:
         path = f"{prefix}{entry.name}"
         if ignore.skips(path, is_folder=entry.is_dir()):

@@ -53,23 +53,23 @@ def _rule(line: str) -> tuple[bool, bool, re.Pattern[str]] | None:
 
 def _translate(pattern: str) -> str:
     """A pattern's expression: `*` and `?` stay within a name, `**` may go over folders."""
-    found, at = "", 0
+    expression, at = "", 0
     while at < len(pattern):
         rest = pattern[at:]
         if rest.startswith("**/"):
-            found, at = f"{found}(?:.*/)?", at + 3
+            expression, at = f"{expression}(?:.*/)?", at + 3
         elif rest == "**":
-            found, at = f"{found}.+", at + 2
+            expression, at = f"{expression}.+", at + 2
         elif rest[0] == "*":
-            found, at = f"{found}[^/]*", at + 1
+            expression, at = f"{expression}[^/]*", at + 1
         elif rest[0] == "?":
-            found, at = f"{found}[^/]", at + 1
+            expression, at = f"{expression}[^/]", at + 1
         elif rest[0] == "[" and (end := pattern.find("]", at + 2)) > 0:
             inner = pattern[at + 1 : end].replace("\\", "\\\\").replace("[", "\\[")
             inner = f"^{inner[1:]}" if inner[0] == "!" else inner
-            found, at = f"{found}(?!/)[{inner}]", end + 1
+            expression, at = f"{expression}(?!/)[{inner}]", end + 1
         elif rest[0] == "\\" and len(rest) > 1:
-            found, at = found + re.escape(rest[1]), at + 2
+            expression, at = expression + re.escape(rest[1]), at + 2
         else:
-            found, at = found + re.escape(rest[0]), at + 1
-    return found
+            expression, at = expression + re.escape(rest[0]), at + 1
+    return expression

@@ -65,7 +65,7 @@ class Mail:
         for failed in sent:
             if isinstance(failed, BaseException) and not isinstance(failed, SubletError):
                 log.error("mail.broken", why=type(failed).__name__)
-        return any(one is None for one in sent)
+        return any(failure is None for failure in sent)
 
     def compose(self, to: str, subject: str, text: str) -> EmailMessage:
         """The mail itself; neither an address nor a subject can add a line to its head."""

@@ -98,13 +98,13 @@ def _content(file: str, *, credential: bool) -> str:
         raise BadMasterKey(file=file, why="it is no key file") from error
 
 
-def _check(file: str, found: os.stat_result, credential: bool) -> None:
+def _check(file: str, status: os.stat_result, credential: bool) -> None:
     """Whether it is its owner's alone. The group's bits of systemd's credentials are the mask of their access list."""
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise BadMasterKey(file=file, why="it is no file")
-    if found.st_uid not in (os.getuid(), 0):
+    if status.st_uid not in (os.getuid(), 0):
         raise BadMasterKey(file=file, why="it belongs to someone else")
-    if stat.S_IMODE(found.st_mode) & (0o037 if credential else 0o077):
+    if stat.S_IMODE(status.st_mode) & (0o037 if credential else 0o077):
         raise BadMasterKey(file=file, why="others than its owner may read or change it", hint=f"chmod 600 {file}")
 
 
@@ -113,11 +113,11 @@ def _parse_key(file: str, text: str) -> tuple[MasterKey, ...]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
             raise BadMasterKey(file=file, why=f"line {number} is no key")
         try:
-            keys.append(MasterKey(found[1], base64.b64decode(found[2], validate=True)))
+            keys.append(MasterKey(match[1], base64.b64decode(match[2], validate=True)))
         except binascii.Error as error:
             raise BadMasterKey(file=file, why=f"line {number} is no key") from error
     if not keys:

@@ -33,10 +33,10 @@ def pattern_problem(pattern: str) -> str:
 
 def _ways(parts: Any) -> int:
     """In how many ways a sequence of parts could be tried at most, on a text of the longest length."""
-    found = 1
+    number = 1
     for operation, argument in parts:
-        found = min(found * _ways_of(operation, argument), NEVER)
-    return found
+        number = min(number * _ways_of(operation, argument), NEVER)
+    return number
 
 
 def _ways_of(operation: Any, argument: Any) -> int:

@@ -11,8 +11,8 @@ GROUPS = ("sublet.kinds", "sublet.platforms", "sublet.movers")
 
 def plugins(group: str) -> EntryPoints:
     """Those of a group."""
-    found: EntryPoints = _list_installed().select(group=group)
-    return found
+    entries: EntryPoints = _list_installed().select(group=group)
+    return entries
 
 
 @cache

@@ -15,8 +15,8 @@ class NotPublic(Exception):
 
 async def public_addresses(host: str, port: int) -> list[str]:
     """What a name means now, if all of that is public; NotPublic otherwise."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if not addresses or not all(map(_public, addresses)):
         raise NotPublic(f"{host} is not a public address")
     return addresses

@@ -30,8 +30,8 @@ def find_danger_above(path: str) -> str:
             status = os.lstat(place)
         except OSError:
             break  # nothing is there yet, or nobody but its owner sees it
-        if found := _find_danger_in(place, status):
-            return found
+        if danger := _find_danger_in(place, status):
+            return danger
     return ""
 
 
@@ -121,7 +121,9 @@ def _is_alone_in(gid: int) -> bool:
         return False
     if gid == ROOT or group.gr_name == name_user(os.geteuid()):
         return True
-    return _lists_all_accounts() and us.issuperset(one.pw_name for one in pwd.getpwall() if one.pw_gid == gid)
+    return _lists_all_accounts() and us.issuperset(
+        account.pw_name for account in pwd.getpwall() if account.pw_gid == gid
+    )
 
 
 def _lists_all_accounts() -> bool:

@@ -61,10 +61,10 @@ def read_serving(home: Home) -> Serving | None:
     """The process that serves the home, if it is still there."""
     try:
         with open(home.state, encoding="utf-8") as file:
-            found = Serving(**json.load(file))
+            serving = Serving(**json.load(file))
     except (OSError, ValueError, TypeError):
         return None
-    return found if process_start(found.pid) == found.start else None
+    return serving if process_start(serving.pid) == serving.start else None
 
 
 def heed_signals() -> None:

@@ -19,17 +19,17 @@ def require_length(name: str, noun: str) -> None:
         raise IdTooShort(name=name, noun=noun, least=SHORTEST)
 
 
-def pick_one(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str]) -> T | None:
+def pick_one(name: str, noun: str, matches: Sequence[T], describe: Callable[[T], str]) -> T | None:
     """The only one of those whose ids begin like this; Ambiguous, which lists them, if there are several."""
-    if len(found) > 1:
+    if len(matches) > 1:
         require_length(name, noun)
-    return pick_named(name, noun, found, describe)
+    return pick_named(name, noun, matches, describe)
 
 
-def pick_named(name: str, noun: str, found: Sequence[T], describe: Callable[[T], str], hint: str = "") -> T | None:
+def pick_named(name: str, noun: str, candidates: Sequence[T], describe: Callable[[T], str], hint: str = "") -> T | None:
     """The only one of this name; Ambiguous, which lists them, if there are several."""
-    if len(found) <= 1:
-        return found[0] if found else None
-    more = f"; and {len(found) - MOST_SHOWN} more" if len(found) > MOST_SHOWN else ""
-    matches = "; ".join(describe(one) for one in found[:MOST_SHOWN]) + more
+    if len(candidates) <= 1:
+        return candidates[0] if candidates else None
+    more = f"; and {len(candidates) - MOST_SHOWN} more" if len(candidates) > MOST_SHOWN else ""
+    matches = "; ".join(describe(candidate) for candidate in candidates[:MOST_SHOWN]) + more
     raise Ambiguous(name=name, nouns=f"{noun}s", matches=matches, hint=hint)

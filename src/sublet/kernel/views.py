@@ -115,7 +115,7 @@ def _reader(kind: Any) -> Read:
     if origin is tuple:
         return _tuple_reader(_reader(inner[0]))
     if origin in (Union, types.UnionType):
-        return _optional_reader(next(_reader(one) for one in inner if one is not type(None)))
+        return _optional_reader(next(_reader(part) for part in inner if part is not type(None)))
     return _as_it_is
 
 

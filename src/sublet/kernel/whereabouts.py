@@ -53,9 +53,9 @@ class Objection:
 
 def objections(facts: Facts) -> Sequence[Objection]:
     """What speaks against a service here."""
-    found = []
+    texts = []
     if on_network(facts.filesystem):
-        found.append(
+        texts.append(
             Objection(
                 f"SUBLET_HOME ({facts.home}) is on a network file system ({facts.filesystem}): databases break there",
                 "Make one on a local disk, mkdir -m 700 /var/tmp/$USER-sublet, and set SUBLET_HOME to it; if mkdir "
@@ -63,13 +63,13 @@ def objections(facts: Facts) -> Sequence[Objection]:
             )
         )
     if facts.slurm and not facts.slurmd and not facts.in_job and LOGIN_NAME.search(facts.hostname):
-        found.append(
+        texts.append(
             Objection(
                 f"{facts.hostname} looks like a login node of a Slurm cluster, which is shared and not for services",
                 "Run Sublet on your own machine, or inside a job; if this is no login node, add --anyway.",
             )
         )
-    return found
+    return texts
 
 
 def on_network(filesystem: str) -> bool:

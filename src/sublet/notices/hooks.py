@@ -44,7 +44,7 @@ class Hooks:
     async def reseal(self) -> dict[str, int]:
         """The secrets that calls are signed with."""
         old = await self.store.read(lambda tx: tx.hooks.secrets())
-        new = {id: await asyncio.to_thread(self.vault.reseal, f"hook:{id}", one) for id, one in old.items()}
+        new = {id: await asyncio.to_thread(self.vault.reseal, f"hook:{id}", sealed) for id, sealed in old.items()}
         return {"hook": await self.store.write(lambda tx: sum(tx.hooks.seal(id, old[id], new[id]) for id in new))}
 
     async def add_hook(
@@ -129,9 +129,9 @@ class Hooks:
     async def hook(self, person: Person, name: str) -> Hook:
         """One of a person's own, by its id or the beginning of it."""
         mine = await self.store.read(lambda tx: tx.hooks.of(person.name))
-        found = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
+        matches = [hook for hook in mine if hook.id == name] or [hook for hook in mine if hook.id.startswith(name)]
         require_length(name, "hook")
-        hook = pick_one(name, "hook", found if name else [], lambda one: f"{one.id[:13]} ({one.address})")
+        hook = pick_one(name, "hook", matches if name else [], lambda each: f"{each.id[:13]} ({each.address})")
         if hook is None:
             raise NotFound(noun="hook", name=name, hint="`sublet notify list` lists them.")
         return hook

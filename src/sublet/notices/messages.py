@@ -27,7 +27,7 @@ STATES = {  # what a letter says where the kind is no state
 
 def message(hook: Hook, delivery: str, event: Event, session: Session | None) -> dict[str, Any]:
     """What is told of one event."""
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "delivery": delivery,
         "hook": hook.id,
         "event": {
@@ -40,7 +40,7 @@ def message(hook: Hook, delivery: str, event: Event, session: Session | None) ->
         "session": {"id": event.session},
     }
     if session:
-        told["session"] |= {
+        content["session"] |= {
             "name": session.name,
             "kind": session.kind,
             "platform": session.offer.platform,
@@ -48,12 +48,12 @@ def message(hook: Hook, delivery: str, event: Event, session: Session | None) ->
             "person": session.person,
             "end": end_sentence(session.end) if session.end else "",
         }
-    return told
+    return content
 
 
-def encode(told: dict[str, Any]) -> bytes:
+def encode(content: dict[str, Any]) -> bytes:
     """A message as it travels."""
-    return json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def signature(secret: str, at: datetime, body: bytes) -> str:

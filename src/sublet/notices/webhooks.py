@@ -67,7 +67,7 @@ class WebhookDelivery:
                 self._heard = newest
             while some := await self._claim():
                 point("hook.claimed")
-                await asyncio.gather(*(self._deliver(one) for one in some))
+                await asyncio.gather(*(self._deliver(delivery) for delivery in some))
         except SubletError as error:
             log.warning("hooks.failed", why=str(error))
 
@@ -133,22 +133,22 @@ class WebhookDelivery:
 
     async def own_addresses(self, person: Person) -> frozenset[str]:
         """The addresses that are known to be a person's: those by which they can sign in."""
-        found = await self.store.read(lambda tx: tx.people.identities(person.name))
-        return frozenset(one.value for one in found if one.kind == "email")
+        identities = await self.store.read(lambda tx: tx.people.identities(person.name))
+        return frozenset(identity.value for identity in identities if identity.kind == "email")
 
     @property
     def calls_private(self) -> bool:
         """Whether hooks may be on private networks."""
-        said = self.settings.hooks.private
-        return self.is_private_usual if said is None else said
+        setting = self.settings.hooks.private
+        return self.is_private_usual if setting is None else setting
 
 
 def spread(tx: Tx, hook: Hook, now: datetime) -> bool:
     """Note which of the next events this hook is to be told; whether anything was left to look at."""
     of = {"session": hook.session} if hook.session else {"person": hook.person}
-    found = tx.events.after(hook.after, limit=PAGE, **of)
-    wanted = [event.id for event in found if event.kind in hook.kinds]
-    return bool(found) and tx.hooks.spread(hook, found[-1].id, wanted, now)
+    events = tx.events.after(hook.after, limit=PAGE, **of)
+    wanted = [event.id for event in events if event.kind in hook.kinds]
+    return bool(events) and tx.hooks.spread(hook, events[-1].id, wanted, now)
 
 
 def _facts(tx: Tx, delivery: Delivery) -> tuple[Hook | None, Event | None, Session | None]:
@@ -160,5 +160,5 @@ def _note(tx: Tx, hook: Hook, delivery: Delivery, answer: Answered) -> None:
     last = delivery.tries >= TRIES or answer.gone
     tx.hooks.record_answer(delivery, answer.words, over=answer.well or last)
     if last and not answer.well:
-        said = "it wants no more" if answer.gone else f"{delivery.tries} tries failed, the last so"
-        tx.hooks.give_up(hook.id, f"{said}: {answer.words}")
+        reason = "it wants no more" if answer.gone else f"{delivery.tries} tries failed, the last so"
+        tx.hooks.give_up(hook.id, f"{reason}: {answer.words}")

@@ -58,8 +58,8 @@ class Factors:
     async def factor(self, person: Person) -> Factor | None:
         """Someone's own second factor, if it counts."""
         self.authority.require_gateway()
-        found = await self.store.read(lambda tx: tx.factors.get(person.name))
-        return found if found and found.confirmed else None
+        factor = await self.store.read(lambda tx: tx.factors.get(person.name))
+        return factor if factor and factor.confirmed else None
 
     async def find_factor_obstacle(self, person: Person) -> SubletError | None:
         """Why a second factor can't be set up here; None: it can."""
@@ -206,8 +206,8 @@ def _step(secret: str, typed: str, now: datetime) -> int | None:
     present = int(now.timestamp()) // STEP
     otp = pyotp.TOTP(secret, interval=STEP)
     shown = typed.encode(errors="replace")
-    found = [step for step in (present - 1, present, present + 1) if hmac.compare_digest(_code(otp, step), shown)]
-    return found[0] if found else None
+    matches = [step for step in (present - 1, present, present + 1) if hmac.compare_digest(_code(otp, step), shown)]
+    return matches[0] if matches else None
 
 
 def _code(otp: object, step: int) -> bytes:

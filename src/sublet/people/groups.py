@@ -85,7 +85,7 @@ class Groups:
 
 
 def _group(tx: Tx, name: str) -> Group:
-    found = tx.groups.get(name)
-    if found is None:
+    group = tx.groups.get(name)
+    if group is None:
         raise NotFound(noun="group", name=name, hint="`sublet group list` lists those that there are.")
-    return found
+    return group

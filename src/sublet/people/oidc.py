@@ -73,7 +73,7 @@ class Oidc:
         """Those that there are: name → what its button says."""
         if not self.knows_people:
             return {}
-        return {name: one.title or name for name, one in self.settings.oidc.items()}
+        return {name: provider.title or name for name, provider in self.settings.oidc.items()}
 
     async def begin_oidc(
         self, name: str, back: str, *, next: str = "", challenge: str = "", link: str = ""
@@ -85,7 +85,7 @@ class Oidc:
         return address, self._oidc_sealed(made)
 
     async def end_oidc(
-        self, kept: str, name: str, back: str, said: Mapping[str, str], host: str = "", note: str = ""
+        self, kept: str, name: str, back: str, answer: Mapping[str, str], host: str = "", note: str = ""
     ) -> tuple[PendingSignIn, Token | None, str]:
         """Let in whoever comes back from a provider, if this browser began it: what was begun, a token, its secret."""
         provider = self._oidc_provider(name)
@@ -94,13 +94,13 @@ class Oidc:
         try:
             if begun is None or begun.provider != name:
                 raise NotConfirmed(provider=provider.title, why="this browser did not begin it, or too long ago.")
-            if not hmac.compare_digest(begun.state.encode(), said.get("state", "").encode()):
+            if not hmac.compare_digest(begun.state.encode(), answer.get("state", "").encode()):
                 raise NotConfirmed(provider=provider.title, why="the answer is to another sign-in.")
-            if said.get("iss", provider.settings.issuer) != provider.settings.issuer:
+            if answer.get("iss", provider.settings.issuer) != provider.settings.issuer:
                 raise NotConfirmed(provider=provider.title, why="the answer is from another issuer.")
-            if not said.get("code"):
-                raise NotConfirmed(provider=provider.title, why=f"it said {said.get('error', 'nothing')[:60]}.")
-            came = await provider.confirm(said["code"], back, begun.nonce, begun.verifier)
+            if not answer.get("code"):
+                raise NotConfirmed(provider=provider.title, why=f"it said {answer.get('error', 'nothing')[:60]}.")
+            came = await provider.confirm(answer["code"], back, begun.nonce, begun.verifier)
         except NotConfirmed as error:
             await self._oidc_refused(name, "", error.message, host)
             raise

@@ -73,8 +73,8 @@ class Provider:
     async def confirm(self, code: str, redirect: str, nonce: str, verifier: str) -> Confirmed:
         """Who came back with this code; NotConfirmed if anything about it is not as it should be."""
         metadata = await self._discover()
-        said = await self._redeem(metadata, code, redirect, verifier)
-        token, access = said.get("id_token"), said.get("access_token")
+        grant = await self._redeem(metadata, code, redirect, verifier)
+        token, access = grant.get("id_token"), grant.get("access_token")
         if not isinstance(token, str):
             raise self._refuse("it sent no ID token")
         claims = await self.check(token, nonce)
@@ -130,10 +130,10 @@ class Provider:
     async def _discover(self) -> Mapping[str, Any]:
         now = self.now()
         if self._asked is None or abs(now - self._asked) >= KEPT:
-            found = await self._ask("GET", f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration")
-            if found.get("issuer") != self.settings.issuer:
-                raise self._refuse(f"it calls itself {str(found.get('issuer'))[:200]}, not {self.settings.issuer}")
-            self._metadata, self._asked = found, now
+            metadata = await self._ask("GET", f"{self.settings.issuer.rstrip('/')}/.well-known/openid-configuration")
+            if metadata.get("issuer") != self.settings.issuer:
+                raise self._refuse(f"it calls itself {str(metadata.get('issuer'))[:200]}, not {self.settings.issuer}")
+            self._metadata, self._asked = metadata, now
         return self._metadata
 
     async def _key_set(self, *, anew: bool = False) -> KeySet:
@@ -141,9 +141,9 @@ class Provider:
         now = self.now()
         stale = self._asked_keys is None or abs(now - self._asked_keys) >= (AGAIN if anew else KEPT)
         if self._keys is None or stale:
-            found = await self._ask("GET", self._endpoint(await self._discover(), "jwks_uri"))
+            keys = await self._ask("GET", self._endpoint(await self._discover(), "jwks_uri"))
             try:
-                self._keys = KeySet.import_key_set(found)  # type: ignore[arg-type]
+                self._keys = KeySet.import_key_set(keys)  # type: ignore[arg-type]
             except (JoseError, ValueError, KeyError, TypeError) as error:
                 raise self._unreachable("its keys can't be read") from error
             self._asked_keys = now
@@ -178,21 +178,21 @@ class Provider:
                     content += piece
                     if len(content) > MOST_BYTES:
                         raise self._unreachable("its answer is too long")
-                said = httpx2.Response(answer.status_code, content=content)
+                response = httpx2.Response(answer.status_code, content=content)
         except httpx2.HTTPError as error:
             raise self._unreachable(type(error).__name__) from error
-        return self._read(said, refusable=form is not None)
+        return self._read(response, refusable=form is not None)
 
-    def _read(self, said: httpx2.Response, *, refusable: bool) -> dict[str, Any]:
+    def _read(self, response: httpx2.Response, *, refusable: bool) -> dict[str, Any]:
         try:
-            found = said.json()
+            body = response.json()
         except (ValueError, RecursionError):
-            found = None
-        if refusable and said.status_code in (400, 401) and isinstance(found, dict):
-            raise self._refuse(f"it refused the code ({str(found.get('error', ''))[:60]})")
-        if said.status_code != httpx2.codes.OK or not isinstance(found, dict):
-            raise self._unreachable(f"it answered with {said.status_code}")
-        return found
+            body = None
+        if refusable and response.status_code in (400, 401) and isinstance(body, dict):
+            raise self._refuse(f"it refused the code ({str(body.get('error', ''))[:60]})")
+        if response.status_code != httpx2.codes.OK or not isinstance(body, dict):
+            raise self._unreachable(f"it answered with {response.status_code}")
+        return body
 
     def _secret(self) -> str | None:
         """The client's secret, if its file is its owner's alone."""

@@ -60,18 +60,20 @@ class People:
         self.authority.require_operator(person)
         wanted = role_of(role) if role else None
         return await self.store.read(
-            lambda tx: [_profile(tx, one) for one in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)]
+            lambda tx: [
+                _profile(tx, known) for known in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)
+            ]
         )
 
     async def profile(self, person: Person, name: str) -> Profile:
         """One of them, by any of their addresses; people see themselves."""
         self.authority.require_gateway()
-        found = await self.store.read(lambda tx: self._find_profile(tx, name))
-        if not person.operator and (found is None or found.known.name != person.name):
+        profile = await self.store.read(lambda tx: self._find_profile(tx, name))
+        if not person.operator and (profile is None or profile.known.name != person.name):
             raise OperatorsOnly
-        if found is None:
+        if profile is None:
             raise _unknown(name)
-        return found
+        return profile
 
     async def add_person(self, person: Person, address: str, role: str = "person", host: str = "") -> Profile:
         """Know someone before they come; they can sign in whatever the patterns say."""
@@ -91,11 +93,11 @@ class People:
 
     async def block(self, person: Person, name: str, why: str = "", host: str = "") -> Profile:
         """Let someone in no more: neither their tokens nor their browsers count, from now on."""
-        said = " ".join(why.split())[:LONGEST_NOTE]
+        reason = " ".join(why.split())[:LONGEST_NOTE]
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
-            tx.people.set_blocked(known.name, said)
-            return {"why": said}
+            tx.people.set_blocked(known.name, reason)
+            return {"why": reason}
 
         return await self._change_person(person, name, "person.block", change, host)
 
@@ -151,12 +153,12 @@ class People:
         now = self.now()
 
         def work(tx: Tx) -> Profile:
-            found = self._find_profile(tx, name)
-            if found is None:
+            profile = self._find_profile(tx, name)
+            if profile is None:
                 raise _unknown(name)
-            detail = change(tx, found.known)
-            tx.audit.add(AuditEntry(now, person.name, action, "person", found.known.name, detail, host))
-            return self._find_profile(tx, found.known.name) or found
+            detail = change(tx, profile.known)
+            tx.audit.add(AuditEntry(now, person.name, action, "person", profile.known.name, detail, host))
+            return self._find_profile(tx, profile.known.name) or profile
 
         done = await self.store.write(work)
         self.standings.bump()

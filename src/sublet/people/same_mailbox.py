@@ -26,9 +26,9 @@ def same_people(tx: Tx, person: str) -> list[str]:
 def identities_of_all(tx: Tx, person: str) -> dict[str, list[Identity]]:
     """The names under which someone is known, and the identities of each, which are read once."""
     name = find_first(tx, person)
-    found = {name: tx.people.identities(name)}
-    names = _all_names(person, name, found[name])
-    return {name: found[name] if name in found else tx.people.identities(name) for name in names}
+    identities = {name: tx.people.identities(name)}
+    names = _all_names(person, name, identities[name])
+    return {name: identities[name] if name in identities else tx.people.identities(name) for name in names}
 
 
 def _all_names(person: str, first: str, identities: list[Identity]) -> list[str]:
@@ -58,7 +58,7 @@ def note_same_people(tx: Tx, by_domain: Mapping[str, Folding], now: datetime) ->
     fold_members(tx, by_domain)
     first: dict[str, str] = {}
     noted: list[tuple[str, str]] = []
-    for known in sorted(list_people(tx), key=lambda one: (one.created, one.name)):
+    for known in sorted(list_people(tx), key=lambda each: (each.created, each.name)):
         addresses = [identity.value for identity in tx.people.identities(known.name) if identity.kind == "email"]
         for address in dict.fromkeys(fold_address(address, by_domain) for address in addresses):
             owner = tx.people.find("email", address)
@@ -108,5 +108,5 @@ def names_in(tx: Tx, person: str) -> frozenset[str]:
 
 def rule_names(identities: Mapping[str, Iterable[Identity]]) -> frozenset[str]:
     """The same, out of someone's names and the identities of each."""
-    addresses = (one.value for some in identities.values() for one in some if one.kind == "email")
+    addresses = (identity.value for some in identities.values() for identity in some if identity.kind == "email")
     return frozenset((*identities, *addresses))

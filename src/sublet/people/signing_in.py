@@ -159,7 +159,7 @@ class SigningIn:
         if known and is_blocked(tx, known):
             return "blocked"
         signing = self.settings.signing
-        patterns = [fold_address(one.lower(), signing.subaddresses) for one in signing.allow]
+        patterns = [fold_address(allowed.lower(), signing.subaddresses) for allowed in signing.allow]
         if not patterns or (known and known.by) or any(matches_person(pattern, address) for pattern in patterns):
             return ""
         return "not allowed"

@@ -115,17 +115,17 @@ class Tokens:
 
     async def tokens(self, person: Person) -> Sequence[Token]:
         """A person's tokens, without their secrets; those of single sessions are not among them."""
-        found = await self.store.read(lambda tx: tx.tokens.list(person.name))
-        return [token for token in found if token.use != SESSION]
+        tokens = await self.store.read(lambda tx: tx.tokens.list(person.name))
+        return [token for token in tokens if token.use != SESSION]
 
     async def revoke_token(self, person: Person, id: str, *, host: str = "") -> None:
         """Make a token worthless; an operator can do that to anyone's."""
 
         def work(tx: Tx) -> bool:
-            found = tx.tokens.revoke(id, None if person.operator else person.name)
-            if found:
+            revoked = tx.tokens.revoke(id, None if person.operator else person.name)
+            if revoked:
                 tx.audit.add(AuditEntry(self.now(), person.name, "token.revoke", "token", id, {}, host))
-            return found
+            return revoked
 
         if not await self.store.write(work):
             raise NotFound(noun="token", name=id, hint="`sublet token list` lists them.")
@@ -189,8 +189,8 @@ def _add(tx: Tx, token: Token, secret: str, maker: Person, host: str) -> None:
             tx.tokens.revoke(old.id)
     tx.tokens.add(token, secret)
     detail = {"for": token.person, "scope": " ".join(token.scope), "session": token.session}
-    said = {word: value for word, value in detail.items() if value}
-    tx.audit.add(AuditEntry(token.created, maker.name, "token.make", "token", token.id, said, host))
+    facts = {word: value for word, value in detail.items() if value}
+    tx.audit.add(AuditEntry(token.created, maker.name, "token.make", "token", token.id, facts, host))
 
 
 MORE = "Sign in, or use a token without a scope: `sublet token make` by whoever holds that."

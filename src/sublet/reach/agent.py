@@ -50,9 +50,9 @@ class Agent:
         """Hold a private key while the block lasts."""
         async with self._changing:
             await self._running(platform)
-            code, said = await self._add("-q", "-t", str(LIFETIME), "-", given=key)
+            code, complaint = await self._add("-q", "-t", str(LIFETIME), "-", given=key)
             if code:
-                raise AccountRefused(platform=platform, why=f"the ssh-agent does not take its key: {said}")
+                raise AccountRefused(platform=platform, why=f"the ssh-agent does not take its key: {complaint}")
             self._held[public] += 1
         try:
             yield
@@ -124,14 +124,14 @@ class Agent:
         )
         try:
             async with asyncio.timeout(_SECONDS):
-                said, _ = await process.communicate(given.encode())
+                answer, _ = await process.communicate(given.encode())
         except TimeoutError:
             return 2, "it hangs"
         finally:
             if process.returncode is None:
                 process.kill()
                 await asyncio.shield(process.wait())
-        return process.returncode or 0, said.decode("utf-8", "replace").strip()
+        return process.returncode or 0, answer.decode("utf-8", "replace").strip()
 
 
 def _environment() -> dict[str, str]:

@@ -16,30 +16,30 @@ async def ask_ssh(argv: tuple[str, ...], seconds: float = 5.0) -> tuple[int, str
     )
     try:
         async with asyncio.timeout(seconds):
-            said, _ = await process.communicate()
+            answer, _ = await process.communicate()
     except TimeoutError:
         return 255, "it hangs"
     finally:
         if process.returncode is None:
             process.kill()
             await asyncio.shield(process.wait())
-    return process.returncode or 0, said.decode("utf-8", "replace")
+    return process.returncode or 0, answer.decode("utf-8", "replace")
 
 
 async def master(target: Target) -> int | None:
     """The process that holds the shared connection open; None: there is none."""
     if not target.socket.exists():
         return None
-    code, said = await ask_ssh(target.to_check())
-    found = re.search(r"pid=(\d+)", said)
-    return int(found[1]) if code == 0 and found else None
+    code, answer = await ask_ssh(target.to_check())
+    match = re.search(r"pid=(\d+)", answer)
+    return int(match[1]) if code == 0 and match else None
 
 
 async def configuration(target: Target) -> dict[str, list[str]]:
     """ssh's settings for a target, as it would use them."""
-    _, said = await ask_ssh(target.to_explain())
+    _, answer = await ask_ssh(target.to_explain())
     settings: dict[str, list[str]] = {}
-    for line in said.splitlines():
+    for line in answer.splitlines():
         key, _, value = line.partition(" ")
         settings.setdefault(key, []).append(value)
     return settings

@@ -23,8 +23,8 @@ async def expires(target: Target, *, named: bool = False) -> datetime | None:
     ends: list[datetime] = []
     for name in settings.get("certificatefile", []) + [f"{key}-cert.pub" for key in keys]:
         path = os.path.expanduser(name.strip('"'))  # noqa: ASYNC240 - a look at the environment
-        _, said = await ask_ssh(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
-        ends += [datetime.fromisoformat(end).replace(tzinfo=UTC) for end in _ENDS.findall(said)]
+        _, answer = await ask_ssh(("env", "TZ=UTC", "ssh-keygen", "-L", "-f", path))
+        ends += [datetime.fromisoformat(end).replace(tzinfo=UTC) for end in _ENDS.findall(answer)]
     return max(ends, default=None)
 
 

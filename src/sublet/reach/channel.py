@@ -67,13 +67,15 @@ class Channel(asyncio.SubprocessProtocol):
         restore_limit(process.get_pid())
         return channel
 
-    async def exchange(self, batch: Batch, seconds: float, *, told: bool = False, last: bool = False) -> list[Outcome]:
+    async def exchange(
+        self, batch: Batch, seconds: float, *, is_sent: bool = False, last: bool = False
+    ) -> list[Outcome]:
         """Send a batch and wait for all its answers; raises Cut, and TimeoutError after so many seconds.
 
-        One that was `told` in the words of the exec needn't be sent. After the `last` one the far side ends by itself,
-        which saves the round trip of telling it to.
+        One that `is_sent` already, in the words of the exec, is not sent again. After the `last` one the far side
+        ends by itself, which saves the round trip of telling it to.
         """
-        feeding = asyncio.create_task(self._feed([] if told else list(batch.pieces()), last))
+        feeding = asyncio.create_task(self._feed([] if is_sent else list(batch.pieces()), last))
         try:
             async with asyncio.timeout(seconds):
                 for fd in self._said:
@@ -105,8 +107,8 @@ class Channel(asyncio.SubprocessProtocol):
             with contextlib.suppress(asyncio.CancelledError):
                 await feeding
         code = self._transport.get_returncode() or 0
-        told = STOPPED if late else code if code >= 0 else 128 - code
-        return Outcome(told, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
+        shown_code = STOPPED if late else code if code >= 0 else 128 - code
+        return Outcome(shown_code, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
 
     async def _until_ended(self, seconds: float) -> bool:
         """Wait for the end of the process, then for that which a word of ours brings; whether that had to be said."""

@@ -34,8 +34,8 @@ cd -- "$1" && exec find . -name '{PART}*' -o \\( -type d -o -type f -o -type l -
 
 async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> None:
     """Bring a file or directory from there; links to files arrive as the files, links to directories are left out."""
-    said = await ask(reach, _LIST, source)
-    directories, entries = _listing(reach.name, said.text, source, target)
+    answer = await ask(reach, _LIST, source)
+    directories, entries = _listing(reach.name, answer.text, source, target)
     await asyncio.to_thread(_make, directories)
     counter = Counter(progress, entries)
     missing = await _missing(reach, entries, counter)
@@ -46,11 +46,11 @@ async def fetch(reach: Reach, source: str, target: Path, progress: Progress) -> 
             await _fetch_large(reach, entry, counter)
 
 
-def _listing(platform: str, said: str, source: str, target: Path) -> tuple[list[Path], list[TransferEntry]]:
+def _listing(platform: str, answer: str, source: str, target: Path) -> tuple[list[Path], list[TransferEntry]]:
     """The directories to make here, and the files to fetch."""
     directories: list[Path] = [target.parent]
     entries: list[TransferEntry] = []
-    for line in said.split("\0")[:-1]:
+    for line in answer.split("\0")[:-1]:
         kind, size, mode, changed, name = line.split("|", 4)
         if ".." in PurePosixPath(name).parts or PurePosixPath(name).is_absolute():
             raise PlatformRefused(f"{platform} named a file outside of what was asked for: {name!r}.")

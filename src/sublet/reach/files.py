@@ -100,12 +100,12 @@ def part_name(name: str, digest: str) -> str:
 
 def digest(path: Path, size: int) -> str:
     """The SHA-256 of a file's first bytes, in hexadecimal."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     with path.open("rb") as file:
         while size > 0 and (piece := file.read(min(size, 1 << 20))):
-            found.update(piece)
+            hashed.update(piece)
             size -= len(piece)
-    return found.hexdigest()
+    return hashed.hexdigest()
 
 
 def to_sizes(names: Sequence[str]) -> Command[dict[str, int]]:

@@ -112,23 +112,23 @@ async def _hear(process: asyncio.subprocess.Process, stdin: bytes, most: int) ->
     telling = asyncio.create_task(_tell(process.stdin, stdin))
     complaining = asyncio.create_task(_read(process.stderr, 1 << 16))
     try:
-        said, more = await _read(process.stdout, most)
+        answer, more = await _read(process.stdout, most)
         if more:
             return Said(-1, b"", "it said too much", too_much=True)
         complaint, _ = await complaining
         code = await process.wait()
-        return Said(code, said, complaint.decode(errors="replace").strip())
+        return Said(code, answer, complaint.decode(errors="replace").strip())
     finally:
         for task in (telling, complaining):
             task.cancel()
         await asyncio.gather(telling, complaining, return_exceptions=True)
 
 
-async def _tell(stream: asyncio.StreamWriter | None, said: bytes) -> None:
+async def _tell(stream: asyncio.StreamWriter | None, text: bytes) -> None:
     if stream is None:
         return
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(said)
+        stream.write(text)
         await stream.drain()
     stream.close()
 

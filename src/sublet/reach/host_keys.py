@@ -21,13 +21,13 @@ async def scan(host: str, port: int) -> Sequence[str]:
     )
     try:
         async with asyncio.timeout(_SECONDS):
-            said, _ = await process.communicate()
+            answer, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await asyncio.shield(process.wait())
-        said = b""
-    lines = said.decode("ascii", "replace").splitlines()
-    found = tuple(dict.fromkeys(key for line in lines if not line.startswith("#") and (key := host_key(line))))
-    if not found:
+        answer = b""
+    lines = answer.decode("ascii", "replace").splitlines()
+    keys = tuple(dict.fromkeys(key for line in lines if not line.startswith("#") and (key := host_key(line))))
+    if not keys:
         raise PlatformUnreachable(platform=host, why=f"nothing on port {port} shows a host key")
-    return sorted(found, key=lambda key: "ed25519" not in key)
+    return sorted(keys, key=lambda key: "ed25519" not in key)

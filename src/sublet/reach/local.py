@@ -49,11 +49,11 @@ class LocalReach(ShellReach):
         return outcomes
 
     async def _outcome(self, command: Command[Any]) -> Outcome:
-        told = {name: value for name, value in os.environ.items() if name != "CDPATH"}
-        told |= {"HOME": str(self._home), "TZ": "UTC", "LC_ALL": "C"}
+        environment = {name: value for name, value in os.environ.items() if name != "CDPATH"}
+        environment |= {"HOME": str(self._home), "TZ": "UTC", "LC_ALL": "C"}
         place = self._home if self._home.is_dir() else None
         try:
-            channel = await Channel.open([*map(encode, command.argv)], environment=told, directory=place)
+            channel = await Channel.open([*map(encode, command.argv)], environment=environment, directory=place)
         except OSError as error:
             if is_shortage(error):
                 raise PlatformUnreachable(platform=self.name, why=str(error.strerror)) from error

@@ -138,11 +138,11 @@ class Login:
                 restore_limit(process.pid)
                 with self._hearing(lambda: _all_of(words.fileno())):
                     code = await _wait(process, seconds)
-                said = _all_of(words.fileno())
+                answer = _all_of(words.fileno())
         if code is None:
             raise PlatformUnreachable(platform=self.reach.name, why=f"no login within {seconds:.0f} s")
         if code:
-            raise await self._refusal(said)
+            raise await self._refusal(answer)
 
     @contextlib.contextmanager
     def _hearing(self, hears: Callable[[], str]) -> Iterator[None]:

@@ -29,8 +29,8 @@ class Outcome:
     @property
     def complaint(self) -> str:
         """Its own words about what went wrong, else its exit code."""
-        said = self.stderr.decode("utf-8", "replace").strip() or self.stdout.decode("utf-8", "replace").strip()
-        return said or f"it ended with exit code {self.code}"
+        printed = self.stderr.decode("utf-8", "replace").strip() or self.stdout.decode("utf-8", "replace").strip()
+        return printed or f"it ended with exit code {self.code}"
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ class Prompt:
     @property
     def fingerprint(self) -> str:
         """The fingerprint that it shows, if it shows one."""
-        found = _FINGERPRINT.search(self.text)
-        return found[0] if found else ""
+        match = _FINGERPRINT.search(self.text)
+        return match[0] if match else ""
 
 
 Prompter = Callable[[Prompt], Awaitable[str | None]]  # None: the person doesn't answer, and the login is given up

@@ -64,8 +64,8 @@ def read_record(path: Path) -> LoginRecord | None:
 
 def logins(control: Path) -> list[LoginRecord]:
     """The logins that were opened under a directory and not closed; a Login's `check` tells whether one still holds."""
-    found = (read_record(path) for path in sorted(short(control).glob("*.json")))
-    return [record for record in found if record is not None]
+    records = (read_record(path) for path in sorted(short(control).glob("*.json")))
+    return [record for record in records if record is not None]
 
 
 def elsewhere(target: Target) -> LoginNeeded | None:

@@ -31,8 +31,8 @@ def read_refusal(platform: str, host: str, words: str) -> PlatformRefused | Plat
     """The error for an ssh that got no login, in its own words."""
     why = last_words(words)
     if _CHANGED.search(words):
-        found = re.search(r"fingerprint for the \S+ key sent by the remote host is\s+(\S+)", words)
-        sent = f" It sent {found[1].rstrip('.')}." if found else ""
+        match = re.search(r"fingerprint for the \S+ key sent by the remote host is\s+(\S+)", words)
+        sent = f" It sent {match[1].rstrip('.')}." if match else ""
         where = re.search(r'ssh-keygen -f ["\'].*["\'] -R ["\'].*["\']', words)
         remove = where[0] if where else f"ssh-keygen -R {host}"
         return PlatformRefused(

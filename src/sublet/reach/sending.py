@@ -80,8 +80,8 @@ def _tree(source: Path, target: str) -> tuple[list[str], list[TransferEntry]]:
 
 
 def _entry(path: Path, there: str) -> TransferEntry:
-    found = path.stat()
-    return TransferEntry(path, there, found.st_size, found.st_mode & 0o777)
+    status = path.stat()
+    return TransferEntry(path, there, status.st_size, status.st_mode & 0o777)
 
 
 async def _missing(reach: Reach, entries: Sequence[TransferEntry], counter: Counter) -> list[TransferEntry]:
@@ -116,8 +116,8 @@ async def _send_group(reach: Reach, group: Sequence[TransferEntry], counter: Cou
 
 
 async def _send_large(reach: Reach, entry: TransferEntry, counter: Counter) -> None:
-    found = await asyncio.to_thread(_digest, entry)
-    part = part_name(entry.there, found)
+    digest = await asyncio.to_thread(_digest, entry)
+    part = part_name(entry.there, digest)
     at = (await reach.run(to_sizes([part]))).get(part, 0)
     at = at if at <= entry.size else 0
     counter.add(at)
@@ -132,7 +132,7 @@ async def _send_large(reach: Reach, entry: TransferEntry, counter: Counter) -> N
         at += len(piece)
         pace.next()
         counter.add(len(piece))
-    await _step(reach, entry, _WHOLE, part, found, f"{entry.mode:o}", entry.there)
+    await _step(reach, entry, _WHOLE, part, digest, f"{entry.mode:o}", entry.there)
 
 
 async def _step(reach: Reach, entry: TransferEntry, script: str, *words: str, stdin: bytes = b"") -> None:

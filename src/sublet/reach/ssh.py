@@ -86,7 +86,7 @@ class SshReach(ShellReach):
         line = batch.line()
         channel = await Channel.open(self.target.to_use(line or LISTEN))
         try:
-            outcomes = await channel.exchange(batch, seconds, told=line is not None, last=True)
+            outcomes = await channel.exchange(batch, seconds, is_sent=line is not None, last=True)
             await channel.close()
         finally:
             await channel.kill()

@@ -116,10 +116,10 @@ def check_name(word: str) -> None:
 def private(directory: Path) -> Path:
     """The directory, made if need be; PlatformRefused if anyone else could reach into it."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = directory.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise PlatformRefused(f"{directory} belongs to someone else, so no login can be kept there.")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         directory.chmod(0o700)
     return directory
 

@@ -76,10 +76,10 @@ class Tunnels:
     def _carrier(self) -> tuple[int, int]:
         """Which connection it is: a later one has another socket."""
         try:
-            found = self.target.socket.stat()
+            status = self.target.socket.stat()
         except FileNotFoundError:
             raise NoConnection from None
-        return found.st_ino, found.st_ctime_ns
+        return status.st_ino, status.st_ctime_ns
 
     async def _make(self, name: str, path: Path, host: str, port: int) -> None:
         if await _leads_somewhere(path):
@@ -87,10 +87,10 @@ class Tunnels:
         await self.close(name)
         far = f"{host}:{port}"
         path.with_suffix(".end").write_text(far)
-        code, said = await ask_ssh(self.target.to_tunnel("forward", path, far), PATIENCE)
+        code, answer = await ask_ssh(self.target.to_tunnel("forward", path, far), PATIENCE)
         if code:
             path.with_suffix(".end").unlink()
-            raise NoConnection(said.strip())
+            raise NoConnection(answer.strip())
         if not await _leads_somewhere(path):
             await self.close(name)
             raise PlatformRefused(

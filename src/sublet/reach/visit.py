@@ -82,16 +82,20 @@ async def through_door(path: Path, batch: Batch, seconds: float) -> list[Outcome
         asked = [{"argv": c.argv, "stdin": _text(c.stdin), "seconds": c.seconds} for c in batch.commands]
         _put(writer, {"seconds": seconds, "commands": asked})
         await writer.drain()
-        said = await _take(reader)
+        answer = await _take(reader)
     except (OSError, asyncio.IncompleteReadError) as error:
         raise Cut(False, None, "the person's login has ended") from error
     finally:
         writer.close()
-    if "outcomes" in said:
-        return [Outcome(code, _bytes(stdout), _bytes(stderr)) for code, stdout, stderr in said["outcomes"]]
-    if said["why"] == "late":
+    if "outcomes" in answer:
+        return [Outcome(code, _bytes(stdout), _bytes(stderr)) for code, stdout, stderr in answer["outcomes"]]
+    if answer["why"] == "late":
         raise TimeoutError
-    raise NotSent(said["words"]) if said["why"] == "not sent" else Cut(said["begun"], said["code"], said["words"])
+    raise (
+        NotSent(answer["words"])
+        if answer["why"] == "not sent"
+        else Cut(answer["begun"], answer["code"], answer["words"])
+    )
 
 
 async def _serve(visit: Visit, asked: Mapping[str, Any]) -> dict[str, Any]:

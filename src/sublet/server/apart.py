@@ -23,8 +23,8 @@ class Apart:
         """`address` is where sessions are, with `{session}` in it if each has a host of its own; empty: with us."""
         self.app = app
         self.host = urlsplit(address).netloc.lower()
-        before, found, after = self.host.partition(SESSION)
-        each = r"[0-9a-f-]{36}" if found else ""
+        before, placeholder, after = self.host.partition(SESSION)
+        each = r"[0-9a-f-]{36}" if placeholder else ""
         self.theirs = re.compile(f"{re.escape(before)}{each}{re.escape(after)}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

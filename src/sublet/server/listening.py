@@ -191,9 +191,9 @@ class PilotListener:
 def _bind_socket(address: str, port: int) -> socket.socket:
     """A socket that listens on an address: on this port, or on the first that is free."""
     failure: OSError | None = None
-    for one in [port] if port else _ports():
+    for number in [port] if port else _ports():
         try:
-            return _listening(address, one)
+            return _listening(address, number)
         except OSError as error:
             failure = error
     why = f"it can't listen on {address}, port {port or f'{FIRST} to {LAST}'}: {failure.strerror if failure else ''}"

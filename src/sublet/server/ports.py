@@ -80,8 +80,8 @@ def _bind(host: str, port: int) -> socket.socket:
 
 def _open(host: str, port: int) -> socket.socket:
     # The protocol is named, because asyncio sets TCP_NODELAY only on sockets that say TCP: else answers take 40 ms.
-    found = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = found[0]
+    addresses = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = addresses[0]
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket(family, kind, protocol))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

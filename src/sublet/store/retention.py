@@ -47,10 +47,10 @@ class Retention:
     def forget_sessions(self, offersets_: Sequence[str], before: datetime) -> int:
         """Remove these offer sets with their sessions, if they are still old; what ran is kept for the accounts."""
         theirs = S.offerset.in_(list(offersets_))
-        found = [read_session(row) for row in self._sql.select(SESSION.where(theirs))]
+        of_the_same_offers = [read_session(row) for row in self._sql.select(SESSION.where(theirs))]
         old = {row[0] for row in self._sql.select(select(S.id).where(theirs, _is_old(S, micros(before))))}
-        young = {session.offerset for session in found if session.id not in old}
-        gone = [session for session in found if session.offerset not in young]
+        young = {session.offerset for session in of_the_same_offers if session.id not in old}
+        gone = [session for session in of_the_same_offers if session.offerset not in young]
         self._keep_accounts(gone)
         ids, sets = [session.id for session in gone], list({session.offerset for session in gone})
         self._sql.modify(delete(events).where(events.c.session.in_([*ids, *sets])))

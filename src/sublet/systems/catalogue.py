@@ -63,17 +63,17 @@ def line_of(file: str, path: Path) -> int | None:
 
     with open(file, "rb") as opened:
         node = yaml.compose(opened, Loader=yaml.CSafeLoader)
-    found = None
+    line = None
     for part in path:
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
         listed = node.value if isinstance(node, yaml.SequenceNode) else ()
         if isinstance(part, int) and part < len(listed):
-            node, found = listed[part], listed[part].start_mark.line + 1
+            node, line = listed[part], listed[part].start_mark.line + 1
         elif (pair := next((pair for pair in pairs if pair[0].value == str(part)), None)) is not None:
-            node, found = pair[1], pair[0].start_mark.line + 1
+            node, line = pair[1], pair[0].start_mark.line + 1
         else:
             break
-    return found
+    return line
 
 
 def nearest(name: str, known: list[str]) -> str:

@@ -64,10 +64,10 @@ def texts(value: Any, path: Path) -> tuple[str, ...]:
 
 def word(value: Any, path: Path) -> str:
     """One word that can't be taken for an option: a host, a user, a project."""
-    found = text(value, path)
-    if not _WORD.fullmatch(found):
-        raise BadField(path, f"{quote_value(found)} is not one word, or begins with a dash.")
-    return found
+    read = text(value, path)
+    if not _WORD.fullmatch(read):
+        raise BadField(path, f"{quote_value(read)} is not one word, or begins with a dash.")
+    return read
 
 
 def words(value: Any, path: Path) -> tuple[str, ...]:
@@ -115,10 +115,10 @@ def one_of(*known: str) -> Read:
 
 def plain_name(value: Any, path: Path) -> str:
     """A name in small letters, such as a scheduler's: which of them there is a platform for is not decided here."""
-    found = text(value, path)
-    if not _NAME.fullmatch(found):
-        raise BadField(path, f"{quote_value(found)} can't stand here; write a name in small letters, such as slurm.")
-    return found
+    name = text(value, path)
+    if not _NAME.fullmatch(name):
+        raise BadField(path, f"{quote_value(name)} can't stand here; write a name in small letters, such as slurm.")
+    return name
 
 
 def number(value: Any, path: Path) -> float:

@@ -88,9 +88,9 @@ class Systems:
         try:
             os.unlink(self.file(name))
         except FileNotFoundError:
-            said = f"{name} is in the catalogue" if name in catalogue.names() else f"There is no system {name}"
+            reason = f"{name} is in the catalogue" if name in catalogue.names() else f"There is no system {name}"
             raise NotFound(
-                f"{said}; only your own can be removed.", hint="`sublet system list` shows which they are."
+                f"{reason}; only your own can be removed.", hint="`sublet system list` shows which they are."
             ) from None
 
     def _own(self, name: str) -> System:
@@ -115,16 +115,16 @@ def check_name(name: str) -> str:
 
 def merge_documents(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """One document put over another: field by field, queues by their names, other lists as a whole."""
-    found = dict(base)
+    merged = dict(base)
     for key, value in over.items():
-        before = found.get(key)
+        before = merged.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
-            found[key] = merge_documents(before, value)
+            merged[key] = merge_documents(before, value)
         elif key == "queues" and isinstance(value, list) and isinstance(before, list):
-            found[key] = _merge_queues(before, value)
+            merged[key] = _merge_queues(before, value)
         else:
-            found[key] = value
-    return found
+            merged[key] = value
+    return merged
 
 
 def _merge_queues(base: list[dict[str, Any]], over: list[dict[str, Any]]) -> list[dict[str, Any]]:

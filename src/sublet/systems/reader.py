@@ -102,9 +102,9 @@ CHARGE: dict[str, Read] = {"factor": number, "unit": text, "node": text}
 
 def read_system(name: str, document: Mapping[str, Any]) -> System:
     """The system that a file describes; `Wrong` says what can't be."""
-    found = fields(document, (), SYSTEM)
-    kinds = {kind.name: kind for kind in found.pop("nodes", ())}
-    groups = {group: found.pop(group, {}) for group in ("login", "scheduler", "network")}
+    values = fields(document, (), SYSTEM)
+    kinds = {kind.name: kind for kind in values.pop("nodes", ())}
+    groups = {group: values.pop(group, {}) for group in ("login", "scheduler", "network")}
     scheduler = groups["scheduler"]
     flat: dict[str, Any] = {
         **{key: value for key, value in groups["login"].items() if key not in ("notes", "source")},
@@ -119,12 +119,12 @@ def read_system(name: str, document: Mapping[str, Any]) -> System:
         "notes": {group: given["notes"] for group, given in groups.items() if "notes" in given},
         "sourced": {group: given["source"] for group, given in groups.items() if "source" in given},
     }
-    files = found.pop("files", {})
+    files = values.pop("files", {})
     if "source" in files:
         flat["sourced"]["files"] = tuple(part.strip() for part in files["source"].split(","))
     flat["files"] = {role: where for role, where in files.items() if role != "source"}
-    flat["queues"] = tuple(_with_kinds(queue, kinds, index) for index, queue in enumerate(found.pop("queues", ())))
-    system = System(name, **{**found, **flat})
+    flat["queues"] = tuple(_with_kinds(queue, kinds, index) for index, queue in enumerate(values.pop("queues", ())))
+    system = System(name, **{**values, **flat})
     _check_whole(system)
     return system
 
@@ -137,10 +137,10 @@ def check_fields(document: Mapping[str, Any]) -> None:
 def _source(value: Any, path: Path) -> tuple[Source, ...]:
     read = []
     for name, given in each(value, path).items():
-        found = fields(given, (*path, name), SOURCE)
-        if missing := {"kind", "date"} - found.keys():
+        values = fields(given, (*path, name), SOURCE)
+        if missing := {"kind", "date"} - values.keys():
             raise BadField((*path, name), f"a source needs its {' and its '.join(sorted(missing))}.")
-        read.append(Source(name, **found))
+        read.append(Source(name, **values))
     return tuple(read)
 
 
@@ -159,32 +159,32 @@ def _tools(value: Any, path: Path) -> tuple[Tool, ...]:
 
 
 def _files(value: Any, path: Path) -> dict[str, str]:
-    found = dict(each(value, path))
-    source = {"source": ",".join(texts(found.pop("source"), (*path, "source")))} if "source" in found else {}
-    return {role: text(where, (*path, role)) for role, where in found.items()} | source
+    places = dict(each(value, path))
+    source = {"source": ",".join(texts(places.pop("source"), (*path, "source")))} if "source" in places else {}
+    return {role: text(where, (*path, role)) for role, where in places.items()} | source
 
 
 def _queues(value: Any, path: Path) -> tuple[dict[str, Any], ...]:
     read, names = [], set()
     for index, given in enumerate(items(value, path)):
-        found = _read_named(fields(given, (*path, index), QUEUE), (*path, index))
-        if found["name"] in names:
-            raise BadField((*path, index, "name"), f"the queue {found['name']} is there twice.")
-        names.add(found["name"])
+        values = _read_named(fields(given, (*path, index), QUEUE), (*path, index))
+        if values["name"] in names:
+            raise BadField((*path, index, "name"), f"the queue {values['name']} is there twice.")
+        names.add(values["name"])
         for low, high in (("min_nodes", "max_nodes"), ("min_time", "max_time"), ("min_cores", "max_cores")):
-            if low in found and high in found and found[low] > found[high]:
+            if low in values and high in values and values[low] > values[high]:
                 raise BadField((*path, index, low), f"it is more than {high}.")
-        read.append(found)
+        read.append(values)
     return tuple(read)
 
 
 def _steps(value: Any, path: Path) -> tuple[TimeStep, ...]:
     read: list[TimeStep] = []
     for index, given in enumerate(items(value, path)):
-        found = fields(given, (*path, index), STEP)
-        if len(found) < len(STEP):
+        values = fields(given, (*path, index), STEP)
+        if len(values) < len(STEP):
             raise BadField((*path, index), "a step needs its nodes and its time: {nodes: 1-91, time: 2h}.")
-        step = TimeStep(found["nodes"].min, found["nodes"].max, found["time"])
+        step = TimeStep(values["nodes"].min, values["nodes"].max, values["time"])
         if read and step.min_nodes <= read[-1].max_nodes:
             raise BadField((*path, index, "nodes"), "it begins before the step above it ends.")
         read.append(step)
@@ -196,20 +196,20 @@ def _ssh(value: Any, path: Path) -> dict[str, str]:
 
 
 def _mounts(value: Any, path: Path) -> dict[str, str]:
-    found = {there: text(here, (*path, there)) for there, here in each(value, path).items()}
-    for there, here in found.items():
+    mounts = {there: text(here, (*path, there)) for there, here in each(value, path).items()}
+    for there, here in mounts.items():
         if not (there.startswith("/") and here.startswith("/")):
             raise BadField((*path, there), "a path there and one here, both from the root: {/home: /mnt/home}.")
-    return found
+    return mounts
 
 
 def _pilot(value: Any, path: Path) -> tuple[str, ...]:
     lines = texts(value, path)
     for index, line in enumerate(lines):
-        if found := check_lines([line]):
-            raise BadField((*path, index), f"{found[0]}.")
-    if found := check_lines(lines):
-        raise BadField(path, f"{found[0]}.")
+        if problems := check_lines([line]):
+            raise BadField((*path, index), f"{problems[0]}.")
+    if problems := check_lines(lines):
+        raise BadField(path, f"{problems[0]}.")
     return lines
 
 
@@ -229,31 +229,31 @@ def _charges(value: Any, path: Path) -> tuple[Charge, ...]:
     read = []
     for index, given in enumerate(items(value, path)):
         where = (*path, index) if isinstance(value, list) else path
-        found = fields(given, where, CHARGE)
-        if missing := {"factor", "unit"} - found.keys():
+        values = fields(given, where, CHARGE)
+        if missing := {"factor", "unit"} - values.keys():
             raise BadField(where, f"a charge needs its {' and its '.join(sorted(missing))}.")
-        read.append(Charge(**found))
+        read.append(Charge(**values))
     return tuple(read)
 
 
-def _read_named(found: dict[str, Any], path: Path) -> dict[str, Any]:
-    if "name" not in found:
+def _read_named(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    if "name" not in values:
         raise BadField(path, "it has no name.")
-    return found
+    return values
 
 
-def _rename_source(found: dict[str, Any]) -> dict[str, Any]:
+def _rename_source(values: dict[str, Any]) -> dict[str, Any]:
     """Files say `source`, because one is the rule; values say `sources`."""
     names = {"source": "sources", "charge": "charges"}
-    return {names.get(key, key): value for key, value in found.items()}
+    return {names.get(key, key): value for key, value in values.items()}
 
 
-def _with_kinds(found: dict[str, Any], kinds: Mapping[str, NodeKind], index: int) -> Queue:
-    names = found.pop("node", ())
+def _with_kinds(values: dict[str, Any], kinds: Mapping[str, NodeKind], index: int) -> Queue:
+    names = values.pop("node", ())
     for name in names:
         if name not in kinds:
             raise BadField(("queues", index, "node"), f"there is no {name} among the nodes.")
-    return Queue(**_rename_source(found), nodes=tuple(kinds[name] for name in names))
+    return Queue(**_rename_source(values), nodes=tuple(kinds[name] for name in names))
 
 
 def _check_whole(system: System) -> None:

@@ -30,7 +30,7 @@ def ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[Tick]:
     times, format = _times(start, end, zone)
     stride = max(1, -(-len(times) // ON_A_PHONE))
     midnight = next((i for i, when in enumerate(times) if when.astimezone(zone).hour == 0), 0)  # always shown
-    found: list[Tick] = []
+    made: list[Tick] = []
     last_day: date | None = None
     for index, when in enumerate(times):
         local = when.astimezone(zone)
@@ -38,8 +38,8 @@ def ticks(start: datetime, end: datetime, zone: ZoneInfo) -> list[Tick]:
         new_day = format == "%H:%M" and local.date() != last_day
         if new_day:
             last_day = local.date()
-        found.append(Tick(when, f"{local:{format}}", f"{local:%a} {local.day} {local:%b}" if new_day else "", fine))
-    return found
+        made.append(Tick(when, f"{local:{format}}", f"{local:%a} {local.day} {local:%b}" if new_day else "", fine))
+    return made
 
 
 def _times(start: datetime, end: datetime, zone: ZoneInfo) -> tuple[list[datetime], str]:

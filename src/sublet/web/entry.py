@@ -66,8 +66,8 @@ def seal(service: Service, purpose: str, sealed: Sealed, lasts: timedelta) -> st
     """A text that only this service can have made: who it is for, and until when it counts."""
     until = int((service.now() + lasts).timestamp())
     once = secrets.token_urlsafe(12)
-    said = json.dumps([sealed.person.name, sealed.person.operator, sealed.token, until, once], separators=(",", ":"))
-    body = base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+    content = json.dumps([sealed.person.name, sealed.person.operator, sealed.token, until, once], separators=(",", ":"))
+    body = base64.urlsafe_b64encode(content.encode()).decode().rstrip("=")
     return f"{body}.{_sign(service, purpose, body)}"
 
 

@@ -30,15 +30,15 @@ TOLD = re.compile(
 
 def localize(text: object, clock: Clock) -> Markup:
     """A sentence with each point in time that it names in UTC on the visitor's clock; UTC is in the title."""
-    said, made, after = str(text), Markup(), 0
-    for found in TOLD.finditer(said):
-        made += escape(said[after : found.start()]) + _element(found, clock)
-        after = found.end()
-    return made + escape(said[after:])
+    plain, made, after = str(text), Markup(), 0
+    for match in TOLD.finditer(plain):
+        made += escape(plain[after : match.start()]) + _element(match, clock)
+        after = match.end()
+    return made + escape(plain[after:])
 
 
-def _element(found: re.Match[str], clock: Clock) -> Markup:
-    part = found.groupdict()
+def _element(match: re.Match[str], clock: Clock) -> Markup:
+    part = match.groupdict()
     say = clock.at_moment if part["at"] else clock.moment
     try:
         if part["instant"]:
@@ -52,7 +52,7 @@ def _element(found: re.Match[str], clock: Clock) -> Markup:
             return start + escape(f" for {describe_duration(parse_duration(part['length']))}")
         return _span(_read(part["start"] or f"{part['first']} UTC"), _read(part["end"] or part["last"]), clock)
     except (ValueError, OverflowError, BadAmount):
-        return escape(found[0])  # it only looks like a time
+        return escape(match[0])  # it only looks like a time
 
 
 def _read(text: str) -> datetime:
@@ -62,7 +62,7 @@ def _read(text: str) -> datetime:
 def _near(text: str, now: datetime) -> datetime:
     """A time of day in UTC, on the day on which it is nearest to now."""
     hour = datetime.fromisoformat(f"{now.astimezone(UTC):%Y-%m-%d}T{text.removesuffix(' UTC')}").replace(tzinfo=UTC)
-    return min((hour + timedelta(days=days) for days in (-1, 0, 1)), key=lambda one: abs(one - now))
+    return min((hour + timedelta(days=days) for days in (-1, 0, 1)), key=lambda time: abs(time - now))
 
 
 def _in_words(hour: str, date: str, zone: str, now: datetime) -> datetime:
@@ -73,7 +73,7 @@ def _in_words(hour: str, date: str, zone: str, now: datetime) -> datetime:
         datetime.combine(datetime(year, MONTHS.index(month) + 1, int(day)), time.fromisoformat(hour), clock)
         for year in (now.year - 1, now.year, now.year + 1)
     ]
-    return min(times, key=lambda one: abs(one - now)).astimezone(UTC)
+    return min(times, key=lambda each: abs(each - now)).astimezone(UTC)
 
 
 def _moment(instant: datetime, say: Callable[[datetime], str]) -> Markup:

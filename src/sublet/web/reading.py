@@ -46,7 +46,7 @@ async def read_form(request: Request, most: int = MOST_FIELDS) -> tuple[Visitor,
 
 def change_of(request: Request, changes: Mapping[str, T]) -> T:
     """The change that an address names; there is no such page if it names none of these."""
-    found = changes.get(request.path_params["change"])
-    if found is None:
+    change = changes.get(request.path_params["change"])
+    if change is None:
         raise HTTPException(404)
-    return found
+    return change

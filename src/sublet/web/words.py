@@ -129,15 +129,15 @@ def memory_about(size: int) -> str:
     return f"{size} B"
 
 
-def count_text(number: int, one: str, many: str = "") -> str:
+def count_text(number: int, noun: str, many: str = "") -> str:
     """`1 core`, `2 cores`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number} {noun if number == 1 else many or noun + 's'}"
 
 
-def has(thing: Shape | Node | Take) -> str:
+def has(amounts: Shape | Node | Take) -> str:
     """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
-    gpus = f" · {count_text(thing.gpus, 'GPU')}" if thing.gpus else ""
-    return f"{count_text(thing.cores, 'core')} · {memory_about(thing.memory)}{gpus}"
+    gpus = f" · {count_text(amounts.gpus, 'GPU')}" if amounts.gpus else ""
+    return f"{count_text(amounts.cores, 'core')} · {memory_about(amounts.memory)}{gpus}"
 
 
 def resources(offer: Offer) -> str:

@@ -32,8 +32,8 @@ async def access(
 ) -> Response:
     """What the asker may use and why not, within which limits, and what they have of it this month."""
     asker = await person_of(request)
-    found = await service_of(request).access.rules.standing(asker, person)
-    items = tuple(access_view(one.decision, one.use, one.asked) for one in found)
+    standings = await service_of(request).access.rules.standing(asker, person)
+    items = tuple(access_view(standing.decision, standing.use, standing.asked) for standing in standings)
     return json_response(AccessList(person=person or asker.name, items=items))
 
 
@@ -44,8 +44,8 @@ async def requests(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """The asker's requests to be let in, newest first; an operator's are everybody's."""
-    found = await service_of(request).access.requests.access_requests(await person_of(request), state or "", limit)
-    return json_response(AccessRequestList(items=tuple(map(request_view, found))))
+    listed = await service_of(request).access.requests.access_requests(await person_of(request), state or "", limit)
+    return json_response(AccessRequestList(items=tuple(map(request_view, listed))))
 
 
 @router.post("/requests", status_code=201, response_model=AccessAsked, responses=DECIDE)

@@ -47,8 +47,8 @@ async def accounts(request: Request) -> Response:
     Operators see how they are reached, nobody sees a private key.
     """
     person = await person_of(request)
-    found = await service_of(request).access.accounts.accounts(person)
-    return json_response(AccountList(items=tuple(_view(state, person) for state in found)))
+    states = await service_of(request).access.accounts.accounts(person)
+    return json_response(AccountList(items=tuple(_view(state, person) for state in states)))
 
 
 @router.get("/accounts/{name}", response_model=AccountView, responses=described.problems(401, 404))
@@ -115,8 +115,8 @@ async def plan(request: Request, ask: HpcAsk) -> Response:
 @router.post("/host-keys", response_model=HostKeyList, responses=described.problems(400, 401, 403, 409, 503))
 async def host_keys(request: Request, ask: HostAsk) -> Response:
     """The keys that a host shows, for a person to compare with what its centre publishes. For operators."""
-    found = await service_of(request).access.accounts.host_keys(await person_of(request), ask.host, ask.port)
-    return json_response(HostKeyList(items=tuple(HostKeyView(key=key, fingerprint=fingerprint(key)) for key in found)))
+    keys = await service_of(request).access.accounts.host_keys(await person_of(request), ask.host, ask.port)
+    return json_response(HostKeyList(items=tuple(HostKeyView(key=key, fingerprint=fingerprint(key)) for key in keys)))
 
 
 @router.post("/vault/rekey", response_model=RekeyView, responses=described.problems(401, 403, 503))

@@ -44,9 +44,11 @@ async def audit(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """What was done, in the order in which it was written down, a page at a time."""
-    found = await service_of(request).access.audit.audit(await person_of(request), wanted, after=after, limit=limit + 1)
-    items = tuple(audit_view(entry) for entry in found[:limit])
-    return json_response(AuditPage(items=items, next=items[-1].id if len(found) > limit else None))
+    entries = await service_of(request).access.audit.audit(
+        await person_of(request), wanted, after=after, limit=limit + 1
+    )
+    items = tuple(audit_view(entry) for entry in entries[:limit])
+    return json_response(AuditPage(items=items, next=items[-1].id if len(entries) > limit else None))
 
 
 @router.get("/export", response_class=Response, **described.EXPORT)

@@ -19,15 +19,15 @@ router = APIRouter(prefix="/v1/pledges", tags=["Platforms"])
 @router.get("", response_model=PledgeList, responses=described.problems(401))
 async def pledges(request: Request) -> Response:
     """The parts of the platforms that the asker may use: how large, how much is taken, whether they may draw on it."""
-    found = await service_of(request).access.pledges.pledges(await person_of(request))
-    return json_response(PledgeList(items=tuple(map(_view, found))))
+    listed = await service_of(request).access.pledges.pledges(await person_of(request))
+    return json_response(PledgeList(items=tuple(map(_view, listed))))
 
 
 @router.get("/{name}", response_model=PledgeList, responses=described.problems(401, 404))
 async def pledge(request: Request, name: str) -> Response:
     """One pledge, on each of the platforms that have it; operators see the rules about it too."""
-    found = await service_of(request).access.pledges.pledges(await person_of(request), name)
-    return json_response(PledgeList(items=tuple(map(_view, found))))
+    parts = await service_of(request).access.pledges.pledges(await person_of(request), name)
+    return json_response(PledgeList(items=tuple(map(_view, parts))))
 
 
 def _view(state: PledgeState) -> PledgeView:

@@ -21,8 +21,8 @@ router = APIRouter(prefix="/v1/rules", tags=["Access"])
 @router.get("", response_model=RuleList, responses=described.problems(401, 403, 409))
 async def rules(request: Request) -> Response:
     """All access rules, oldest first."""
-    found = await service_of(request).access.rules.rules(await person_of(request))
-    return json_response(RuleList(items=tuple(map(rule_view, found))))
+    listed = await service_of(request).access.rules.rules(await person_of(request))
+    return json_response(RuleList(items=tuple(map(rule_view, listed))))
 
 
 @router.post("", status_code=201, response_model=RuleChange, responses=described.problems(400, 401, 403, 409))
@@ -65,7 +65,13 @@ def require_zone(instant: datetime | None) -> datetime | None:
 
 def _view(changed: ChangedRules) -> RuleChange:
     running = tuple(
-        RunningView(session=one.id, name=one.name, person=one.person, platform=one.offer.platform, phase=one.phase)
-        for one in changed.running
+        RunningView(
+            session=session.id,
+            name=session.name,
+            person=session.person,
+            platform=session.offer.platform,
+            phase=session.phase,
+        )
+        for session in changed.running
     )
     return RuleChange(rule=rule_view(changed.rule), notes=changed.notes, running=running)

@@ -37,8 +37,8 @@ async def usage(
     """Sessions, core-hours and node-hours by quarter, platform and person; with `Accept: text/csv`, as a table."""
     times = {"since": in_utc(since), "until": in_utc(until)}
     asker = await person_of(request)
-    found = await service_of(request).access.usage.usage(asker, of=person, platform=platform, quarter=quarter, **times)
-    view = usage_report(found.since, found.until, found.rows)
+    report = await service_of(request).access.usage.usage(asker, of=person, platform=platform, quarter=quarter, **times)
+    view = usage_report(report.since, report.until, report.rows)
     if CSV in request.headers.get("accept", ""):
         return Response(csv_text(view), media_type=CSV, headers={"content-disposition": "attachment"})
     return json_response(view)
@@ -49,8 +49,8 @@ def csv_text(view: UsageReport) -> str:
     written = io.StringIO()
     lines = csv.writer(written, lineterminator="\n")
     lines.writerow(COLUMNS)
-    for one in view.items:
-        lines.writerow(_cell(getattr(one, column)) for column in COLUMNS)
+    for row in view.items:
+        lines.writerow(_cell(getattr(row, column)) for column in COLUMNS)
     return written.getvalue()
 
 

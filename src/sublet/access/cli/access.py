@@ -28,21 +28,21 @@ def access(ctx: click.Context) -> None:
         return
     out: Output = ctx.obj
     view = out.link().do(calls.access())
-    out.show(view, lambda: standings(view.items), lambda: (one.name for one in view.items if one.allowed))
+    out.show(view, lambda: standings(view.items), lambda: (item.name for item in view.items if item.allowed))
 
 
 def standings(items: Sequence[AccessView]) -> list[str]:
     """How someone stands with each thing, in a table."""
     rows = [
         (
-            one.noun,
-            one.name,
-            "yes" if one.allowed else "no",
-            describe_limits(one.limits),
-            _describe_rest(one),
-            _why(one),
+            item.noun,
+            item.name,
+            "yes" if item.allowed else "no",
+            describe_limits(item.limits),
+            _describe_rest(item),
+            _why(item),
         )
-        for one in items
+        for item in items
     ]
     return table(("NOUN", "NAME", "MAY", "LIMITS", "LEFT", "WHY"), rows) if rows else ["There is nothing to use here."]
 
@@ -74,13 +74,13 @@ def list_(out: Output, every: bool) -> None:
     """List requests for access: your own, or everybody's if you are an operator."""
     view, now = out.link().do(calls.requests("" if every else "open")), datetime.now(UTC)
     rows = [
-        (one.id[:8], one.person, f"{one.noun} {one.name}", moment(one.created, now), one.state, one.why)
-        for one in view.items
+        (item.id[:8], item.person, f"{item.noun} {item.name}", moment(item.created, now), item.state, item.why)
+        for item in view.items
     ]
     out.show(
         view,
         lambda: table(("ID", "PERSON", "WHAT", "ASKED", "STATE", "WHY"), rows) if rows else [],
-        lambda: (one.id for one in view.items),
+        lambda: (item.id for item in view.items),
     )
     if not rows and out.for_people:
         out.note("Nobody waits for access." if not every else "Nobody has asked for access.")
@@ -94,8 +94,8 @@ def grant(out: Output, request: str, answer: str, **given: Any) -> None:
     """Let someone in who asked, by a rule for them alone; for operators. They are told by mail."""
     most, expires = read_limits(given)
     view = out.link().do(calls.grant(request, AccessAnswer(limits=most, expires=expires, answer=answer)))
-    one = view.request
-    _show_request(out, view, f"{one.person} may use the {one.noun} {one.name} now, by rule {one.rule[:8]}.")
+    item = view.request
+    _show_request(out, view, f"{item.person} may use the {item.noun} {item.name} now, by rule {item.rule[:8]}.")
 
 
 @command("refuse", "sublet access refuse 3f2a --answer 'please use the teaching account'")
@@ -104,8 +104,8 @@ def grant(out: Output, request: str, answer: str, **given: Any) -> None:
 def refuse(out: Output, request: str, answer: str) -> None:
     """Don't let someone in who asked; for operators. They are told by mail."""
     view = out.link().do(calls.refuse(request, answer))
-    one = view.request
-    _show_request(out, view, f"{one.person}'s request for the {one.noun} {one.name} is refused.")
+    item = view.request
+    _show_request(out, view, f"{item.person}'s request for the {item.noun} {item.name} is refused.")
 
 
 def _show_request(out: Output, view: AccessAsked, sentence: str) -> None:

@@ -95,10 +95,10 @@ class Importing:
 
 def _without_passphrases(document: Any) -> dict[str, str]:
     """Take the passphrases out of a document, and say which they were."""
-    found: dict[str, str] = {}
+    passphrases: dict[str, str] = {}
     for name, values in document.items() if isinstance(document, dict) else ():
         login = values.get("community_login") if isinstance(values, dict) else None
         outer = login.get("external_key") if isinstance(login, dict) else None
         if isinstance(outer, dict) and outer.get("passphrase"):
-            found[str(name).lower()] = str(outer.pop("passphrase"))
-    return found
+            passphrases[str(name).lower()] = str(outer.pop("passphrase"))
+    return passphrases

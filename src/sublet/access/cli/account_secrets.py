@@ -56,24 +56,24 @@ def confirm_host_keys(out: Output, host: str, port: int, given: str, print_: str
     """Host keys that are confirmed: by a file or a line, by a fingerprint, or by who sits there."""
     if given:
         text = read_file(given, "host keys") if given == "-" or os.path.exists(given) else given
-        found = read_host_keys(text, host, port)
-        if not found:
+        keys = read_host_keys(text, host, port)
+        if not keys:
             raise UnknownHostKey(
                 f"There is no key of {host} in {given}.", hint="Give a known_hosts file or a line of one."
             )
-        return found
+        return keys
     shown = out.link().do(accounts.host_keys(host, port)).items
     if print_:
-        found = tuple(one.key for one in shown if fingerprint(one.key) == print_)
-        if not found:
-            others = ", ".join(one.fingerprint for one in shown)
+        keys = tuple(key_view.key for key_view in shown if fingerprint(key_view.key) == print_)
+        if not keys:
+            others = ", ".join(key_view.fingerprint for key_view in shown)
             raise UnknownHostKey(f"{host} does not show {print_}, but {others}.", hint="Someone may be in between.")
-        return found
+        return keys
     out.note(f"{host} port {port} shows these keys. Compare them with what its centre publishes:")
-    for one in shown:
-        out.note(f"  {one.key.split()[0]:<20} {one.fingerprint}")
+    for key_view in shown:
+        out.note(f"  {key_view.key.split()[0]:<20} {key_view.fingerprint}")
     if not out.can_ask or not ask_yes_or_no(
         "Are they the centre's own?", "Confirm them with --fingerprint or --host-key."
     ):
         raise UnknownHostKey(host=host)
-    return tuple(one.key for one in shown)
+    return tuple(key_view.key for key_view in shown)

@@ -91,11 +91,14 @@ def change(out: Output, name: str, key: str | None, **given: Any) -> None:
 def list_accounts(out: Output) -> None:
     """List the accounts, and how many of their places are taken."""
     view = out.link().do(calls.accounts())
-    rows = [(one.name, _where(one), _places(one), one.problem or one.description) for one in view.items]
+    rows = [
+        (account.name, _where(account), _places(account), account.problem or account.description)
+        for account in view.items
+    ]
     out.show(
         view,
         lambda: table(("NAME", "WHERE", "THERE", "DESCRIPTION"), rows) if rows else [],
-        lambda: (one.name for one in view.items),
+        lambda: (account.name for account in view.items),
     )
 
 
@@ -198,36 +201,38 @@ def _add(out: Output, wish: dict[str, Any], key: str) -> AccountView:
     return view
 
 
-def _where(one: AccountView) -> str:
-    return f"{one.user}@{one.host}" if one.host else one.kind
+def _where(account: AccountView) -> str:
+    return f"{account.user}@{account.host}" if account.host else account.kind
 
 
-def _places(one: AccountView) -> str:
-    waiting = f", {one.waiting} wait" if one.waiting else ""
-    return f"{one.there} of {one.capacity}{waiting}" if one.capacity else ""  # who may not use it is not told
+def _places(account: AccountView) -> str:
+    waiting = f", {account.waiting} wait" if account.waiting else ""
+    return (
+        f"{account.there} of {account.capacity}{waiting}" if account.capacity else ""
+    )  # who may not use it is not told
 
 
-def _facts(one: AccountView) -> list[tuple[str, str]]:
+def _facts(account: AccountView) -> list[tuple[str, str]]:
     now = datetime.now(UTC)
     return [
-        ("name", one.name),
-        ("description", one.description),
-        ("problem", one.problem),
-        ("platform", one.kind),
-        ("places", _places(one)),
-        ("where", f"{one.user}@{one.host} port {one.port}" if one.host else ""),
-        ("host keys", ", ".join(one.host_keys)),
-        ("key", one.key),
-        ("certificate", "there is one" if one.certificate else ""),
-        ("directory", one.directory),
-        ("queue", one.queue),
-        ("project", one.project),
-        ("qos", one.qos),
-        ("options", " ".join(one.options)),
-        ("modules", " ".join(one.modules)),
-        ("wckey", "names the person" if one.wckey else ""),
-        ("globus", " ".join(f"{name} {value}" for name, value in one.globus.items())),
-        ("added", f"{when(one.created, now)} by {one.by}" if one.created else ""),
+        ("name", account.name),
+        ("description", account.description),
+        ("problem", account.problem),
+        ("platform", account.kind),
+        ("places", _places(account)),
+        ("where", f"{account.user}@{account.host} port {account.port}" if account.host else ""),
+        ("host keys", ", ".join(account.host_keys)),
+        ("key", account.key),
+        ("certificate", "there is one" if account.certificate else ""),
+        ("directory", account.directory),
+        ("queue", account.queue),
+        ("project", account.project),
+        ("qos", account.qos),
+        ("options", " ".join(account.options)),
+        ("modules", " ".join(account.modules)),
+        ("wckey", "names the person" if account.wckey else ""),
+        ("globus", " ".join(f"{name} {value}" for name, value in account.globus.items())),
+        ("added", f"{when(account.created, now)} by {account.by}" if account.created else ""),
     ]
 
 

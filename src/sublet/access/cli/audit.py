@@ -42,22 +42,22 @@ def audit(
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
         return
-    link, after, found = out.link(), 0, list[AuditView]()
+    link, after, entries = out.link(), 0, list[AuditView]()
     while True:
         page = link.do(calls.audit(after, MOST, **sought, **times))
-        found += page.items
+        entries += page.items
         if page.next is None:
             break
         after = page.next
-    rows = [_row(one) for one in found]
+    rows = [_row(entry) for entry in entries]
     out.show(
-        found,
+        entries,
         lambda: (
             table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows, keep=("ACTION",), least=("FROM",))
             if rows
             else []
         ),
-        lambda: (str(one.id) for one in found),
+        lambda: (str(entry.id) for entry in entries),
     )
 
 

@@ -27,7 +27,7 @@ def pledge() -> None:
 def list_(out: Output) -> None:
     """List the parts of the platforms that you may use: their size, what is free now, and whether you may."""
     view = out.link().do(pledges.pledges())
-    out.show(view, lambda: _table(view.items), lambda: (one.name for one in view.items if one.allowed))
+    out.show(view, lambda: _table(view.items), lambda: (pledge.name for pledge in view.items if pledge.allowed))
     if not view.items and out.for_people:
         out.note("No platform has pledges; an operator makes them in its settings.")
 
@@ -53,7 +53,7 @@ def _table(views: tuple[PledgeView, ...]) -> list[str]:
 def show(out: Output, name: str) -> None:
     """Show a pledge on each platform that has it; to operators, who may draw on it too."""
     view = out.link().do(pledges.pledge(name))
-    out.show(view, lambda: (line for one in view.items for line in describe_pledge(one)), lambda: [name])
+    out.show(view, lambda: (line for pledge in view.items for line in describe_pledge(pledge)), lambda: [name])
 
 
 def describe_pledge(view: PledgeView) -> list[str]:

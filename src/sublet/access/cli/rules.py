@@ -63,15 +63,15 @@ def list_(out: Output) -> None:
     view, now = out.link().do(rules.rules()), datetime.now(UTC)
     rows = [
         (
-            one.id[:8],
-            one.effect,
-            one.who,
-            f"{one.noun} {one.name}",
-            describe_limits(one.limits),
-            _until(one, now),
-            one.note,
+            rule.id[:8],
+            rule.effect,
+            rule.who,
+            f"{rule.noun} {rule.name}",
+            describe_limits(rule.limits),
+            _until(rule, now),
+            rule.note,
         )
-        for one in view.items
+        for rule in view.items
     ]
     out.show(
         view,
@@ -85,7 +85,7 @@ def list_(out: Output) -> None:
             if rows
             else []
         ),
-        lambda: (one.id for one in view.items),
+        lambda: (rule.id for rule in view.items),
     )
     if not rows and out.for_people:
         out.note(f"There are no rules, so nobody can use anything. Add one with: {ADD}")
@@ -111,13 +111,15 @@ def remove(out: Output, rule: str) -> None:
 def test(out: Output, person: str) -> None:
     """Show what the rules let someone use, and by which of them."""
     view = out.link().do(access_calls.access(person))
-    out.show(view, lambda: standings(view.items), lambda: (one.name for one in view.items if one.allowed))
+    out.show(
+        view, lambda: standings(view.items), lambda: (standing.name for standing in view.items if standing.allowed)
+    )
 
 
 def _show_change(out: Output, view: RuleChange, what: str) -> None:
-    one = view.rule
-    sentence = f"Rule {one.id[:8]} {what}: {one.effect} {one.who} on {one.noun} {one.name}."
-    out.show(view, lambda: [sentence], lambda: [one.id])
+    rule = view.rule
+    sentence = f"Rule {rule.id[:8]} {what}: {rule.effect} {rule.who} on {rule.noun} {rule.name}."
+    out.show(view, lambda: [sentence], lambda: [rule.id])
     for note in view.notes:
         out.note(note)
     if view.running and out.for_people:

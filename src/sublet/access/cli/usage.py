@@ -37,18 +37,18 @@ def usage(
         click.echo(out.link().do(usage_csv(**asked)).decode(), nl=False)
         return
     view = out.link().do(report(**asked))
-    rows = [(one.quarter, one.platform, one.person, *_numbers(one)) for one in view.items]
+    rows = [(row.quarter, row.platform, row.person, *_numbers(row)) for row in view.items]
     rows += [
-        (one.quarter, one.platform, f"{one.people} in all", *_numbers(one)) for one in view.totals if one.people > 1
+        (row.quarter, row.platform, f"{row.people} in all", *_numbers(row)) for row in view.totals if row.people > 1
     ]
     head = ("QUARTER", "ACCOUNT", "PERSON", "SESSIONS", "CORE-HOURS", "NODE-HOURS")
-    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.person for one in view.items))
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (row.person for row in view.items))
     if out.for_people and not rows:
         out.note(f"Nothing ran between {view.since:%Y-%m-%d} and {view.until:%Y-%m-%d}.")
 
 
-def _numbers(one: UsedView | QuarterView) -> tuple[str, str, str]:
-    return str(one.sessions), f"{one.core_hours:.2f}", f"{one.node_hours:.2f}"
+def _numbers(row: UsedView | QuarterView) -> tuple[str, str, str]:
+    return str(row.sessions), f"{row.core_hours:.2f}", f"{row.node_hours:.2f}"
 
 
 def _day(text: str | None) -> str:

@@ -16,7 +16,7 @@ from sublet.kernel.errors import BadAmount, BadRequest
 Effect = Literal["allow", "deny"]
 EFFECTS = ("allow", "deny")
 NOUNS = ("system", "account", "pledge", "app")
-Thing = tuple[str, str]  # a noun, and a name
+AccessTarget = tuple[str, str]  # a noun, and a name
 GROUP = "group:"
 EVERYONE = "*"
 LONGEST_WHO = 254  # characters of an e-mail address
@@ -54,7 +54,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What a person has of one thing already."""
+    """What a person has of one target already."""
 
     jobs: int = 0  # sessions under way
     hours: float = 0.0  # core-hours: used by those that ended this month, reserved by those under way
@@ -104,7 +104,7 @@ class AccessRule:
         return any(matches_person(self.who, name) for name in who.names)
 
     def about(self, noun: str, name: str) -> bool:
-        """Whether it is about this thing."""
+        """Whether it is about this target."""
         return self.noun == noun and bool(_compile_pattern(self.name).fullmatch(name))
 
 
@@ -139,8 +139,8 @@ class Decision:
     def sets(self, amount: str) -> AccessRule | None:
         """The rule from which the limit of an amount comes."""
         limit = getattr(self.limits, amount)
-        found = [rule for rule in self.rules if limit is not None and getattr(rule.limits, amount) == limit]
-        return found[-1] if found else None
+        matches = [rule for rule in self.rules if limit is not None and getattr(rule.limits, amount) == limit]
+        return matches[-1] if matches else None
 
 
 def decide(
@@ -169,14 +169,14 @@ def decide(
 def widest(limits: Iterable[Limits]) -> Limits:
     """The most generous of each amount: none, where one of them has none."""
     given = list(limits)
-    columns = {name: [getattr(one, name) for one in given] for name in AMOUNTS}
+    columns = {name: [getattr(each, name) for each in given] for name in AMOUNTS}
     return Limits(**{name: None if None in values else max(values) for name, values in columns.items() if values})
 
 
 def lowest(limits: Iterable[Limits]) -> Limits:
     """The strictest of each amount."""
     given = list(limits)
-    columns = {name: [v for one in given if (v := getattr(one, name)) is not None] for name in AMOUNTS}
+    columns = {name: [v for each in given if (v := getattr(each, name)) is not None] for name in AMOUNTS}
     return Limits(**{name: min(values) for name, values in columns.items() if values})
 
 

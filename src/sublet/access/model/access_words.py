@@ -122,8 +122,8 @@ def refusal(decision: Decision) -> Reason | None:
     """Why not at all; None if it is allowed within limits."""
     if decision.allowed:
         return None
-    thing = f"the {decision.noun} {decision.name}"
-    message = f"You may not use {thing}: {why(decision)}."
+    target = f"the {decision.noun} {decision.name}"
+    message = f"You may not use {target}: {why(decision)}."
     return Reason(NOT_ALLOWED, decision.noun, message, wanted=decision.name, nearest=how(decision))
 
 
@@ -139,16 +139,16 @@ def excesses(decision: Decision, wanted: TotalAmounts | None, use: Use | None) -
 
 def _beyond(decision: Decision, wanted: TotalAmounts, use: Use) -> Iterator[Reason]:
     """What is too much together with what there is already."""
-    thing, limits = f"the {decision.noun} {decision.name}", decision.limits
+    target, limits = f"the {decision.noun} {decision.name}", decision.limits
     if limits.jobs is not None and use.jobs >= limits.jobs:
         most = amount_text("jobs", limits.jobs)
-        message = f"You have {count_text(use.jobs, 'session')} under way on {thing}, and may have {most}."
+        message = f"You have {count_text(use.jobs, 'session')} under way on {target}, and may have {most}."
         yield Reason(TOO_MUCH, "sessions", message, "1 more", most, "wait until one has ended")
     if limits.hours_month is not None and use.hours + wanted.hours > limits.hours_month + ROUNDING:
         left = max(limits.hours_month - use.hours, 0.0)
         needs, most = amount_text("hours", wanted.hours), amount_text("hours_month", float(limits.hours_month))
         message = (
-            f"On {thing} you may use {most}; {amount_text('hours', use.hours)} are used or reserved, and this needs "
+            f"On {target} you may use {most}; {amount_text('hours', use.hours)} are used or reserved, and this needs "
             f"{needs}."
         )
         nearest = f"{amount_text('hours', left)}, or ask for more: {_more(decision)}"
@@ -191,14 +191,14 @@ def _cap(wanted: Range, most: int | None, nodes: int = 1) -> Range:
     return wanted if most is None else Range(wanted.min, max(wanted.min, min(wanted.max, most // max(nodes, 1))))
 
 
-def within(limits: Limits, thing: tuple[str, str], platform: str, answer: Answer) -> Answer:
+def within(limits: Limits, target: tuple[str, str], platform: str, answer: Answer) -> Answer:
     """Of a platform's offers those within the limits of something there; if none is, why."""
     if limits == NO_LIMITS:
         return answer
-    bounds = Decision(*thing, True, limits)
+    bounds = Decision(*target, True, limits)
     judged = [(offer, list(excesses(bounds, offer.amounts.total, None))) for offer in answer.offers]
     kept = tuple(offer for offer, over in judged if not over)
-    why_none = () if kept or not judged else tuple(replace(one, platform=platform) for one in judged[0][1])
+    why_none = () if kept or not judged else tuple(replace(reason, platform=platform) for reason in judged[0][1])
     return Answer(kept, (*answer.reasons, *why_none))
 
 
@@ -228,10 +228,10 @@ def parse_expires(text: str, now: datetime) -> datetime:
     return datetime.combine(day, time(23, 59, 59), UTC)
 
 
-def insist(reason: Reason | None, thing: tuple[str, str]) -> None:
+def insist(reason: Reason | None, target: tuple[str, str]) -> None:
     """Raise NotAllowed if there is a reason."""
     if reason:
-        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=thing[0], name=thing[1])
+        raise NotAllowed(why=reason.message, how=_sentence(reason.nearest), noun=target[0], name=target[1])
 
 
 def _sentence(words: str) -> str:

@@ -94,7 +94,7 @@ def host_key(line: str) -> str:
     """`TYPE KEY` out of a line of known_hosts or of a public key; empty if there is none in it."""
     words = line.split("#")[0].split()
     for kind, body in pairwise(words):
-        if _KEY_TYPE.fullmatch(kind) and (found := _blob(body)) and found[4 : 4 + len(kind)] == kind.encode():
+        if _KEY_TYPE.fullmatch(kind) and (blob := _blob(body)) and blob[4 : 4 + len(kind)] == kind.encode():
             return f"{kind} {body}"
     return ""
 

@@ -67,7 +67,7 @@ def read_hpc(document: object, allowed: Collection[str]) -> list[ImportPlan]:
     if (
         not isinstance(document, Mapping)
         or not document
-        or not all(isinstance(one, Mapping) for one in document.values())
+        or not all(isinstance(value, Mapping) for value in document.values())
     ):
         raise BadAccount(name="", why="the document is not a mapping of names to `hpc` objects")
     return [_plan_or_problem(str(name), values, allowed) for name, values in document.items()]
@@ -153,9 +153,9 @@ def _connector(plan: ImportPlan, key: str, value: Any) -> None:
 def _script(plan: ImportPlan, key: str, value: Any) -> None:
     """Raw lines of a shell, outside any container: modules can be said here, the rest can't."""
     for line in _lines(value):
-        if found := _LOAD.fullmatch(line):
+        if match := _LOAD.fullmatch(line):
             plan.take(
-                key, f"`{line.strip()}`: loaded in every job", modules=(*_had(plan, "modules"), *found[1].split())
+                key, f"`{line.strip()}`: loaded in every job", modules=(*_had(plan, "modules"), *match[1].split())
             )
         elif words := line.strip().partition(" #")[0].strip():
             _shell_line(plan, key, words)
@@ -173,37 +173,37 @@ def _shell_line(plan: ImportPlan, key: str, line: str) -> None:
 
 def _options(plan: ImportPlan, value: Any, allowed: Collection[str]) -> None:
     for line in _lines(value):
-        found = _OPTION.fullmatch(line)
-        if not found:
+        match = _OPTION.fullmatch(line)
+        if not match:
             plan.refuse("init_sbatch_options", f"`{line.strip()}`: it is not an option of the form --name=value")
-        elif found[1] in OWN and found[2]:
-            plan.take("init_sbatch_options", f"`{line.strip()}`: its {OWN[found[1]]}", **{OWN[found[1]]: found[2]})
-        elif found[1] == "nodes" and str(found[2]).isdigit():
-            plan.rules.append({"effect": "deny", "who": "*", "limits": {"nodes": int(found[2])}})
+        elif match[1] in OWN and match[2]:
+            plan.take("init_sbatch_options", f"`{line.strip()}`: its {OWN[match[1]]}", **{OWN[match[1]]: match[2]})
+        elif match[1] == "nodes" and str(match[2]).isdigit():
+            plan.rules.append({"effect": "deny", "who": "*", "limits": {"nodes": int(match[2])}})
             plan.take("init_sbatch_options", f"`{line.strip()}`: nobody gets more nodes")
-        elif found[1] in _AMOUNTS:
+        elif match[1] in _AMOUNTS:
             plan.leave("init_sbatch_options", f"`{line.strip()}`: each app says how much it needs")
-        elif found[1] not in allowed:
-            plan.refuse("init_sbatch_options", f"`{line.strip()}`: --{found[1]} can't be added to jobs here")
+        elif match[1] not in allowed:
+            plan.refuse("init_sbatch_options", f"`{line.strip()}`: --{match[1]} can't be added to jobs here")
         else:
-            option = f"--{found[1]}={found[2]}" if found[2] else f"--{found[1]}"
+            option = f"--{match[1]}={match[2]}" if match[2] else f"--{match[1]}"
             plan.take("init_sbatch_options", f"`{option}`: in every job", options=(*_had(plan, "options"), option))
 
 
 def _had(plan: ImportPlan, name: str) -> tuple[str, ...]:
-    found: tuple[str, ...] = plan.fields.get(name, ())
-    return found
+    values: tuple[str, ...] = plan.fields.get(name, ())
+    return values
 
 
 def _lines(value: Any) -> list[str]:
     lines = value if isinstance(value, list) else [value] if value else []
-    return [line for one in lines for line in str(one).splitlines()]
+    return [line for text in lines for line in str(text).splitlines()]
 
 
 def _people(effect: str) -> Callable[[ImportPlan, str, Any], None]:
     def read(plan: ImportPlan, key: str, value: Any) -> None:
-        who = [str(one).lower() for one in value] if isinstance(value, list) else []
-        plan.rules += [{"effect": effect, "who": one} for one in who]
+        who = [str(name).lower() for name in value] if isinstance(value, list) else []
+        plan.rules += [{"effect": effect, "who": name} for name in who]
         plan.take(key, f"{len(who)} rule{'' if len(who) == 1 else 's'}: {effect} {', '.join(who)}")
 
     return read
@@ -224,12 +224,12 @@ def _limits(plan: ImportPlan, key: str, value: Any) -> None:
     for name, rule in value.items() if isinstance(value, Mapping) else ():
         most = rule.get("max") if isinstance(rule, Mapping) else rule
         unit = str(rule.get("unit") or "") if isinstance(rule, Mapping) else ""
-        found = _limit(name, most, unit)
-        if isinstance(found, str):
-            plan.refuse(f"{key}.{name}", found)
+        limit = _limit(name, most, unit)
+        if isinstance(limit, str):
+            plan.refuse(f"{key}.{name}", limit)
         else:
-            limits |= found
-            plan.take(f"{key}.{name}", f"nobody gets more: {', '.join(f'{k} {v}' for k, v in found.items())}")
+            limits |= limit
+            plan.take(f"{key}.{name}", f"nobody gets more: {', '.join(f'{k} {v}' for k, v in limit.items())}")
     if limits:
         plan.rules.append({"effect": "deny", "who": "*", "limits": limits})
 

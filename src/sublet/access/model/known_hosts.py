@@ -17,8 +17,8 @@ _KEY_ALONE = re.compile(r"(ssh|ecdsa|sk)-")
 def read_host_keys(text: str, host: str, port: int = 22) -> tuple[str, ...]:
     """`TYPE KEY` of each line that is about this host; a line without hosts is about any."""
     name = host if port == 22 else f"[{host}]:{port}"
-    found = [key for line in text.splitlines() if _about(line.strip(), name) and (key := host_key(line))]
-    return tuple(dict.fromkeys(found))
+    keys = [key for line in text.splitlines() if _about(line.strip(), name) and (key := host_key(line))]
+    return tuple(dict.fromkeys(keys))
 
 
 def _about(line: str, name: str) -> bool:

@@ -60,10 +60,10 @@ def quarter_of(time: datetime) -> str:
 
 def parse_quarter(text: str) -> tuple[datetime, datetime]:
     """When a quarter begins, and when the next does."""
-    found = _QUARTER.fullmatch(text.strip())
-    if not found or not 1970 <= int(found[1]) < 9999:
+    match = _QUARTER.fullmatch(text.strip())
+    if not match or not 1970 <= int(match[1]) < 9999:
         raise BadRequest(detail=f"{text!r} is no quarter", hint="Write it as 2026Q4.")
-    year, number = int(found[1]), int(found[2])
+    year, number = int(match[1]), int(match[2])
     start = datetime(year, 3 * number - 2, 1, tzinfo=UTC)
     return start, _next_quarter(start)
 
@@ -81,9 +81,9 @@ def report(rows: Iterable[Ran], since: datetime, until: datetime, now: datetime)
             _, after = parse_quarter(quarter_of(start))
             hours = (min(end, after) - start) / HOUR
             amounts = (1, row.ended is None, row.nodes * hours, row.cores * hours, row.gpus * hours)
-            found = sums[quarter_of(start), row.platform, row.person]
+            row_sums = sums[quarter_of(start), row.platform, row.person]
             for index, amount in enumerate(amounts):
-                found[index] += amount
+                row_sums[index] += amount
             if after >= end:
                 break
             start = after

@@ -29,9 +29,9 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
     service = service_of(request)
     service.authority.require_gateway()
     standings = await service.access.rules.standing(who.person)
-    found = await service.access.requests.access_requests(who.person)
-    waiting = [one for one in found if one.state == "open"] if who.person.operator else []
-    own = [one for one in found if one.person == who.person.name][:SHOWN]
+    requests = await service.access.requests.access_requests(who.person)
+    waiting = [item for item in requests if item.state == "open"] if who.person.operator else []
+    own = [item for item in requests if item.person == who.person.name][:SHOWN]
     return page(
         request,
         "access.html",
@@ -43,7 +43,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
         wrong=wrong,
         said=said,
         why=why,
-        left=lambda one: describe_rest(one.decision.limits, one.use) if one.decision.allowed else "",
+        left=lambda item: describe_rest(item.decision.limits, item.use) if item.decision.allowed else "",
         limits_text=limits_text,
         state_tones=TONES,
     )
@@ -52,9 +52,9 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
 async def ask(request: Request) -> Response:
     """Ask to be let in."""
     who, form = await read_form(request)
-    said, reason = form.get("name", ""), form.get("why", "")
-    noun, _, name = said.partition(":")
-    noun, name = (noun, name) if noun in NOUNS else ("", said)
+    target, reason = form.get("name", ""), form.get("why", "")
+    noun, _, name = target.partition(":")
+    noun, name = (noun, name) if noun in NOUNS else ("", target)
     try:
         await service_of(request).access.requests.ask_access(who.person, noun, name, reason, host_of(request))
     except SubletError as error:
@@ -69,15 +69,15 @@ async def one(request: Request) -> Response:
 
 async def _one(request: Request, who: Visitor, form: dict[str, str], wrong: SubletError | None = None) -> Response:
     service = service_of(request)
-    found = await service.access.requests.access_request(request.path_params["id"], who.person)
-    standings = await service.access.rules.standing(who.person, found.person) if who.person.operator else ()
-    stands = next((s for s in standings if (s.decision.noun, s.decision.name) == (found.noun, found.name)), None)
+    asked = await service.access.requests.access_request(request.path_params["id"], who.person)
+    standings = await service.access.rules.standing(who.person, asked.person) if who.person.operator else ()
+    stands = next((s for s in standings if (s.decision.noun, s.decision.name) == (asked.noun, asked.name)), None)
     return page(
         request,
         "access_request.html",
         who,
         wrong.status if wrong else 200,
-        found=found,
+        found=asked,
         stands=stands,
         wrong=wrong,
         form=form,

@@ -29,14 +29,14 @@ async def look(request: Request) -> Response:
     last = request.query_params.get("before", "")
     before = int(last) if last.isdecimal() and len(last) < 16 else 0
     sought = _sought(typed, clock_of(request).zone)
-    found = await service_of(request).access.audit.audit(who.person, sought, before=before, limit=MOST + 1)
-    more = found[MOST - 1].id if len(found) > MOST else None
+    entries = await service_of(request).access.audit.audit(who.person, sought, before=before, limit=MOST + 1)
+    more = entries[MOST - 1].id if len(entries) > MOST else None
     given = {field: text for field, text in typed.items() if text}
     return page(
         request,
         "audit.html",
         who,
-        entries=found[:MOST],
+        entries=entries[:MOST],
         typed=typed,
         given=given,
         more=more,

@@ -53,10 +53,10 @@ async def add(request: Request) -> Response:
     """Add a rule, and say what goes on without access."""
     who, form = await read_form(request)
     service = service_of(request)
-    said: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
+    fields: dict[str, Any] = {field: form.get(field, "").strip() for field in ("effect", "who", "noun", "name", "note")}
     try:
         most = read_grant(form, service.now())
-        changed = await service.access.rules.add_rule(who.person, **said, **most, host=host_of(request))
+        changed = await service.access.rules.add_rule(who.person, **fields, **most, host=host_of(request))
     except SubletError as error:
         return await _page(request, who, form, wrong=error)
     return await _page(request, who, {}, changed=changed)

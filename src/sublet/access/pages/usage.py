@@ -48,7 +48,7 @@ def _read_filters(request: Request, who: Visitor) -> dict[str, str]:
 
 
 async def _report(request: Request, who: Visitor, typed: dict[str, str]) -> UsageReport:
-    found = await service_of(request).access.usage.usage(
+    used = await service_of(request).access.usage.usage(
         who.person, of=typed["person"].lower(), platform=typed["platform"], quarter=typed["quarter"]
     )
-    return usage_report(found.since, found.until, found.rows)
+    return usage_report(used.since, used.until, used.rows)

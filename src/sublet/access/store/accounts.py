@@ -51,7 +51,7 @@ class AccountStore:
 
     def list(self) -> list[Account]:
         """All of them, by name."""
-        return [found for found in map(_account, self._sql.rows(LIST, {})) if found]
+        return [account for account in map(_account, self._sql.rows(LIST, {})) if account]
 
     def key(self, name: str) -> str:
         """The sealed key of one; empty if there is no such account."""

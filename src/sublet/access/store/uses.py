@@ -95,8 +95,8 @@ class Uses:
         for column, other, value in ((U.person, S.person, person), (U.platform, S.platform, platform)):
             over = over.where(column == plain(value)) if value else over
             live = live.where(other == plain(value)) if value else live
-        found = [_ran(row) for row in self._sql.select(over)]
-        return found + [one for row in self._sql.select(live) if (one := ran(read_session(row)))]
+        ended = [_ran(row) for row in self._sql.select(over)]
+        return ended + [use for row in self._sql.select(live) if (use := ran(read_session(row)))]
 
     def app_of(self, version: str) -> str:
         """The name of the app that a version is of; empty if there is none."""

@@ -78,7 +78,7 @@ class RuleChange:
 
 @dataclass(frozen=True, kw_only=True)
 class AccessView:
-    """How someone stands with one thing: whether they may use it, by which rules, how much, and what is left."""
+    """How someone stands with one target: whether they may use it, by which rules, how much, and what is left."""
 
     noun: str
     name: str

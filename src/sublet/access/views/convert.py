@@ -36,7 +36,7 @@ def rule_view(rule: AccessRule) -> RuleView:
 
 
 def access_view(decision: Decision, use: Use, asked: str = "") -> AccessView:
-    """How someone stands with one thing."""
+    """How someone stands with one target."""
     sources = {name: rule.id for name, _ in decision.limits.list_given() if (rule := decision.sets(name))}
     return AccessView(
         noun=decision.noun,

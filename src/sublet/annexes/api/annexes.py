@@ -54,8 +54,8 @@ async def create(request: Request, ask: LeaseAsk, key: Key) -> Response:
 async def plan(request: Request, name: Name, ask: LeaseAsk) -> Response:
     """The whole resource request, where each line comes from, what speaks against it, and its cost. Nothing is sent."""
     person = await person_of(request)
-    found, number = await service_of(request).annexes.plans.plan_lease(name, _read_wanted(ask), person)
-    return json_response(plan_view(name, number, found))
+    details, number = await service_of(request).annexes.plans.plan_lease(name, _read_wanted(ask), person)
+    return json_response(plan_view(name, number, details))
 
 
 @router.get("/{name}", response_model=AnnexView, responses=LOOK)

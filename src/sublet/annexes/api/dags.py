@@ -23,8 +23,8 @@ Job = Annotated[str, Path(description="The provisioner's own job: `13.0`.")]
 @router.get("", response_model=DagList, responses=PROBLEMS)
 async def dags(request: Request) -> Response:
     """The owner's DAGs that go on."""
-    found, names = await service_of(request).annexes.dags.dags(await person_of(request))
-    return json_response(DagList(items=tuple(dag_view(one, names) for one in found)))
+    listed, names = await service_of(request).annexes.dags.dags(await person_of(request))
+    return json_response(DagList(items=tuple(dag_view(dag, names) for dag in listed)))
 
 
 @router.get("/{id}", response_model=DagView, responses=PROBLEMS)

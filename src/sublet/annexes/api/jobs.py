@@ -65,13 +65,13 @@ async def remove(request: Request, ask: MarkAsk) -> Response:
 @router.post("/annexes/{name}/submitting", response_model=SubmittingView, responses=PROBLEMS)
 async def submitting(request: Request, name: Name) -> Response:
     """What HTCondor's own tools need to submit for an annex; a name that is new is made."""
-    found = await service_of(request).annexes.jobs.submitting(name, await person_of(request))
+    access = await service_of(request).annexes.jobs.submitting(name, await person_of(request))
     view = SubmittingView(
-        annex=found.annex.name,
-        id=found.annex.id,
-        leased=found.leased,
-        environment=found.environment,
-        programs=found.programs,
+        annex=access.annex.name,
+        id=access.annex.id,
+        leased=access.leased,
+        environment=access.environment,
+        programs=access.programs,
     )
     return json_response(view)
 

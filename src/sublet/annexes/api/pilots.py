@@ -47,33 +47,33 @@ def pilots_app(service: Service) -> Starlette:
     """The application that pilots ask."""
     rate = Rate()
     pilots = [_pilot_route(rate, service, what, answer) for what, answer in ANSWERS.items()]
-    return Starlette(routes=[*pilots, *(_site_route(rate, service, *one) for one in SITE_ANSWERS.items())])
+    return Starlette(routes=[*pilots, *(_site_route(rate, service, *entry) for entry in SITE_ANSWERS.items())])
 
 
-async def _claim(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return await service.annexes.pilots.claim_pilot(lease, number, told)
+async def _claim(service: Service, lease: str, number: int, facts: Told) -> bytes:
+    return await service.annexes.pilots.claim_pilot(lease, number, facts)
 
 
-async def _renew(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return await service.annexes.pilots.renew_pilot(lease, number, told)
+async def _renew(service: Service, lease: str, number: int, facts: Told) -> bytes:
+    return await service.annexes.pilots.renew_pilot(lease, number, facts)
 
 
-async def _end(service: Service, lease: str, number: int, told: Told) -> bytes:
-    await service.annexes.pilots.end_pilot(lease, number, told)
+async def _end(service: Service, lease: str, number: int, facts: Told) -> bytes:
+    await service.annexes.pilots.end_pilot(lease, number, facts)
     return b""
 
 
-async def _split(service: Service, lease: str, number: int, told: Told) -> bytes:
-    await service.annexes.pilots.split_pilot(lease, number, told)
+async def _split(service: Service, lease: str, number: int, facts: Told) -> bytes:
+    await service.annexes.pilots.split_pilot(lease, number, facts)
     return b""
 
 
-async def _release(service: Service, lease: str, number: int, told: Told) -> bytes:
-    return f"{(await service.annexes.pilots.release_for_pilot(lease, number, told)).sha256}\n".encode()
+async def _release(service: Service, lease: str, number: int, facts: Told) -> bytes:
+    return f"{(await service.annexes.pilots.release_for_pilot(lease, number, facts)).sha256}\n".encode()
 
 
-async def _archive(service: Service, lease: str, number: int, told: Told) -> Path:
-    file = (await service.annexes.pilots.release_for_pilot(lease, number, told)).file
+async def _archive(service: Service, lease: str, number: int, facts: Told) -> Path:
+    file = (await service.annexes.pilots.release_for_pilot(lease, number, facts)).file
     log.info("release.sent", lease=lease, number=number)
     return file
 
@@ -88,16 +88,16 @@ ANSWERS: dict[str, Answer] = {
 }
 
 
-async def _list_wanted(service: Service, site: str, told: Told) -> bytes:
-    return await service.annexes.invitations.list_wanted_of_site(site, told)
+async def _list_wanted(service: Service, site: str, facts: Told) -> bytes:
+    return await service.annexes.invitations.list_wanted_of_site(site, facts)
 
 
-async def _take(service: Service, site: str, told: Told) -> bytes:
-    return await service.annexes.invitations.take_for_site(site, told)
+async def _take(service: Service, site: str, facts: Told) -> bytes:
+    return await service.annexes.invitations.take_for_site(site, facts)
 
 
-async def _note_end(service: Service, site: str, told: Told) -> bytes:
-    await service.annexes.invitations.end_at_site(site, told)
+async def _note_end(service: Service, site: str, facts: Told) -> bytes:
+    await service.annexes.invitations.end_at_site(site, facts)
     return b""
 
 
@@ -149,12 +149,12 @@ async def read_told(request: Request) -> Told:
     except ClientDisconnect:
         raise ValueError("This broke off.") from None
     lines = body.decode("utf-8", "replace").splitlines()
-    told: Told = {}
+    facts: Told = {}
     for name, mark, value in (line.partition("=") for line in lines):
         clean = "".join(filter(str.isprintable, value))
         if mark:
-            told[name] = f"{told[name]}\n{clean}" if name == LINES and name in told else clean
-    return told
+            facts[name] = f"{facts[name]}\n{clean}" if name == LINES and name in facts else clean
+    return facts
 
 
 class Rate:

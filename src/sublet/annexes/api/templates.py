@@ -17,8 +17,8 @@ router = APIRouter(prefix="/v1/templates", tags=["Annexes"])
 @router.get("", response_model=TemplateList, responses=described.problems(401))
 async def templates(request: Request) -> Response:
     """The asker's templates."""
-    found = await service_of(request).annexes.templates.templates(await person_of(request))
-    return json_response(TemplateList(items=tuple(map(template_view, found))))
+    listed = await service_of(request).annexes.templates.templates(await person_of(request))
+    return json_response(TemplateList(items=tuple(map(template_view, listed))))
 
 
 @router.get("/{name}", response_model=TemplateView, responses=described.problems(401, 404))

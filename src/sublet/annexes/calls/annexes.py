@@ -118,5 +118,5 @@ def remove_template(name: str) -> Call[None]:
     return Call("DELETE", path_of("templates", name), nothing)
 
 
-def _change(annex: str, verb: str, **said: Any) -> Call[AnnexView]:
-    return Call("POST", path_of("annexes", annex, verb), READ_ANNEX, body=body_of(said) if said else None)
+def _change(annex: str, verb: str, **fields: Any) -> Call[AnnexView]:
+    return Call("POST", path_of("annexes", annex, verb), READ_ANNEX, body=body_of(fields) if fields else None)

@@ -45,5 +45,5 @@ def submitting(annex: str) -> Call[SubmittingView]:
     return Call("POST", path_of("annexes", annex, "submitting"), as_view(SubmittingView))
 
 
-def _change(verb: str, ids: Sequence[str], **said: object) -> Call[JobList]:
-    return Call("POST", path_of("jobs", verb), READ_JOBS, body=body_of({"jobs": list(ids), **said}))
+def _change(verb: str, ids: Sequence[str], **fields: object) -> Call[JobList]:
+    return Call("POST", path_of("jobs", verb), READ_JOBS, body=body_of({"jobs": list(ids), **fields}))

@@ -59,15 +59,15 @@ def _retype(given: Mapping[str, Any]) -> Iterator[str]:
         if value is True:
             yield flag
         elif isinstance(value, tuple):
-            yield from (f"{flag}={one}" for one in value)
+            yield from (f"{flag}={item}" for item in value)
         elif value not in (None, False):
             yield f"{flag}={value}"
 
 
 def _describe(words: list[str], name: str) -> list[str]:
     """The submit description of a job that runs a command line of Sublet at the access point."""
-    found = shutil.which("sublet")
-    program, first = (found, []) if found else (sys.executable, ["-m", "sublet.cli"])
+    installed = shutil.which("sublet")
+    program, first = (installed, []) if installed else (sys.executable, ["-m", "sublet.cli"])
     return [
         "universe = scheduler",
         f"executable = {_literal(program)}",
@@ -220,7 +220,7 @@ def _give_back_after(out: Output, link: Link, lease: str, dag: str) -> None:
     heard = time.monotonic()
     while time.monotonic() - heard < AWAY:
         try:
-            if dag not in {one.id for one in link.do(dags.dags()).items}:
+            if dag not in {running.id for running in link.do(dags.dags()).items}:
                 break
             if not link.do(annexes.annex(lease.partition("#")[0])).leases:
                 link.do(dags.remove(dag))

@@ -38,11 +38,11 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     """
     refuse_universes_of_dag(file, words)
     link = out.link()
-    found = submitting(out, link, annex)
-    said = tool(found, "condor_submit_dag", *words, file)
-    matched = CLUSTER.search(said)
+    access = submitting(out, link, annex)
+    answer = tool(access, "condor_submit_dag", *words, file)
+    matched = CLUSTER.search(answer)
     if not matched:
-        click.echo(said, nl=False)
+        click.echo(answer, nl=False)
         return
     id = matched[1]
     out.show({"cluster": int(id), "annex": annex}, lambda: [f"DAG {id} is for {annex}."], lambda: [id])
@@ -53,9 +53,9 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
 @command("list", "sublet dag list")
 def list_(out: Output) -> None:
     """List your DAGs that go on."""
-    found = out.link().do(dags.dags())
-    out.show(found, lambda: _table(found.items), lambda: (one.id for one in found.items))
-    if not found.items and out.for_people:
+    view = out.link().do(dags.dags())
+    out.show(view, lambda: _table(view.items), lambda: (dag.id for dag in view.items))
+    if not view.items and out.for_people:
         out.note("No DAGs go on.")
 
 
@@ -63,11 +63,11 @@ def list_(out: Output) -> None:
 @click.argument("id", metavar="DAG")
 def status(out: Output, id: str) -> None:
     """Show how far a DAG is, or how it ended."""
-    one = out.link().do(dags.dag(id))
-    counts = ", ".join(f"{getattr(one, name)} {name}" for name in COLUMNS)
-    ended = "" if one.code is None else f", with exit code {one.code}"
-    facts = {"DAG": f"{one.id} ({one.name})", "state": f"{one.state}{ended}", "annex": one.annex, "nodes": counts}
-    out.show(one, lambda: pairs([*facts.items(), ("why", one.why)]), lambda: [one.state])
+    view = out.link().do(dags.dag(id))
+    counts = ", ".join(f"{getattr(view, name)} {name}" for name in COLUMNS)
+    ended = "" if view.code is None else f", with exit code {view.code}"
+    facts = {"DAG": f"{view.id} ({view.name})", "state": f"{view.state}{ended}", "annex": view.annex, "nodes": counts}
+    out.show(view, lambda: pairs([*facts.items(), ("why", view.why)]), lambda: [view.state])
 
 
 @command("remove", "sublet dag remove 12")
@@ -78,10 +78,10 @@ def remove(out: Output, id: str) -> None:
     out.show({"removed": id}, lambda: [f"DAG {id} is removed."], lambda: [id])
 
 
-def _table(found: Iterable[DagView]) -> list[str]:
+def _table(views: Iterable[DagView]) -> list[str]:
     rows = [
-        (one.id, one.state, one.annex, one.name, *(str(getattr(one, name)) for name in COLUMNS), one.why)
-        for one in found
+        (view.id, view.state, view.annex, view.name, *(str(getattr(view, name)) for name in COLUMNS), view.why)
+        for view in views
     ]
     heads = ("DAG", "STATE", "ANNEX", "NAME", *(name.upper() for name in COLUMNS), "WHY")
     return table(heads, rows) if rows else []

@@ -41,24 +41,24 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     jobset = parse_jobset(text, _read, file) if ITERATOR.search(text) else None
     refuse_universes(jobset.descriptions() if jobset else ())
     link = out.link()
-    found = submitting(out, link, annex)
-    made, said = _set(found, jobset, words) if jobset else _description(found, file, text, words)
-    count = sum(one.last - one.first + 1 for one in made)
+    access = submitting(out, link, annex)
+    made, answer_text = _set(access, jobset, words) if jobset else _description(access, file, text, words)
+    count = sum(cluster.last - cluster.first + 1 for cluster in made)
     if not made:
-        click.echo(said, nl=False)
+        click.echo(answer_text, nl=False)
         return
-    answer = {"annex": annex, "jobs": count, "clusters": [one.cluster for one in made]}
+    answer = {"annex": annex, "jobs": count, "clusters": [cluster.cluster for cluster in made]}
     if jobset:
         answer["jobset"] = jobset.name
     out.show(
         answer,
         lambda: [f"{count_text(count, 'job')} for {annex}: {_name_jobs(made)}"],
-        lambda: (str(one.cluster) for one in made),
+        lambda: (str(cluster.cluster) for cluster in made),
     )
 
 
 def _name_jobs(made: list[Cluster]) -> str:
-    return ", ".join(one.text for one in made)
+    return ", ".join(cluster.text for cluster in made)
 
 
 def _read(file: str) -> str:
@@ -80,20 +80,20 @@ def _refuse_interactive(words: tuple[str, ...]) -> None:
             )
 
 
-def _description(found: SubmittingView, file: str, text: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
+def _description(access: SubmittingView, file: str, text: str, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
     stdin = text if file == "-" else None
-    said = tool(found, "condor_submit", "-terse", file, *words, stdin=stdin)
-    return clusters(said), said
+    answer = tool(access, "condor_submit", "-terse", file, *words, stdin=stdin)
+    return clusters(answer), answer
 
 
-def _set(found: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
+def _set(access: SubmittingView, jobset: JobSet, words: tuple[str, ...]) -> tuple[list[Cluster], str]:
     """Submit each job of a set; if one is refused, those before it are taken back."""
     made: list[Cluster] = []
     for description in jobset.descriptions():
         try:
-            made += clusters(tool(found, "condor_submit", "-terse", "-", *words, stdin=description))
+            made += clusters(tool(access, "condor_submit", "-terse", "-", *words, stdin=description))
         except SubmitFailed:
             if made:
-                tool(found, "condor_rm", *(str(one.cluster) for one in made))
+                tool(access, "condor_rm", *(str(cluster.cluster) for cluster in made))
             raise
     return made, ""

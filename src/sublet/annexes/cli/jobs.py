@@ -33,9 +33,9 @@ def job() -> None:
 @click.option("--annex", default="", metavar="NAME", help="Only those that name this annex.")
 def list_(out: Output, annex: str) -> None:
     """List your jobs that wait or run, and the annexes that they name."""
-    found = out.link().do(jobs.jobs(annex))
-    out.show(found, lambda: _table(found.items), lambda: (one.id for one in found.items))
-    if not found.items and out.for_people:
+    view = out.link().do(jobs.jobs(annex))
+    out.show(view, lambda: _table(view.items), lambda: (job.id for job in view.items))
+    if not view.items and out.for_people:
         out.note("No jobs wait or run.")
 
 
@@ -74,40 +74,40 @@ def unmark(out: Output, ids: tuple[str, ...], now: bool) -> None:
 @JOBS
 def remove(out: Output, ids: tuple[str, ...]) -> None:
     """Take jobs out of the queue, and those that run off their nodes; what they wrote there is lost."""
-    found = out.link().do(jobs.remove(ids))
-    _tell(out, found, "no more")
+    removed = out.link().do(jobs.remove(ids))
+    _tell(out, removed, "no more")
 
 
 @command("explain", "sublet job explain 12.0")
 @click.argument("id", metavar="JOB")
 def explain(out: Output, id: str) -> None:
     """Say why a job is not running: no nodes, a lease that waits, too little room or time, or what it requires."""
-    found = out.link().do(jobs.explain(id))
-    where = f" for {found.job.annex}" if found.job.annex else ""
+    view = out.link().do(jobs.explain(id))
+    where = f" for {view.job.annex}" if view.job.annex else ""
 
     def lines() -> list[str]:
-        hint = ["", f"hint: {found.hint}"] if found.hint else []
-        return [f"{found.job.id} ({found.job.name}){where} is {found.job.state}.", *found.sentences, *hint]
+        hint = ["", f"hint: {view.hint}"] if view.hint else []
+        return [f"{view.job.id} ({view.job.name}){where} is {view.job.state}.", *view.sentences, *hint]
 
-    out.show(found, lines, lambda: found.sentences)
+    out.show(view, lines, lambda: view.sentences)
 
 
-def _tell(out: Output, found: JobList, what: str) -> None:
-    count = len(found.items)
+def _tell(out: Output, changed: JobList, what: str) -> None:
+    count = len(changed.items)
     jobs = f"{count_text(count, 'job')} {'is' if count == 1 else 'are'} {what}"
-    if not found.dags:
-        out.show(found, lambda: [f"{jobs}."], lambda: (one.id for one in found.items))
+    if not changed.dags:
+        out.show(changed, lambda: [f"{jobs}."], lambda: (job.id for job in changed.items))
         return
-    dags = f"{'DAG' if len(found.dags) == 1 else 'DAGs'} {', '.join(found.dags)}"
+    dags = f"{'DAG' if len(changed.dags) == 1 else 'DAGs'} {', '.join(changed.dags)}"
     lines = [f"{jobs}.", f"Nodes that {dags} will submit later are {what.removesuffix(' now')} too."]
-    out.show(found, lambda: lines if count else lines[1:], lambda: found.dags)
+    out.show(changed, lambda: lines if count else lines[1:], lambda: changed.dags)
 
 
-def _table(found: Sequence[JobView]) -> list[str]:
+def _table(views: Sequence[JobView]) -> list[str]:
     now = datetime.now(UTC)
     rows = [
-        (one.id, one.state, one.annex, _name(one), moment(one.submitted, now), _since(one, now), one.why)
-        for one in found
+        (job.id, job.state, job.annex, _name(job), moment(job.submitted, now), _since(job, now), job.why)
+        for job in views
     ]
     return (
         table(
@@ -118,12 +118,12 @@ def _table(found: Sequence[JobView]) -> list[str]:
     )
 
 
-def _name(one: JobView) -> str:
-    return f"{one.name} (for {one.guest})" if one.guest else one.name
+def _name(job: JobView) -> str:
+    return f"{job.name} (for {job.guest})" if job.guest else job.name
 
 
-def _since(one: JobView, now: datetime) -> str:
-    return length(now - one.since) if one.since else ""
+def _since(job: JobView, now: datetime) -> str:
+    return length(now - job.since) if job.since else ""
 
 
 for one in (submit, mark, unmark, move, remove, list_, explain):

@@ -85,11 +85,11 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
     out.note(f"Jobs of whoever wrote {os.path.basename(invitation)} will run as your own account; you answer for them.")
     while True:
         try:
-            for one in pulling.list_wanted():
-                if not words and not one.fits_here:
+            for request in pulling.list_wanted():
+                if not words and not request.fits_here:
                     continue
-                runs = pulling.start(one, place, words)
-                _take(out, one)
+                runs = pulling.start(request, place, words)
+                _take(out, request)
                 if once:
                     runs.wait()
                     return
@@ -98,12 +98,13 @@ def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, e
         time.sleep(pause)
 
 
-def _take(out: Output, one: PulledRequest) -> None:
+def _take(out: Output, request: PulledRequest) -> None:
     nodes, cores = (
-        f"{count} {what}{'' if count == 1 else 's'}" for count, what in ((one.nodes, "node"), (one.cores, "core"))
+        f"{count} {what}{'' if count == 1 else 's'}"
+        for count, what in ((request.nodes, "node"), (request.cores, "core"))
     )
-    size = f"{nodes} with {cores} for {describe_duration(timedelta(seconds=one.seconds))}"
-    out.show({"taken": one.key}, lambda: [f"{one.key[:8]} is taken: {size}."], lambda: [one.key])
+    size = f"{nodes} with {cores} for {describe_duration(timedelta(seconds=request.seconds))}"
+    out.show({"taken": request.key}, lambda: [f"{request.key[:8]} is taken: {size}."], lambda: [request.key])
 
 
 for each in (invite, withdraw, pull):

@@ -46,9 +46,9 @@ def _draw(out: Output, link: Link, name: str | None) -> None:
             view, lambda: describe_annex(view, now), lambda: (f"{lease.name} {lease.state}" for lease in view.leases)
         )
         return
-    found = link.do(annexes.annexes())
-    out.show(found, lambda: overview(found.items, now), lambda: (one.name for one in found.items))
-    if not found.items and out.for_people:
+    listed = link.do(annexes.annexes())
+    out.show(listed, lambda: overview(listed.items, now), lambda: (annex.name for annex in listed.items))
+    if not listed.items and out.for_people:
         out.note("You have no annexes. Make one with: sublet annex create NAME")
 
 
@@ -61,8 +61,8 @@ def history(out: Output, name: str, events: bool) -> None:
 
     def lines() -> list[str]:
         rows = [(moment(event.time, now), event.kind, event.phase, event.detail) for event in view.events]
-        told = ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",))] if events and rows else []
-        return [*describe_leases(view.annex.leases, now), *told]
+        event_lines = ["", *table(("WHEN", "WHAT", "PHASE", "DETAIL"), rows, keep=("WHEN",))] if events and rows else []
+        return [*describe_leases(view.annex.leases, now), *event_lines]
 
     out.show(view, lines, lambda: (lease.name for lease in view.annex.leases))
 

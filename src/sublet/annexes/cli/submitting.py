@@ -35,16 +35,16 @@ def submitting(out: Output, link: Link, annex: str) -> SubmittingView:
     """What the tools need; a person is told when nothing would run yet."""
     if not link.address.local:
         raise NotAtAccessPoint
-    found = link.do(jobs.submitting(annex))
-    if not found.leased:
+    access = link.do(jobs.submitting(annex))
+    if not access.leased:
         out.note(f"{annex} has no nodes yet. Lease some with: sublet annex create {annex}")
-    return found
+    return access
 
 
-def tool(found: SubmittingView, program: str, *words: str, stdin: str | None = None) -> str:
+def tool(access: SubmittingView, program: str, *words: str, stdin: str | None = None) -> str:
     """What a tool prints that has to succeed; its complaints go where ours go."""
-    environment = {**os.environ, **found.environment}
-    typed = [found.programs[program], *words]
+    environment = {**os.environ, **access.environment}
+    typed = [access.programs[program], *words]
     try:
         done = subprocess.run(typed, input=stdin, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     except OSError as error:
@@ -54,6 +54,6 @@ def tool(found: SubmittingView, program: str, *words: str, stdin: str | None = N
     return done.stdout
 
 
-def clusters(said: str) -> list[Cluster]:
+def clusters(answer: str) -> list[Cluster]:
     """What condor_submit -terse says it submitted."""
-    return [Cluster(int(one), int(first), int(last or first)) for one, first, last in TERSE.findall(said)]
+    return [Cluster(int(number), int(first), int(last or first)) for number, first, last in TERSE.findall(answer)]

@@ -37,12 +37,12 @@ def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
     link = out.link()
     spoken = read_details(given)
     if lease:
-        found = link.do(annexes.history(lease)).annex.leases
-        if not found:
+        leases = link.do(annexes.history(lease)).annex.leases
+        if not leases:
             raise NoLease(name=lease, wanted="was ever asked for")
         over: dict[str, Any] = {field.name: getattr(spoken, field.name) for field in fields(spoken)}
-        over["scheduler"] = {**found[-1].details.scheduler, **spoken.scheduler}
-        spoken = replace(found[-1].details, **{key: value for key, value in over.items() if value not in ("", None)})
+        over["scheduler"] = {**leases[-1].details.scheduler, **spoken.scheduler}
+        spoken = replace(leases[-1].details, **{key: value for key, value in over.items() if value not in ("", None)})
     view = link.do(annexes.save_template(name, spoken))
     out.show(view, lambda: [f"The template {name} is kept.", *_lines(view)], lambda: [name])
 
@@ -51,11 +51,11 @@ def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
 def list_(out: Output) -> None:
     """List your templates."""
     view, now = out.link().do(annexes.templates()), datetime.now(UTC)
-    rows = [(one.name, type_details(one.details), moment(one.changed, now)) for one in view.items]
+    rows = [(template.name, type_details(template.details), moment(template.changed, now)) for template in view.items]
     out.show(
         view,
         lambda: table(("TEMPLATE", "DETAILS", "CHANGED"), rows) if rows else [],
-        lambda: (one.name for one in view.items),
+        lambda: (template.name for template in view.items),
     )
     if not rows and out.for_people:
         out.note("You have no templates. Keep one with: sublet annex template save NAME --from ANNEX")
@@ -82,25 +82,25 @@ def _lines(view: TemplateView) -> list[str]:
     return pairs([*((name, text_of(name, value)) for name, value in _list_lines(view.details)), *asked])
 
 
-def type_details(found: DetailsView) -> str:
+def type_details(details: DetailsView) -> str:
     """Details as they would be typed."""
-    words = [f"--{name} {type_value(name, value)}" for name, value in _list_lines(found)]
-    for name, value in _list_options(found):
+    words = [f"--{name} {type_value(name, value)}" for name, value in _list_lines(details)]
+    for name, value in _list_options(details):
         flag = scheduler_specs()[name].flag_name
         several = value if isinstance(value, tuple) else (value,)
-        words += [flag if one is True else f"{flag} {one}" for one in several]
+        words += [flag if each is True else f"{flag} {each}" for each in several]
     return " ".join(words)
 
 
-def _list_options(found: DetailsView) -> list[tuple[str, Any]]:
+def _list_options(details: DetailsView) -> list[tuple[str, Any]]:
     """What is asked of the scheduler; each free option as `NAME=VALUE`."""
-    free = found.scheduler.get("options", {})
+    free = details.scheduler.get("options", {})
     words = tuple(name if value is True else f"{name}={value}" for name, value in free.items())
-    return [(name, words if name == "options" else value) for name, value in found.scheduler.items()]
+    return [(name, words if name == "options" else value) for name, value in details.scheduler.items()]
 
 
-def _list_lines(found: DetailsView) -> list[tuple[str, Any]]:
-    values = [(name, getattr(found, name)) for name in LINES]
+def _list_lines(details: DetailsView) -> list[tuple[str, Any]]:
+    values = [(name, getattr(details, name)) for name in LINES]
     return [(name, value) for name, value in values if value not in ("", None)]
 
 

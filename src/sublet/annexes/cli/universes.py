@@ -18,7 +18,7 @@ from sublet.kernel.errors import BadRequest
 
 def refuse_universes(texts: Iterable[str]) -> None:
     """BadRequest for descriptions, or lines of them, of jobs that would never run on an annex's nodes."""
-    for universe in (found for text in texts for found in find_universes(text, _read_if_there)):
+    for universe in (each for text in texts for each in find_universes(text, _read_if_there)):
         if universe not in ON_NODES:
             raise BadRequest(say_no(universe), hint=INSTEAD)
 

@@ -170,8 +170,8 @@ def parse_named(text: str) -> Named:
 
 def _split(text: str) -> tuple[str, str, str]:
     for mark in "#@":
-        name, found, rest = text.partition(mark)
-        if found:
+        name, separator, rest = text.partition(mark)
+        if separator:
             return name, mark, rest
     return text, "", ""
 
@@ -189,7 +189,7 @@ def fill_details(sources: Sequence[tuple[str, Details]]) -> tuple[Details, tuple
     """Details out of several, the first that says something of a line wins; and where each line came from."""
     values: dict[str, Any] = {}
     lines = []
-    for name in (one.name for one in fields(Details) if one.name != "scheduler"):
+    for name in (each.name for each in fields(Details) if each.name != "scheduler"):
         for source, details in sources:
             value = getattr(details, name)
             if value not in ("", None):

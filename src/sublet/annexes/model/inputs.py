@@ -113,20 +113,20 @@ class InputCopies:
 def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str]:
     """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
     there = [copy for copy in copies if copy.leases and copy.paths and not any(map(_elsewhere, copy.paths.values()))]
-    able = ABLE if any(name != named.image for one in there for name in one.paths) else USEFUL
-    able = ABLE_TREES if any(one.trees or named.program in one.paths for one in there) else able
-    inputs = [(one.leases, _files(named, one)) for one in there]
-    found = {"TransferInput": _choose_by_slot(inputs, ",".join(named.files), able)}
-    found["TransferInputRemaps"] = _remaps(named, there)
+    able = ABLE if any(name != named.image for each in there for name in each.paths) else USEFUL
+    able = ABLE_TREES if any(each.trees or named.program in each.paths for each in there) else able
+    inputs = [(each.leases, _files(named, each)) for each in there]
+    changes = {"TransferInput": _choose_by_slot(inputs, ",".join(named.files), able)}
+    changes["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
-        images = [(one.leases, one.paths[named.image]) for one in there if named.image in one.paths]
-        found["ContainerImage"] = _choose_by_slot(images, named.image, able)
+        images = [(each.leases, each.paths[named.image]) for each in there if named.image in each.paths]
+        changes["ContainerImage"] = _choose_by_slot(images, named.image, able)
     if named.program:
         name = os.path.basename(named.program)
-        kept = [(one.leases, one.paths[named.program]) for one in there if named.program in one.paths]
+        kept = [(each.leases, each.paths[named.program]) for each in there if named.program in each.paths]
         programs = [(leases, f"{PROGRAM}://{os.path.dirname(path)}/{name}") for leases, path in kept]
-        found["Cmd"] = _choose_by_slot(programs, named.program, able)
-    return found
+        changes["Cmd"] = _choose_by_slot(programs, named.program, able)
+    return changes
 
 
 def _files(named: NamedInput, copies: InputCopies) -> str:

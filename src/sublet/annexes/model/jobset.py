@@ -29,14 +29,14 @@ class JobSet:
         """What condor_submit reads for each of its jobs."""
         rows = "".join(f"{BETWEEN.join(row)}\n" for row in self.rows)
         for job in self.jobs:
-            told = f'MY.JobSetName = "{self.name}"\nMY.InJobSet = true\n'
-            yield f"{job.rstrip()}\n{told}queue {','.join(self.columns)} from (\n{rows})\n"
+            marks = f'MY.JobSetName = "{self.name}"\nMY.InJobSet = true\n'
+            yield f"{job.rstrip()}\n{marks}queue {','.join(self.columns)} from (\n{rows})\n"
 
 
 def parse_jobset(text: str, read: Reader, file: str = "the job set") -> JobSet:
     """Read a job set; BadJobSet names the line that can't be read."""
     lines = Lines(text, file)
-    found: dict[str, str] = {}
+    commands: dict[str, str] = {}
     table: tuple[tuple[str, ...], tuple[tuple[str, ...], ...]] | None = None
     jobs: list[str] = []
     for line in lines:
@@ -44,14 +44,14 @@ def parse_jobset(text: str, read: Reader, file: str = "the job set") -> JobSet:
         if not matched:
             raise lines.wrong(f"{line.split()[0]} is none of name, iterator and job")
         word, rest = matched[1].lower(), matched[3].strip()
-        if word in found and word != "job":
+        if word in commands and word != "job":
             raise lines.wrong(f"there is a second {word}")
-        found[word] = rest
+        commands[word] = rest
         if word == "iterator":
             table = _table(rest, lines, read)
         elif word == "job":
             jobs.append(_job(rest, lines, read))
-    name = found.get("name", "")
+    name = commands.get("name", "")
     if not NAME.fullmatch(name):
         raise BadJobSet(file=file, why=f"{name!r} can't be its name" if name else "it has no name")
     if table is None or not jobs:
@@ -136,7 +136,7 @@ def _drop_queue_lines(text: str) -> Iterator[str]:
 
 def _map_variables(text: str, names: Mapping[str, str]) -> str:
     """A description in which `$(x)` is written with the other name."""
-    return re.sub(r"\$\(([^):]+)", lambda found: f"$({names.get(found[1].strip().lower(), found[1])}", text)
+    return re.sub(r"\$\(([^):]+)", lambda match: f"$({names.get(match[1].strip().lower(), match[1])}", text)
 
 
 def _strip_comment(line: str) -> str:

@@ -100,8 +100,8 @@ def nodes_of(pilots: Sequence[Pilot], slots: Iterable[Slots] | None, now: dateti
     """Each node that a pilot of the lease was on, and how it is; by its pilot's own word where slots can't be told."""
     if slots is None:
         return tuple(_by_its_word(pilot, now) for pilot in pilots)
-    found = {slot.node: slot for slot in slots}
-    return tuple(_node(pilot, found.get(pilot.number), now) for pilot in pilots)
+    by_number = {slot.node: slot for slot in slots}
+    return tuple(_node(pilot, by_number.get(pilot.number), now) for pilot in pilots)
 
 
 def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:

@@ -90,7 +90,10 @@ def plan(sources: Sources, system: System, *, today: date | None = None, jobs: i
     wish = _wish(details, jobs)
     queue = queue_for(system, wish)
     details, lines = _with_cores(details, lines, queue)
-    findings = {_SAME.get(one.field, one.field): one for one in check(system, _wish(details, jobs), today)}
+    findings = {
+        _SAME.get(check_result.field, check_result.field): check_result
+        for check_result in check(system, _wish(details, jobs), today)
+    }
     rows = [_row(field, details, lines, findings.pop(field, None)) for field in LINES]
     rows += [_make_asked_row(name, details, lines, findings.pop(name, None)) for name in details.scheduler.list_asked()]
     rows += [_other(finding) for finding in findings.values() if finding.state in ("error", "warning")]

@@ -65,9 +65,9 @@ def find_universes_of_dag(text: str, read: Reader, base: str = "", deep: int = 0
     for words, block in _commands(text):
         command, node = words[0].lower(), words[1] if len(words) > 1 else ""
         if block is not None:
-            yield from (AskedUniverse(found, node) for found in find_universes(block, _below(read, base)))
+            yield from (AskedUniverse(universe, node) for universe in find_universes(block, _below(read, base)))
         elif command == "vars":
-            yield from (AskedUniverse(found.lower(), node) for found in _VARIABLE.findall(" ".join(words[2:])))
+            yield from (AskedUniverse(universe.lower(), node) for universe in _VARIABLE.findall(" ".join(words[2:])))
         elif command == "include":
             yield from find_universes_of_dag(read(os.path.join(base, node)) or "", read, base, deep + 1)
         elif command in _NODES | _PARTS:
@@ -83,7 +83,7 @@ def _find_in_file(words: Sequence[str], read: Reader, base: str, deep: int) -> I
     place = os.path.join(base, words[at]) if at < len(words) else base
     text = read(os.path.join(place, words[2])) or ""
     if words[0].lower() in _NODES:
-        yield from (AskedUniverse(found, words[1]) for found in find_universes(text, _below(read, place)))
+        yield from (AskedUniverse(universe, words[1]) for universe in find_universes(text, _below(read, place)))
     else:
         yield from find_universes_of_dag(text, read, place, deep + 1)
 

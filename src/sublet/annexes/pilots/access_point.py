@@ -88,30 +88,30 @@ async def find_access_point(home: Path, wanted: WantedPoint, host: str = "") -> 
     own = OwnAccessPoint(home / "ap", release)
     address = _address(own, wanted, host)
     lease = wanted.lease or usual_lease()
-    found = None
+    schedd = None
     ours = os.environ.get("CONDOR_CONFIG") == own.tools.configuration  # who uses HTCondor's tools may have set that
     if wanted.use != "own" and not ours and not (wanted.use == "any" and own.has_jobs()):
         make_private(own.directory)
-        found = await find_machine_schedd(Tools(release), own.directory)
-    if wanted.use == "machine" and not isinstance(found, Schedd):
-        raise _unusable(found)
-    machine = isinstance(found, Schedd)
+        schedd = await find_machine_schedd(Tools(release), own.directory)
+    if wanted.use == "machine" and not isinstance(schedd, Schedd):
+        raise _unusable(schedd)
+    machine = isinstance(schedd, Schedd)
     own.settle(address, bind=wanted.bind, port=wanted.port, schedd=not machine, lease=lease)
-    if isinstance(found, Schedd):
-        return MachineAccessPoint(own, found)
-    if isinstance(found, Unusable):
-        own.note = f"This machine's own is not used: {found.why} An administrator could add: {found.line}"
+    if isinstance(schedd, Schedd):
+        return MachineAccessPoint(own, schedd)
+    if isinstance(schedd, Unusable):
+        own.note = f"This machine's own is not used: {schedd.why} An administrator could add: {schedd.line}"
     return own
 
 
-def _unusable(found: Unusable | None) -> AccessPointFailed:
-    if found is None:
+def _unusable(obstacle: Unusable | None) -> AccessPointFailed:
+    if obstacle is None:
         return AccessPointFailed(
             why="this machine has none that takes your jobs",
             hint="Leave `use` in the section [annex] of sublet.toml away, and Sublet runs one for you.",
         )
-    hint = f"An administrator can allow it by one line of its configuration: {found.line}"
-    return AccessPointFailed(why=f"this machine's own can't be used: {found.why}", hint=hint)
+    hint = f"An administrator can allow it by one line of its configuration: {obstacle.line}"
+    return AccessPointFailed(why=f"this machine's own can't be used: {obstacle.why}", hint=hint)
 
 
 def usual_lease() -> timedelta:

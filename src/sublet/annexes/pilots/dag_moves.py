@@ -74,22 +74,22 @@ def read_manager(ad: Ad) -> Manager:
 def find_parts(managers: Sequence[Manager], wanted: Collection[str]) -> list[Manager]:
     """DAGs, and those that are parts of them."""
     by_id = {manager.id: manager for manager in managers}
-    return [manager for manager in managers if any(one.id in wanted for one in _chain(manager, by_id))]
+    return [manager for manager in managers if any(above.id in wanted for above in _chain(manager, by_id))]
 
 
 def inherit(managers: Sequence[Manager]) -> list[Manager]:
     """The sub-DAGs that have yet to be told what the DAG says that they are a part of, as they are to be."""
     by_id = {manager.id: manager for manager in managers}
-    found = []
+    changed = []
     for manager in managers:
         above = _chain(manager, by_id)[1:]
-        last = max(above, key=lambda one: one.moved, default=manager)
-        named = next((one for one in above if one.is_named and one.annex), None)
+        last = max(above, key=lambda each: each.moved, default=manager)
+        named = next((each for each in above if each.is_named and each.annex), None)
         if last.moved > manager.moved:
-            found.append(replace(manager, annex=last.annex, moved=last.moved))
+            changed.append(replace(manager, annex=last.annex, moved=last.moved))
         elif named and not manager.annex and not manager.moved and not manager.is_named:
-            found.append(replace(manager, annex=named.annex, is_named=True))
-    return found
+            changed.append(replace(manager, annex=named.annex, is_named=True))
+    return changed
 
 
 def _chain(manager: Manager, by_id: dict[str, Manager]) -> list[Manager]:
@@ -102,8 +102,8 @@ def _chain(manager: Manager, by_id: dict[str, Manager]) -> list[Manager]:
 
 def to_tell(tools: Tools, manager: Manager, supplier: str) -> Command[int]:
     """Write down in a manager's ad where its DAG is to run."""
-    said = quote_string if manager.annex else lambda _: "undefined"
-    changes = {JOB_TARGET: said(manager.annex), JOB_SUPPLIER: said(supplier)}
+    write = quote_string if manager.annex else lambda _: "undefined"
+    changes = {JOB_TARGET: write(manager.annex), JOB_SUPPLIER: write(supplier)}
     changes |= {DAG_MOVED: str(manager.moved)} if manager.moved else {JOB_TAKEN: WRITTEN}
     return to_edit_cluster(tools, manager.id, changes)
 
@@ -116,8 +116,8 @@ def to_followers(tools: Tools, manager: Manager) -> Command[list[Follower]]:
         which = f"({JOB_FOLLOWED} ?: 0) < {manager.moved} && {JOB_TARGET} =!= {there}"
     else:
         which = f'{JOB_TARGET} =?= undefined && {JOB_TAKEN} =?= undefined && {WRITTEN} == ""'
-    found = to_queue(tools, f"{own} && {which}", ("ClusterId", "ProcId", "QDate", "JobStatus"))
-    return reread(found, lambda ads: [_follower(ad) for ad in ads])
+    query = to_queue(tools, f"{own} && {which}", ("ClusterId", "ProcId", "QDate", "JobStatus"))
+    return reread(query, lambda ads: [_follower(ad) for ad in ads])
 
 
 def _follower(ad: Ad) -> Follower:

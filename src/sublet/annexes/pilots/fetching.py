@@ -89,10 +89,10 @@ def to_try(release: Release) -> Command[str]:
 
 def read_version(outcome: Outcome) -> str:
     """The version that it says; ReleaseRefused if it doesn't run here."""
-    found = _RUNS.search(outcome.text)
-    if outcome.code or not found:
+    match = _RUNS.search(outcome.text)
+    if outcome.code or not match:
         raise ReleaseRefused(why=f"it does not run on this machine: {outcome.complaint}")
-    return found[1]
+    return match[1]
 
 
 def find_unpacked(place: Path) -> Release:

@@ -123,8 +123,8 @@ def mark_looked_at() -> dict[str, str]:
 def first_told(named: NamedInput, until: int) -> dict[str, str]:
     """What is set in a job that shares something, when that is seen: what it said itself is kept."""
     kept = dict(zip(KEPT, (named.image, ",".join(named.files), named.remaps, named.program), strict=True))
-    told = {name: quote_string(value) for name, value in kept.items()}
-    return {**told, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quote_string(SHARED)}
+    values = {name: quote_string(value) for name, value in kept.items()}
+    return {**values, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quote_string(SHARED)}
 
 
 def change_ready(changes: dict[str, str], ready: str, content: str) -> dict[str, str]:

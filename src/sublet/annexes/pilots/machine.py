@@ -117,7 +117,7 @@ async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable 
     try:
         values = await here.run(to_config(tools, _ADDRESS, _METHODS))
         file = Path(values.get(_ADDRESS, ""))
-        told = read_file(file)
+        facts = read_file(file)
         await here.run(to_queue(tools, "false"))
     except SubletError:
         return None
@@ -127,7 +127,7 @@ async def find_machine_schedd(tools: Tools, scratch: Path) -> Schedd | Unusable 
         owner = identity(token)
         with tempfile.TemporaryDirectory(dir=scratch) as directory:
             keep(Path(directory) / "schedd", f"{token}\n".encode())
-            await here.run(to_ping(tools, told.address, directory))
+            await here.run(to_ping(tools, facts.address, directory))
     except SubletError as error:
         takes_tokens = re.search(r"\b(ID)?TOKENS?\b", values.get(_METHODS, ""), re.IGNORECASE)
         return Unusable(error.message, f"ALLOW_WRITE = $(ALLOW_WRITE) {owner}" if takes_tokens else _TAKE_TOKENS)
@@ -152,9 +152,9 @@ def read_address(text: str) -> MachineFacts:
     return MachineFacts(lines[0].strip(), name, machine)
 
 
-def schedd_ad(told: MachineFacts) -> str:
+def schedd_ad(facts: MachineFacts) -> str:
     """What the person's collector is told of the schedd: as much as a pilot needs."""
-    values = {"MyType": "Scheduler", "Name": told.name, "Machine": told.machine}
-    values |= {"MyAddress": told.address, "ScheddIpAddr": told.address}
+    values = {"MyType": "Scheduler", "Name": facts.name, "Machine": facts.machine}
+    values |= {"MyAddress": facts.address, "ScheddIpAddr": facts.address}
     lines = [f"{name} = {quote_string(value)}" for name, value in values.items()]
     return "\n".join([*lines, f"ClassAdLifetime = {_TOLD_FOR}"]) + "\n"

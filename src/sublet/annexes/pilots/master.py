@@ -39,13 +39,13 @@ class Master:
         """Start it in a session of its own."""
         path = f"{release.bin}:{release.sbin}:{os.environ.get('PATH', os.defpath)}"
         kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("_CONDOR_")}
-        with open(os.open(self.logs / "start", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as said:
+        with open(os.open(self.logs / "start", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
             self._started = subprocess.Popen(
                 [release.program(MASTER), "-f"],
                 env={**kept, "PATH": path, "CONDOR_CONFIG": str(self.configuration)},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 cwd="/",
                 start_new_session=True,
             )
@@ -85,14 +85,14 @@ class Master:
 
 
 def _own_processes() -> list[int]:
-    found = []
+    pids = []
     for entry in os.scandir("/proc"):
         try:
             if entry.name.isdecimal() and entry.stat().st_uid == os.getuid():
-                found.append(int(entry.name))
+                pids.append(int(entry.name))
         except OSError:
             continue  # it ended meanwhile
-    return sorted(found)
+    return sorted(pids)
 
 
 def _environment(pid: int) -> list[bytes]:

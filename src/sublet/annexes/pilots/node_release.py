@@ -17,8 +17,8 @@ def node_release(template: str, arch: str, libc: str) -> str:
     """The address of the newest release that a node can run; ReleaseRefused if none is made for it."""
     if not _ARCH.fullmatch(arch):
         raise ReleaseRefused(why=f"{arch!r} is no architecture that is known")
-    found = _LIBC.fullmatch(libc)
-    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = _LIBC.fullmatch(libc)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
     made_on = next((name for oldest, name in _MADE_ON if version >= oldest), "")
     if "{system}" in template and not made_on:
         raise ReleaseRefused(why=f"no release is made for nodes with {libc or 'a C library that is not known'}")

@@ -42,7 +42,7 @@ def to_jobs(tools: Tools) -> Command[dict[str, JobCounts]]:
 
 def reread(command: Command[A], reader: Callable[[A], B]) -> Command[B]:
     """The same command, whose answer is read once more."""
-    return replace(command, reader=lambda said: reader(command.reader(said)))  # type: ignore[arg-type,return-value]
+    return replace(command, reader=lambda outcome: reader(command.reader(outcome)))  # type: ignore[arg-type,return-value]
 
 
 def read_occupancy(ads: list[Ad]) -> list[Slots]:
@@ -83,4 +83,4 @@ def read_jobs(ads: list[Ad]) -> dict[str, JobCounts]:
         if status not in OVER:
             word = "running" if status in ACTIVE else "held" if status == HELD else "idle"
             counts[str(ad[JOB_TARGET])][word] += 1
-    return {annex: JobCounts(**found) for annex, found in counts.items()}
+    return {annex: JobCounts(**numbers) for annex, numbers in counts.items()}

@@ -51,8 +51,8 @@ def to_remember(tools: Tools, constraint: str) -> Command[list[QueuedJob]]:
 
 def to_rooms(tools: Tools, annex: str) -> Command[list[NodeRoom]]:
     """What the nodes of an annex have, and what of it is free."""
-    found = to_slots(tools, f'{SLOT_ANNEX} =?= {quote_string(annex)} && SlotType =!= "Dynamic"', SLOT)
-    return reread(found, lambda ads: [read_room(ad) for ad in ads])
+    query = to_slots(tools, f'{SLOT_ANNEX} =?= {quote_string(annex)} && SlotType =!= "Dynamic"', SLOT)
+    return reread(query, lambda ads: [read_room(ad) for ad in ads])
 
 
 def to_unmet(tools: Tools, job: str, annex: str) -> Command[list[str]]:
@@ -65,7 +65,7 @@ def to_unmet(tools: Tools, job: str, annex: str) -> Command[list[str]]:
 def to_vacate(tools: Tools, constraint: str) -> Command[bool]:
     """Take running jobs off their nodes at once, so that they wait again."""
     words = tools.words("condor_vacate_job", "-fast", "-constraint", constraint)
-    return Command(words, lambda said: said.code == 0 and reading(lambda _: True)(said))
+    return Command(words, lambda outcome: outcome.code == 0 and reading(lambda _: True)(outcome))
 
 
 def runs_on(masters: Iterable[str]) -> str:
@@ -129,7 +129,7 @@ def read_room(ad: Ad) -> NodeRoom:
 
 def read_unmet(outcome: Outcome) -> list[str]:
     """The conditions that matched nothing, if the analysis could be made."""
-    return [found.strip() for found in _CONDITION.findall(outcome.text)]
+    return [condition.strip() for condition in _CONDITION.findall(outcome.text)]
 
 
 def find_unknown(jobs: Sequence[QueuedJob], wanted: Sequence[str]) -> list[str]:

@@ -22,13 +22,13 @@ ASKED = (ATTRIBUTES, REQUIRED, REQUIRED_OF_ALL)  # what the access point's own c
 
 def environment_for(annex: str, supplier: str, lease: timedelta, already: Mapping[str, str]) -> dict[str, str]:
     """The variables with which tools submit for an annex; what the configuration says already still counts."""
-    told = {JOB_TARGET: annex, JOB_SUPPLIER: supplier}
+    marks = {JOB_TARGET: annex, JOB_SUPPLIER: supplier}
     required = already.get(REQUIRED) or already.get(REQUIRED_OF_ALL) or ""
     values = {
-        ATTRIBUTES: " ".join([*already.get(ATTRIBUTES, "").split(), *told]),
+        ATTRIBUTES: " ".join([*already.get(ATTRIBUTES, "").split(), *marks]),
         REQUIRED: f"({required}) && {KEPT_TO}" if required else KEPT_TO,
         LEASE: str(round(lease.total_seconds())),
         TOLD: str(OFTEN),
-        **{name: attribute(value) for name, value in told.items()},
+        **{name: attribute(value) for name, value in marks.items()},
     }
     return {f"_CONDOR_{name}": value for name, value in values.items()}

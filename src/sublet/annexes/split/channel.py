@@ -81,8 +81,10 @@ class AgentChannel:
         """Drop what a login shell prints, up to the agent's own first line."""
         while (line := await source.readline()) != MARK + nonce.encode() + b"\n":
             if not line:
-                said = (await asyncio.to_thread(self._errors.read_text, errors="replace")).strip().splitlines()
-                raise ConnectionError(said[-1][:300] if said else "the channel ended before the agent began")
+                complaints = (await asyncio.to_thread(self._errors.read_text, errors="replace")).strip().splitlines()
+                raise ConnectionError(
+                    complaints[-1][:300] if complaints else "the channel ended before the agent began"
+                )
 
     async def _write(self, target: asyncio.StreamWriter) -> None:
         while True:

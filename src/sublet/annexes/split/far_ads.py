@@ -16,8 +16,8 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
     """A job's ad, as the starter on this node needs it: in this sandbox, with nothing to transfer."""
 
     def value(name: str, otherwise: str) -> str:
-        found = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
-        return found.group(1) if found else otherwise
+        match = re.search(r"(?im)^" + name + r'\s*=\s*"(.*)"\s*$', ad)
+        return match.group(1) if match else otherwise
 
     def inside(path: str) -> str:
         return os.path.join(sandbox, os.path.basename(path.rstrip("/")))
@@ -30,7 +30,7 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
             command = here
             break
     image, given = value("ContainerImage", ""), value("In", "/dev/null")
-    said = {
+    values = {
         "Iwd": sandbox,
         "ShouldTransferFiles": "NO",
         "Owner": owner,
@@ -42,13 +42,13 @@ def ad_here(ad: str, sandbox: str, owner: str, gpus: str = "", cores: str = "") 
     }
     given_environment = value("Environment", "")
     more = {"CUDA_VISIBLE_DEVICES": gpus, "OMP_NUM_THREADS": cores}
-    added = [name + "=" + told for name, told in more.items() if told and not is_set(name, given_environment)]
+    added = [name + "=" + setting for name, setting in more.items() if setting and not is_set(name, given_environment)]
     if added:
         lines = [line for line in lines if line.split("=", 1)[0].strip().lower() != "environment"]
-        said["Environment"] = " ".join([given_environment, *added]).strip()
+        values["Environment"] = " ".join([given_environment, *added]).strip()
     if image:
-        said["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
-    lines += ['{} = "{}"'.format(*pair) for pair in said.items()]
+        values["ContainerImage"] = inside(image) if os.path.exists(inside(image)) else image
+    lines += ['{} = "{}"'.format(*pair) for pair in values.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -59,12 +59,12 @@ def is_set(name: str, environment: str) -> bool:
 
 def find_assigned_cores(machine: str) -> str:
     """The cores that a slot has, as HTCondor tells jobs on any node."""
-    found = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
-    return found.group(1) if found else ""
+    match = re.search(r"(?im)^Cpus\s*=\s*(\d+)\s*$", machine)
+    return match.group(1) if match else ""
 
 
 def find_assigned_gpus(machine: str) -> str:
     """The numbers of the GPUs that a slot was given, as CUDA wants them."""
-    found = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
-    words = re.split(r"[,\s]+", found.group(1)) if found else []
+    match = re.search(r'(?im)^AssignedGPUs\s*=\s*"(.*)"\s*$', machine)
+    words = re.split(r"[,\s]+", match.group(1)) if match else []
     return ",".join(word[4:] if re.match(r"CUDA\d+$", word) else word for word in words if word)

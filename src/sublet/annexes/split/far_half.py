@@ -316,8 +316,8 @@ class FarHalf:
             del self.attempts[name]
 
     def _finish(self, attempt: FarAttempt) -> None:
-        said = read(attempt.directory + "/out.ad") or ""
-        if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", said):
+        ad = read(attempt.directory + "/out.ad") or ""
+        if re.search(r"(?im)^(ExitCode|ExitSignal)\s*=", ad):
             self.failures = 0
             self._send_home(FarResult(attempt.name, attempt.directory, "", attempt.seen))
         else:
@@ -378,12 +378,14 @@ def unpack(archive: tarfile.TarFile, directory: str) -> None:
 
 def read_node_facts() -> dict[str, Any]:
     """What the pilot's shell found out of this node, as it said in the environment."""
-    said = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
-    facts = {name[16:]: value for name, value in said.items() if name.startswith("SUBLET_FAR_FACT_")}
-    found: dict[str, Any] = {name[11:]: value for name, value in said.items() if name[11:] in ("spool", "starter")}
-    if "SUBLET_FAR_life" in said:
-        found["life"] = float(said["SUBLET_FAR_life"])
-    return dict(found, facts=facts) if facts else found
+    variables = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
+    facts = {name[16:]: value for name, value in variables.items() if name.startswith("SUBLET_FAR_FACT_")}
+    options: dict[str, Any] = {
+        name[11:]: value for name, value in variables.items() if name[11:] in ("spool", "starter")
+    }
+    if "SUBLET_FAR_life" in variables:
+        options["life"] = float(variables["SUBLET_FAR_life"])
+    return dict(options, facts=facts) if facts else options
 
 
 def main(settings: dict[str, Any]) -> None:

@@ -15,10 +15,10 @@ from sublet.annexes.split.spool_files import read
 
 def find_wanted_outputs(ad: str) -> list[str] | None:
     """The files that a job wants back, as paths below its sandbox; None if it did not say: all that is new on top."""
-    found = re.search(r'(?im)^TransferOutput\s*=\s*"(.*)"\s*$', ad)
-    if found is None:
+    match = re.search(r'(?im)^TransferOutput\s*=\s*"(.*)"\s*$', ad)
+    if match is None:
         return None
-    return [os.path.normpath(word.strip()) for word in found.group(1).split(",") if word.strip()]
+    return [os.path.normpath(word.strip()) for word in match.group(1).split(",") if word.strip()]
 
 
 def is_wanted(path: str, wanted: list[str] | None) -> bool:
@@ -69,21 +69,21 @@ def add_content(tar: tarfile.TarFile, path: str, member: str) -> None:
 def stamp(path: str) -> Any:
     """What changes when a file changes."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    return (found.st_size, found.st_mtime_ns, found.st_ino)
+    return (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def list_sandbox(sandbox: str) -> dict[str, Any]:
     """The files of a sandbox before the job, by their names in the answer."""
     above = os.path.dirname(sandbox)
-    found = {}
+    stamps = {}
     for place, _, files in os.walk(sandbox):
         for file in files:
             path = os.path.join(place, file)
-            found[os.path.relpath(path, above)] = stamp(path)
-    return found
+            stamps[os.path.relpath(path, above)] = stamp(path)
+    return stamps
 
 
 def say(words: str) -> None:

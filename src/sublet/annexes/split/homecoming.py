@@ -90,9 +90,9 @@ class Homecoming:
     async def _tell(self, name: str, coming: Incoming, bad: bool) -> None:
         """It becomes its job's, unless that was given up meanwhile; a job that ended is not run again."""
         if bad and not coming.failure:
-            said = coming.said
-            why = "; ".join([said["failure"] or "it could not be started", *said["starter.log"].splitlines()[-1:]])
-            self._failed(name, why, said["unsent"])
+            report = coming.said
+            why = "; ".join([report["failure"] or "it could not be started", *report["starter.log"].splitlines()[-1:]])
+            self._failed(name, why, report["unsent"])
         elif coming.failure:
             self._failed(name, coming.failure, "" if bad else LOST + coming.failure)
         elif attempt := self._ledger.note_delivered(name):

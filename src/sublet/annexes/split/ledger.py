@@ -111,14 +111,14 @@ class Ledger:
 
     # Nodes
 
-    def beat(self, number: int, said: dict[str, Any], now: float) -> None:
+    def beat(self, number: int, report: dict[str, Any], now: float) -> None:
         """A node's heart beat."""
-        epoch = str(said.get("epoch", ""))
+        epoch = str(report.get("epoch", ""))
         self.known.discard(number)
-        runs, ending = len(said.get("runs") or ()), str(said.get("ending", ""))
-        facts = {str(name): str(value) for name, value in (said.get("facts") or {}).items()}
-        self.seen[number] = LedgerNode(epoch, now, str(said.get("node", "")), runs, ending, facts)
-        runs_there = set(map(str, said.get("runs") or ()))
+        runs, ending = len(report.get("runs") or ()), str(report.get("ending", ""))
+        facts = {str(name): str(value) for name, value in (report.get("facts") or {}).items()}
+        self.seen[number] = LedgerNode(epoch, now, str(report.get("node", "")), runs, ending, facts)
+        runs_there = set(map(str, report.get("runs") or ()))
         for attempt in self.attempts.values():
             if attempt.node == number and attempt.stage in (AttemptStage.STORED, AttemptStage.REVOKED):
                 is_missing = attempt.name not in runs_there and attempt.name not in self.arriving

@@ -40,8 +40,8 @@ def call(
                 with line.makefile() as answers:
                     answer = answers.readline()
             if answer.endswith("\n"):
-                found: dict[str, Any] = json.loads(answer)
-                return found
+                decoded: dict[str, Any] = json.loads(answer)
+                return decoded
         except (OSError, ValueError):
             pass
         if patience is not None and time.monotonic() - began > patience:

@@ -119,7 +119,9 @@ class Outgoing:
                 if os.path.exists(os.path.join(self._scratch, ".machine.ad")):
                     archive.add(os.path.join(self._scratch, ".machine.ad"), "machine.ad")
                 archive.add(
-                    self._sandbox, "sandbox", filter=lambda one: None if one.isdev() or one.name[8:] in own else one
+                    self._sandbox,
+                    "sandbox",
+                    filter=lambda member: None if member.isdev() or member.name[8:] in own else member,
                 )
             self._pipe.put(b"")
         except Closed:
@@ -174,9 +176,9 @@ class Incoming:
         """Put the files where the starter looks for them."""
         try:
             merge(self.place / "sandbox", Path(sandbox))
-            told = self.place / "out.ad"
-            if told.exists():
-                told.replace(Path(scratch) / ".job.ad.out")
+            ad = self.place / "out.ad"
+            if ad.exists():
+                ad.replace(Path(scratch) / ".job.ad.out")
         except OSError as error:
             self._note_failure(error)
 
@@ -240,13 +242,13 @@ def merge(source: Path, target: Path) -> None:
     if not source.is_dir():
         return
     target.mkdir(exist_ok=True)
-    for one in source.iterdir():
-        there = target / one.name
-        if one.is_dir() and not one.is_symlink():
+    for entry in source.iterdir():
+        there = target / entry.name
+        if entry.is_dir() and not entry.is_symlink():
             if there.is_symlink() or (there.exists() and not there.is_dir()):
                 there.unlink()
-            merge(one, there)
+            merge(entry, there)
         else:
             if there.is_dir() and not there.is_symlink():
                 shutil.rmtree(there)
-            one.replace(there)
+            entry.replace(there)

@@ -24,8 +24,8 @@ def facts_of(job_ad: str, sandbox: str) -> tuple[str, dict[str, str]]:
         text = ""
 
     def value(name: str) -> str:
-        found = re.search(rf'(?im)^{name}\s*=\s*"?([^"\n]*)"?\s*$', text)
-        return found.group(1) if found else ""
+        match = re.search(rf'(?im)^{name}\s*=\s*"?([^"\n]*)"?\s*$', text)
+        return match.group(1) if match else ""
 
     streams = {}
     for stream, file in STREAMS.items():

@@ -327,9 +327,9 @@ class Relay:
         socket.unlink(missing_ok=True)
         server = await asyncio.start_unix_server(self.near, "relay.sock", limit=1 << 20)  # a short name, for a socket
         socket.chmod(0o600)
-        told = asyncio.Event()
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
-        works = [asyncio.create_task(work) for work in (self.carry(), self.tell(), self.cleaned.wait(), told.wait())]
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        works = [asyncio.create_task(work) for work in (self.carry(), self.tell(), self.cleaned.wait(), stopped.wait())]
         try:
             done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
             for task in done:

@@ -93,13 +93,13 @@ class Relaying:
     def state(self) -> RelayState:
         """What it last said of itself."""
         try:
-            said: dict[str, Any] = json.loads((self.directory / "state.json").read_bytes())
+            state: dict[str, Any] = json.loads((self.directory / "state.json").read_bytes())
         except (OSError, ValueError):
             return RelayState(trouble="it has just begun")
-        nodes = tuple(FarNode(int(number), **values) for number, values in said["nodes"].items())
-        if time.time() - said["time"] > FRESH:
+        nodes = tuple(FarNode(int(number), **values) for number, values in state["nodes"].items())
+        if time.time() - state["time"] > FRESH:
             return RelayState(False, "its relay does not run", nodes)
-        return RelayState(said["link"], said["trouble"], nodes, said["attempts"], tuple(said["waits"]))
+        return RelayState(state["link"], state["trouble"], nodes, state["attempts"], tuple(state["waits"]))
 
     def ask(self, message: dict[str, Any], seconds: float = ANSWER) -> dict[str, Any]:
         """Tell it something, which may have just begun, and wait for its answer; empty if there is none."""

@@ -67,8 +67,8 @@ class PilotStore:
 
     def learn(self, pilot: Pilot) -> None:
         """Keep what it has told of itself by now."""
-        told = {"of_lease": pilot.lease, "of_number": pilot.number, "f": plain(json.dumps(dict(pilot.facts)))}
-        self._sql.change(LEARN, told)
+        values = {"of_lease": pilot.lease, "of_number": pilot.number, "f": plain(json.dumps(dict(pilot.facts)))}
+        self._sql.change(LEARN, values)
 
     def explain(self, lease: str, number: int, why: str) -> None:
         """Say why it ended, in place of what was said before."""
@@ -76,8 +76,8 @@ class PilotStore:
 
     def end(self, lease: str, number: int, now: datetime, why: str) -> bool:
         """It is gone; whether that is new."""
-        told = {"of_lease": lease, "of_number": number, "e": micros(now), "w": plain(why)}
-        return self._sql.change(END, told) > 0
+        values = {"of_lease": lease, "of_number": number, "e": micros(now), "w": plain(why)}
+        return self._sql.change(END, values) > 0
 
 
 def _pilot(row: Row | None) -> Pilot | None:

@@ -40,7 +40,7 @@ class TemplateStore:
 
     def list(self, person: str) -> list[Template]:
         """A person's, by name."""
-        return [found for found in map(_template, self._sql.rows(LIST, {"of_person": plain(person)})) if found]
+        return [template for template in map(_template, self._sql.rows(LIST, {"of_person": plain(person)})) if template]
 
     def remove(self, person: str, name: str) -> bool:
         """Forget one; whether it was there."""

@@ -32,13 +32,13 @@ HTCONDOR = ("condor_submit", "condor_q", "condor_status", "condor_history")
 @command("doctor", "sublet doctor")
 def doctor(out: Output) -> int:
     """Check this machine, your SUBLET_HOME and the service; say what to do where something is missing."""
-    found = list(_look_at_all())
+    findings = list(_look_at_all())
     out.show(
-        found,
-        lambda: table(("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in found]),
-        lambda: (f"{f.state} {f.what}: {f.detail}" for f in found if f.state != "ok"),
+        findings,
+        lambda: table(("", "WHAT", "FOUND", "WHAT TO DO"), [(f.state, f.what, f.detail, f.todo) for f in findings]),
+        lambda: (f"{f.state} {f.what}: {f.detail}" for f in findings if f.state != "ok"),
     )
-    return 1 if any(finding.state == "bad" for finding in found) else 0
+    return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
 def _look_at_all() -> Iterator[DoctorFinding]:
@@ -64,18 +64,18 @@ def master_key(home: Home) -> Iterator[DoctorFinding]:
     """The key that seals stored secrets, if one is set."""
     try:
         with open(home.settings, "rb") as file:
-            said = str(tomllib.load(file).get("master_key", ""))
+            setting = str(tomllib.load(file).get("master_key", ""))
     except (OSError, ValueError):
-        said = ""
-    found = find(said)
-    if not found:
+        setting = ""
+    location = find(setting)
+    if not location:
         return
     try:
-        keys = read(found, home.root)
+        keys = read(location, home.root)
     except BadMasterKey as error:
         yield DoctorFinding("bad", "master key", error.message, error.advice)
     else:
-        yield DoctorFinding("ok", "master key", f"{found}, {keys[0].id}")
+        yield DoctorFinding("ok", "master key", f"{location}, {keys[0].id}")
 
 
 def tools(home: Home | None = None) -> Iterator[DoctorFinding]:

@@ -31,18 +31,18 @@ def service(home: Home) -> Iterator[DoctorFinding]:
     address = find_address()
     link = Link(replace(address, home=None))
     try:
-        found = link.do(replace(health(), patience=PATIENCE))
+        view = link.do(replace(health(), patience=PATIENCE))
     except SubletError as error:
         yield _describe_missing_service(home, address, error)
         return
-    yield _version(found, address)
-    if found.problem:
-        yield DoctorFinding("bad", "service", found.problem, "It tries again by itself, once that is put right.")
-    if found.clock:
+    yield _version(view, address)
+    if view.problem:
+        yield DoctorFinding("bad", "service", view.problem, "It tries again by itself, once that is put right.")
+    if view.clock:
         kept = "Nothing need be done: sessions here last as long as before, and times that were asked for stay."
-        yield DoctorFinding("warn", "clock", f"this machine's clock was {found.clock}", kept)
-    if found.database not in ("", f"sqlite:///{home.database}"):
-        yield DoctorFinding("ok", "its database", found.database)
+        yield DoctorFinding("warn", "clock", f"this machine's clock was {view.clock}", kept)
+    if view.database not in ("", f"sqlite:///{home.database}"):
+        yield DoctorFinding("ok", "its database", view.database)
     try:
         yield DoctorFinding("ok", "you are", link.do(whoami()).person)
         now = datetime.now(UTC)
@@ -70,13 +70,13 @@ def _describe_missing_service(home: Home, address: Address, error: SubletError) 
     return DoctorFinding("ok", "service", "not running; it starts by itself")
 
 
-def _version(found: HealthView, address: Address) -> DoctorFinding:
-    said = f"{found.mode}, version {found.version}, {address.text}"
-    if not compare(found.version):
-        return DoctorFinding("ok", "service", said)
+def _version(view: HealthView, address: Address) -> DoctorFinding:
+    facts = f"{view.mode}, version {view.version}, {address.text}"
+    if not compare(view.version):
+        return DoctorFinding("ok", "service", facts)
     if address.home is not None:
-        return DoctorFinding("warn", "service", f"{said}; this command is {VERSION}", RESTART)
-    return DoctorFinding("warn", "service", f"{said}; this command is {VERSION}", "Install the same version here.")
+        return DoctorFinding("warn", "service", f"{facts}; this command is {VERSION}", RESTART)
+    return DoctorFinding("warn", "service", f"{facts}; this command is {VERSION}", "Install the same version here.")
 
 
 def judge(platform: PlatformView, now: datetime) -> DoctorFinding:

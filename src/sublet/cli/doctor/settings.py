@@ -27,42 +27,42 @@ def settings(home: Home) -> Iterator[DoctorFinding]:
         if file:
             with open(file, "rb") as opened:
                 tomllib.load(opened)
-        found = _read(home)
+        read = _read(home)
     except (OSError, ValueError) as error:
         yield DoctorFinding("bad", "settings", f"{home.settings}: {error}", SEE)
     except SubletError as error:
         yield DoctorFinding("bad", "settings", error.message, error.advice or SEE)
     else:
         yield DoctorFinding("ok", "settings", file or "all as they come")
-        for name, why in (found.broken if found else {}).items():
+        for name, why in (read.broken if read else {}).items():
             yield DoctorFinding("bad", f"platform {name}", why, "Install or mend its plug-in.")
 
 
 def is_gateway(home: Home) -> bool:
     """Whether the settings are a gateway's, which others wait for; settings that can't be read are told elsewhere."""
     try:
-        found = _read(home)
+        read = _read(home)
     except (SubletError, OSError, ValueError):
         return False
-    return found is not None and found.is_gateway
+    return read is not None and read.is_gateway
 
 
 def network_policies(home: Home) -> dict[str, str]:
     """What network containers may have, by the platforms on this machine; as usual, where no settings can be read."""
     try:
-        found = _read(home)
+        read = _read(home)
     except (SubletError, OSError, ValueError):
-        found = None
-    return dict(found.networks) if found and found.networks else {"": USUAL}
+        read = None
+    return dict(read.networks) if read and read.networks else {"": USUAL}
 
 
 def database(home: Home) -> Iterator[DoctorFinding]:
     """The database that the settings name."""
     try:
-        found = _read(home)
+        read = _read(home)
     except (SubletError, OSError, ValueError):
         return  # that the settings can't be read is told already
-    url = found.database if found else ""
+    url = read.database if read else ""
     if url.startswith("postgresql"):
         yield _postgres(url)
         return

@@ -61,8 +61,8 @@ class TheirErrors(APIRoute):
 def _tell(error: SubletError) -> Response:
     status = 403 if isinstance(error, NoGlobus) else STATUS.get(error.status, error.status)
     headers = {"retry-after": str(error.values.get("seconds", 60))} if isinstance(error, TooMany) else {}
-    said = {"error": error.message, "messages": [error.advice] if error.advice else [], "code": error.code}
-    return JSONResponse(said, status, headers)
+    body = {"error": error.message, "messages": [error.advice] if error.advice else [], "code": error.code}
+    return JSONResponse(body, status, headers)
 
 
 router = APIRouter(prefix=PREFIX, route_class=TheirErrors, include_in_schema=False)
@@ -113,8 +113,8 @@ async def jobs(request: Request) -> Response:
     person = await _person(request, await _read_body(request))
     service = service_of(request)
     pairs = await service.drafts.drafts(person)
-    found = [job_of(draft, session) for draft, session in pairs]
-    return JSONResponse({"job": found})
+    listed = [job_of(draft, session) for draft, session in pairs]
+    return JSONResponse({"job": listed})
 
 
 @router.get("/user/slurm-usage")
@@ -135,8 +135,8 @@ async def systems(request: Request) -> Response:
 async def maintainers(request: Request) -> Response:
     """There is one, which runs apps."""
     names = sorted(await _platforms(request, await _visitor(request)))
-    one = {"hpc": names, "default_hpc": next(iter(names), ""), "job_pool_capacity": None, "maintainer": MAINTAINER}
-    return JSONResponse({"maintainer": {MAINTAINER: one}})
+    entry = {"hpc": names, "default_hpc": next(iter(names), ""), "job_pool_capacity": None, "maintainer": MAINTAINER}
+    return JSONResponse({"maintainer": {MAINTAINER: entry}})
 
 
 @router.get("/container")
@@ -145,7 +145,7 @@ async def containers(request: Request) -> Response:
     await _visitor(request)
     images = service_of(request).settings.images
     return JSONResponse(
-        {"container": {name: {"dockerfile": "", "dockerhub": one.location} for name, one in images.items()}}
+        {"container": {name: {"dockerfile": "", "dockerhub": image.location} for name, image in images.items()}}
     )
 
 
@@ -158,11 +158,11 @@ async def apps(request: Request) -> Response:
 @router.get("/git/{name}")
 async def app(request: Request, name: str) -> Response:
     """One of them."""
-    found = await _apps(request, await _visitor(request))
-    meant = find_same_name(name, found)
+    listed = await _apps(request, await _visitor(request))
+    meant = find_same_name(name, listed)
     if not meant:
         raise NotFound(noun="app", name=name, hint="GET …/git lists them.")
-    return JSONResponse({"git": {name: found[meant]}})
+    return JSONResponse({"git": {name: listed[meant]}})
 
 
 @router.get("/announcement")
@@ -244,16 +244,16 @@ async def job(request: Request, id: str) -> Response:
 async def events(request: Request, id: str) -> Response:
     """What happened to it."""
     _, draft, _ = await _job(request, id)
-    found = await service_of(request).drafts.draft_events(draft)
-    return JSONResponse([{**event_of(event), "jobId": id} for event in found])
+    listed = await service_of(request).drafts.draft_events(draft)
+    return JSONResponse([{**event_of(event), "jobId": id} for event in listed])
 
 
 @router.get("/job/{id}/logs")
 async def logs(request: Request, id: str) -> Response:
     """What it printed so far."""
     person, _, session = await _job(request, id)
-    found = await service_of(request).drafts.draft_logs(person, session) if session else []
-    return JSONResponse([{**log, "jobId": id} for log in found])
+    listed = await service_of(request).drafts.draft_logs(person, session) if session else []
+    return JSONResponse([{**log, "jobId": id} for log in listed])
 
 
 @router.get("/job/{id}/result-folder-content")
@@ -274,8 +274,8 @@ async def statistic(request: Request, id: str) -> Response:
 async def folders(request: Request) -> Response:
     """The folders with results."""
     person = await _person(request, await _read_body(request))
-    found = await service_of(request).drafts.drafts(person)
-    return JSONResponse({"folder": [folder_of(draft, session) for draft, session in found if session]})
+    drafts = await service_of(request).drafts.drafts(person)
+    return JSONResponse({"folder": [folder_of(draft, session) for draft, session in drafts if session]})
 
 
 @router.put("/folder/{id}")
@@ -339,12 +339,12 @@ async def _apps(request: Request, person: Person | None) -> dict[str, dict[str, 
     service = service_of(request)
     places = sorted(await _platforms(request, person))
     states = await service.apps.catalogue.apps(person) if person else await service.apps.catalogue.list_approved()
-    found = {}
+    manifests = {}
     for version in (state.current for state in states):
         manifest = version.as_manifest() if version else None
         if version and manifest and list_supported(manifest, places):
-            found[version.app] = manifest_of(manifest, version.repository, version.commit, places)
-    return found
+            manifests[version.app] = manifest_of(manifest, version.repository, version.commit, places)
+    return manifests
 
 
 async def _platforms(request: Request, person: Person | None) -> dict[str, dict[str, Any]]:
@@ -355,14 +355,14 @@ async def _platforms(request: Request, person: Person | None) -> dict[str, dict[
         if person
         else {}
     )
-    found = {}
+    entries = {}
     names = await service.usable_platforms.usable(person) if person else service.platforms.by_name
     for name in names:
         platform, community = service.platforms.get(name), service.platforms.noun_of(name) == "account"
         place = {"ip": getattr(platform, "host", ""), "port": getattr(platform, "port", 22)} if person else {}
-        said = {"description": words.get(name) or name, "is_community_account": community}
-        found[name] = {"ip": "", "port": 22, **said, **place}
-    return found
+        facts = {"description": words.get(name) or name, "is_community_account": community}
+        entries[name] = {"ip": "", "port": 22, **facts, **place}
+    return entries
 
 
 def paths_of(left: Results) -> list[str]:

@@ -118,18 +118,18 @@ class Drafts:
         wish = await self._find_app(read_seed(seed_of(draft)))
         manifest = (await self.app_runs.runnable(person, wish)).as_manifest()
         mailto = await self._find_mail_address(person, draft)
-        found = await self.app_runs.ask_app(
+        offerset = await self.app_runs.ask_app(
             person, replace(wish, set=as_typed(manifest, wish.set)), Precedence(firm=True)
         )
-        if not found.offers:
-            raise BadRequest(" ".join(reason.message for reason in found.reasons), hint=_nearest(found.reasons))
-        offered = best_offer(found).id
+        if not offerset.offers:
+            raise BadRequest(" ".join(reason.message for reason in offerset.reasons), hint=_nearest(offerset.reasons))
+        offered = best_offer(offerset).id
         now = self.now()
         if not await self.store.write(lambda tx: tx.drafts.submit(id, offered, now)):  # of two at once, one goes on
-            await self.offers.reject_set(found.id, person)
+            await self.offers.reject_set(offerset.id, person)
             raise AlreadySubmitted(job=id)
         try:
-            session = await self.direct.accept_of(found, offered, person)
+            session = await self.direct.accept_of(offerset, offered, person)
         except SubletError:
             await self.store.write(lambda tx: tx.drafts.reopen(id, offered))
             raise
@@ -156,12 +156,14 @@ class Drafts:
 
     async def name_folder(self, person: Person, id: str, name: str) -> Draft:
         """Give the folder of a job another name, which is the job's."""
-        found = next((draft for draft, _ in await self.drafts(person) if draft.session == id.removesuffix(CODE)), None)
-        if found is None:
+        draft_of_session = next(
+            (draft for draft, _ in await self.drafts(person) if draft.session == id.removesuffix(CODE)), None
+        )
+        if draft_of_session is None:
             raise NotFound(noun="folder", name=id, hint="GET …/folder lists yours.")
         if not name or len(name) > LONGEST_NAME:
             raise BadRequest(detail=f"name has to be a text of up to {LONGEST_NAME} characters.")
-        named = replace(found, fields={**found.fields, "name": name}, changed=self.now())
+        named = replace(draft_of_session, fields={**draft_of_session.fields, "name": name}, changed=self.now())
         if not id.endswith(CODE):
             await self.store.write(lambda tx: tx.drafts.keep(named))
         return named
@@ -183,8 +185,8 @@ class Drafts:
 
     async def draft_session(self, person: Person, draft: Draft) -> Session | None:
         """The session that it became, unless that is forgotten."""
-        found = await self.store.read(lambda tx: _session(tx, draft))
-        return self.presenter.with_connectors(found) if found else None
+        session = await self.store.read(lambda tx: _session(tx, draft))
+        return self.presenter.with_connectors(session) if session else None
 
     async def draft_events(self, draft: Draft) -> Sequence[Event]:
         """What happened to its session."""
@@ -194,15 +196,13 @@ class Drafts:
 
     async def draft_logs(self, person: Person, session: Session) -> list[dict[str, Any]]:
         """What it printed so far, on each of its streams; the beginning, if it is long."""
-        found = [
-            log_of(session, f"Results: {results_page(self.presenter, session)}", session.ended or session.modified)
-        ]
-        found = found if session.phase in OVER else []
+        logs = [log_of(session, f"Results: {results_page(self.presenter, session)}", session.ended or session.modified)]
+        logs = logs if session.phase in OVER else []
         for stream in ("stdout", "stderr"):
             text = (await self.output.output(session.id, person, stream, 0, LOG)).data.decode("utf-8", "replace")
             if text:
-                found.append(log_of(session, text, session.ended or session.modified))
-        return found
+                logs.append(log_of(session, text, session.ended or session.modified))
+        return logs
 
 
 def _session(tx: Tx, draft: Draft) -> Session | None:

@@ -32,7 +32,7 @@ def manifest_of(manifest: Manifest, repository: str, commit: str, places: Sequen
             THEIRS[name]: rule_of(name, bounds) for name, bounds in manifest.resources.items() if name in THEIRS
         },
         "param_rules": {parameter.name: param_of(parameter) for parameter in manifest.parameters},
-        "require_upload_data": any(one.required for one in manifest.data),
+        "require_upload_data": any(item.required for item in manifest.data),
         "default_result_folder_downloadable_path": f"/{next(iter(manifest.results), '')}",
     }
 
@@ -45,9 +45,9 @@ def list_supported(manifest: Manifest, places: Sequence[str]) -> list[str]:
 def rule_of(name: str, bounds: ResourceBounds) -> dict[str, Any]:
     """Bounds as their sliders want them, in the largest unit in which all of them are whole."""
     units = UNITS[NAMES[name][0]]
-    said = (bounds.max, bounds.default, bounds.min) if bounds.min > NAMES[name][1] else (bounds.max, bounds.default)
+    numbers = (bounds.max, bounds.default, bounds.min) if bounds.min > NAMES[name][1] else (bounds.max, bounds.default)
     unit, size = next(
-        ((unit, size) for unit, size in units.items() if not any(n % size for n in said)), [*units.items()][-1]
+        ((unit, size) for unit, size in units.items() if not any(n % size for n in numbers)), [*units.items()][-1]
     )
     low = -(-bounds.min // size)
     high = max(low, bounds.max // size)

@@ -40,5 +40,5 @@ def read_seed(document: Any) -> AppWish:
 
 
 def _data(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    said = given.get("data_file") or {}
-    return {"": said} if isinstance(said, str) else a_map(said, "data_file")
+    value = given.get("data_file") or {}
+    return {"": value} if isinstance(value, str) else a_map(value, "data_file")

@@ -49,8 +49,8 @@ async def ask(request: Request) -> Response:
     kind = choose_media_type(request)
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
-    found = await service.asking.ask(person, asked, key=read_key(request))
-    return document_response(offerset_document(found, base, asked.notes), kind, 303, f"{base}/offersets/{found.id}")
+    answer = await service.asking.ask(person, asked, key=read_key(request))
+    return document_response(offerset_document(answer, base, asked.notes), kind, 303, f"{base}/offersets/{answer.id}")
 
 
 async def _read(request: Request, service: Service, person: Person) -> Asked:
@@ -77,16 +77,16 @@ async def offerset(request: Request) -> Response:
     """An offer set, with its offers as they are now."""
     person = await person_of(request)
     kind = choose_media_type(request)
-    found = await service_of(request).asking.offerset(_uuid(request, "offer set"), person)
-    return document_response(offerset_document(found, base_of(request)), kind)
+    answer = await service_of(request).asking.offerset(_uuid(request, "offer set"), person)
+    return document_response(offerset_document(answer, base_of(request)), kind)
 
 
 async def session(request: Request) -> Response:
     """A session, or an offer."""
     person = await person_of(request)
     kind = choose_media_type(request)
-    found = await service_of(request).contents.session_to_read(_uuid(request, "session"), person, "request")
-    return await _answer(request, found, kind)
+    stored = await service_of(request).contents.session_to_read(_uuid(request, "session"), person, "request")
+    return await _answer(request, stored, kind)
 
 
 async def update(request: Request) -> Response:
@@ -98,7 +98,7 @@ async def update(request: Request) -> Response:
     person = await person_of(request)
     kind = choose_media_type(request)
     service, name = service_of(request), _uuid(request, "session")
-    found = await service.contents.session_to_read(name, person, "request")
+    stored = await service.contents.session_to_read(name, person, "request")
     wanted = read_update(parse_document(await read_body(request), request.headers.get("content-type", "")))
     if isinstance(wanted, LongerUpdate):
         changed = await service.sessions.extend(name, person, by=wanted.by)
@@ -107,7 +107,7 @@ async def update(request: Request) -> Response:
     elif move := MOVES.get(wanted.phase):
         changed = await move(service.sessions, name, person)
     else:
-        raise refuse_move(found.phase, wanted.phase, name)
+        raise refuse_move(stored.phase, wanted.phase, name)
     return await _answer(request, changed, kind)
 
 

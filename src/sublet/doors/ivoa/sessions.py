@@ -144,9 +144,9 @@ class _Names:
 
     def uuid(self, family: str, name: str) -> str:
         """What `uuid.uuid5` makes of them, in a third of its time: an offer set needs dozens."""
-        said = sha1(self._space + f"{family}/{name}".encode(), usedforsecurity=False).hexdigest()
-        variant = "89ab"[int(said[16], 16) & 3]
-        return f"{said[:8]}-{said[8:12]}-5{said[13:16]}-{variant}{said[17:20]}-{said[20:32]}"
+        digits = sha1(self._space + f"{family}/{name}".encode(), usedforsecurity=False).hexdigest()
+        variant = "89ab"[int(digits[16], 16) & 3]
+        return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def _meta(session: Session, base: str) -> Document:
@@ -177,14 +177,14 @@ OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can chan
 
 
 def _messages(session: Session) -> list[Document]:
-    said: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
+    messages: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
     if session.condition:
-        said.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
+        messages.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
     if session.end is not None:
         level = "INFO" if session.end.phase is P.COMPLETED else "ERROR" if session.end.phase is P.FAILED else "WARN"
         time = session.ended or session.modified
-        said.append(message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end)))
-    return said
+        messages.append(message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end)))
+    return messages
 
 
 def _terms_message(session: Session) -> Document:
@@ -290,8 +290,8 @@ def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
 
 
 def _quote(kind: str, quote: Quote) -> Document:
-    said: Document = {"kind": kind, "type": quote.type, "min": quote.min, "max": quote.max}
-    return said | {"description": quote.description} if quote.description else said
+    document: Document = {"kind": kind, "type": quote.type, "min": quote.min, "max": quote.max}
+    return document | {"description": quote.description} if quote.description else document
 
 
 def _exactly(value: float) -> Document:

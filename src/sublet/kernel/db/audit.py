@@ -88,14 +88,14 @@ class Audit:
         With `before` the newest come first: those before one that was seen already, or all with 0.
         """
         order = audit.c.id if before is None else audit.c.id.desc()
-        found = select(audit).where(audit.c.id > after).order_by(order).limit(limit)
-        found = found.where(audit.c.id < before) if before else found
+        query = select(audit).where(audit.c.id > after).order_by(order).limit(limit)
+        query = query.where(audit.c.id < before) if before else query
         for column, value in ((audit.c.person, person), (audit.c.noun, noun), (audit.c.name, name)):
-            found = found.where(column == value) if value else found
-        found = found.where(audit.c.action.startswith(action, autoescape=True)) if action else found
-        found = found.where(audit.c.time >= micros(since)) if since else found
-        found = found.where(audit.c.time < micros(until)) if until else found
-        return [_entry(row) for row in self._sql.select(found)]
+            query = query.where(column == value) if value else query
+        query = query.where(audit.c.action.startswith(action, autoescape=True)) if action else query
+        query = query.where(audit.c.time >= micros(since)) if since else query
+        query = query.where(audit.c.time < micros(until)) if until else query
+        return [_entry(row) for row in self._sql.select(query)]
 
 
 def _entry(row: Row) -> AuditEntry:

@@ -119,7 +119,7 @@ def restore_backup(
 
 def _entries(root: Path) -> list[str]:
     """What a home has that makes it a used one."""
-    return sorted(one.name for one in root.iterdir() if one.name not in STAYS and not _is_ours(one.name))
+    return sorted(entry.name for entry in root.iterdir() if entry.name not in STAYS and not _is_ours(entry.name))
 
 
 def _is_sqlite(file: Path) -> bool:
@@ -237,9 +237,9 @@ def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[
         for name in there:
             if name not in UNTOUCHED:
                 move(root / name, aside / name)
-        for one in sorted(staging.iterdir()):
-            if one.name != DATABASE:
-                move(one, root / one.name)
+        for entry in sorted(staging.iterdir()):
+            if entry.name != DATABASE:
+                move(entry, root / entry.name)
     except OSError:
         undo()
         raise

@@ -174,19 +174,19 @@ class PostgresCopy:
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
+    path = shutil.which(name)
+    if path is None:
         raise NotBackedUp(why=f"{name} is not here", hint="Install PostgreSQL's client programs: postgresql-client")
-    return found
+    return path
 
 
 def _integrity(file: Path) -> str:
     try:
         with closing(sqlite3.connect(file)) as connection:
-            said = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
+            verdict = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
     except sqlite3.Error as error:
         return str(error)
-    return "" if said == "ok" else said
+    return "" if verdict == "ok" else verdict
 
 
 def _last(text: str) -> str:

@@ -80,8 +80,8 @@ class Database:
             return BrokenStore(where=self.where, why=why, hint=room)
         log.error("store.failed", where=self.where, why=why)
         short = "it is full" if FULL in why else "it does not answer as it should"
-        told = f"The service can't use its database at present: {short}."
-        return BrokenStore(told, why=short, hint="Try again later; whoever runs the service finds more in its log.")
+        message = f"The service can't use its database at present: {short}."
+        return BrokenStore(message, why=short, hint="Try again later; whoever runs the service finds more in its log.")
 
     def is_disk_full(self) -> bool:
         """Whether a SQLite file has no room to grow."""

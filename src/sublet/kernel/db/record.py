@@ -46,8 +46,8 @@ def read_record(home: str) -> DatabaseRecord | None:
     """What is written down; None: nothing, or nothing that can be read."""
     try:
         with open(record_path(home), encoding="utf-8") as file:
-            said = json.load(file)
-        return DatabaseRecord(str(said["database"]), int(said["events"]))
+            values = json.load(file)
+        return DatabaseRecord(str(values["database"]), int(values["events"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

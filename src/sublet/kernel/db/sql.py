@@ -60,7 +60,7 @@ class Sql:
             self._run(statement, params[0])
         elif params:
             text, constants = self._text(statement)
-            self._cursor.executemany(text, [{**constants, **one} for one in params] if constants else params)
+            self._cursor.executemany(text, [{**constants, **row} for row in params] if constants else params)
 
     def select(self, statement: Executable) -> list[Row]:
         """All rows of a query that is put together when it is needed."""
@@ -79,12 +79,12 @@ class Sql:
         self._cursor.execute(text, {**constants, **params} if constants else params)
 
     def _text(self, statement: ClauseElement) -> tuple[str, dict[str, Any]]:
-        found = self._texts.get(statement)
-        if found is None:
+        known = self._texts.get(statement)
+        if known is None:
             compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
             constants = {name: value for name, value in compiled.params.items() if value is not None}
-            found = self._texts[statement] = (str(compiled), constants)
-        return found
+            known = self._texts[statement] = (str(compiled), constants)
+        return known
 
 
 def bind(name: str) -> BindParameter[Any]:

@@ -31,8 +31,8 @@ async def add(request: Request, ask: HookAsk) -> Response:
 @router.get("", response_model=HookList, responses=described.problems(401))
 async def hooks(request: Request) -> Response:
     """The asker's hooks, and what each was told last."""
-    found = await service_of(request).notices.hooks.hooks(await person_of(request))
-    return json_response(HookList(items=tuple(_view(hook, told) for hook, told in found)))
+    listed = await service_of(request).notices.hooks.hooks(await person_of(request))
+    return json_response(HookList(items=tuple(_view(hook, deliveries) for hook, deliveries in listed)))
 
 
 @router.delete("/{id}", status_code=204, responses=described.problems(401, 404, 409))
@@ -50,7 +50,7 @@ async def test(request: Request, id: str) -> Response:
     )
 
 
-def _view(hook: Hook, told: Sequence[Delivery] = (), secret: str = "") -> HookView:
+def _view(hook: Hook, deliveries: Sequence[Delivery] = (), secret: str = "") -> HookView:
     return HookView(
         id=hook.id,
         session=hook.session,
@@ -60,7 +60,14 @@ def _view(hook: Hook, told: Sequence[Delivery] = (), secret: str = "") -> HookVi
         expires=hook.expires,
         trouble=hook.trouble,
         told=tuple(
-            ToldView(event=one.event, tries=one.tries, tried=one.tried, next=one.due, answer=one.answer) for one in told
+            ToldView(
+                event=delivery.event,
+                tries=delivery.tries,
+                tried=delivery.tried,
+                next=delivery.due,
+                answer=delivery.answer,
+            )
+            for delivery in deliveries
         ),
         secret=secret,
     )

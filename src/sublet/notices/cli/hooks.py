@@ -62,11 +62,11 @@ def list_hooks(out: Output) -> None:
     """List who is told, and how the last time went."""
     view, now = out.link().do(hooks.hooks()), datetime.now(UTC)
     rows = [
-        (one.id[:8], one.session[:8] or "all", one.address, ",".join(one.on), when(one.expires, now), _state(one))
-        for one in view.items
+        (item.id[:8], item.session[:8] or "all", item.address, ",".join(item.on), when(item.expires, now), _state(item))
+        for item in view.items
     ]
     head = ("ID", "SESSION", "ADDRESS", "ON", "EXPIRES", "STATE")
-    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.id for one in view.items))
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (item.id for item in view.items))
     if not rows and out.for_people:
         out.note("No notifications yet. Add one: sublet notify add")
 
@@ -84,17 +84,17 @@ def _state(hook: HookView) -> str:
 def remove(out: Output, hook: tuple[str, ...]) -> None:
     """Remove a notification."""
     link = out.link()
-    for one in hook:
-        link.do(hooks.remove(one))
-    out.show({"removed": list(hook)}, lambda: (f"{one} is removed." for one in hook), lambda: hook)
+    for name in hook:
+        link.do(hooks.remove(name))
+    out.show({"removed": list(hook)}, lambda: (f"{name} is removed." for name in hook), lambda: hook)
 
 
 @command("test", "sublet notify test 3f2a91c0")
 @click.argument("hook")
 def test(out: Output, hook: str) -> None:
     """Send a test now; a webhook that was given up works again, if it accepts this."""
-    said = out.link().do(hooks.test(hook))
-    out.show(said, lambda: [f"{hook} took it: {said.answer}."], lambda: [said.answer])
+    view = out.link().do(hooks.test(hook))
+    out.show(view, lambda: [f"{hook} took it: {view.answer}."], lambda: [view.answer])
 
 
 for word in (add, list_hooks, remove, test):

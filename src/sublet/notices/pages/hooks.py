@@ -45,13 +45,13 @@ async def _page(
     wrong: SubletError | None = None,
 ) -> Response:
     service = service_of(request)
-    found = await service.notices.hooks.hooks(who.person)
+    listed = await service.notices.hooks.hooks(who.person)
     return page(
         request,
         "hooks.html",
         who,
         wrong.status if wrong else 200,
-        hooks=[(hook, *state_of(hook, told[0] if told else None)) for hook, told in found],
+        hooks=[(hook, *state_of(hook, deliveries[0] if deliveries else None)) for hook, deliveries in listed],
         addresses=sorted(await service.notices.telling.own_addresses(who.person)),
         words=WORDS,
         states=STATES,

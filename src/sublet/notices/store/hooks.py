@@ -93,12 +93,12 @@ class HookStore:
         """Those for whom something has happened that they did not look at yet."""
         return [_hook(row) for row in self._sql.rows(NEWS, {"now": micros(now)})]
 
-    def spread(self, hook: Hook, after: int, found: Sequence[int], now: datetime) -> bool:
+    def spread(self, hook: Hook, after: int, events: Sequence[int], now: datetime) -> bool:
         """It is to be told these events, and has looked at all up to one; False if another process did that."""
         if not self._sql.change(MOVE_ON, {"hook_id": hook.id, "old_after": hook.after, "new_after": after}):
             return False
         due = {"hook": hook.id, "due": micros(now), "tries": 0, "tried": None, "answer": ""}
-        self._sql.change_many(TELL, [{**due, "event": event} for event in found])
+        self._sql.change_many(TELL, [{**due, "event": event} for event in events])
         return True
 
     def next_due(self) -> datetime | None:

@@ -17,9 +17,9 @@ CHANGE = described.problems(400, 401, 403, 404, 409)
 @router.get("/factor", response_model=FactorView, responses=described.problems(401, 403, 409))
 async def show(request: Request) -> Response:
     """Whether the asker has a second factor."""
-    found = await service_of(request).people.factors.factor(await person_of(request))
+    factor = await service_of(request).people.factors.factor(await person_of(request))
     return json_response(
-        FactorView(on=True, since=found.confirmed, recovery=len(found.recovery)) if found else FactorView(on=False)
+        FactorView(on=True, since=factor.confirmed, recovery=len(factor.recovery)) if factor else FactorView(on=False)
     )
 
 

@@ -18,8 +18,8 @@ CHANGE = described.problems(400, 401, 403, 404, 409)
 @router.get("", response_model=GroupList, responses=described.problems(401, 403, 409))
 async def groups(request: Request) -> Response:
     """All groups, by name."""
-    found = await service_of(request).people.groups.groups(await person_of(request))
-    return json_response(GroupList(items=tuple(map(_view, found))))
+    listed = await service_of(request).people.groups.groups(await person_of(request))
+    return json_response(GroupList(items=tuple(map(_view, listed))))
 
 
 @router.post("", status_code=201, response_model=GroupView, responses=described.problems(400, 401, 403, 409))

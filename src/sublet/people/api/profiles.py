@@ -41,9 +41,11 @@ async def people(
 ) -> Response:
     """Those who are known, by name: all, those of a role, or those who are blocked."""
     person = await person_of(request)
-    found = await service_of(request).people.directory.people(person, role, blocked=blocked, after=after, limit=limit)
-    last = found[-1].known.name if len(found) == limit else None
-    return json_response(PersonList(items=tuple(person_view(one) for one in found), next=last))
+    profiles = await service_of(request).people.directory.people(
+        person, role, blocked=blocked, after=after, limit=limit
+    )
+    last = profiles[-1].known.name if len(profiles) == limit else None
+    return json_response(PersonList(items=tuple(person_view(profile) for profile in profiles), next=last))
 
 
 @router.post("", status_code=201, response_model=PersonView, responses=described.problems(400, 401, 403, 409))
@@ -90,7 +92,7 @@ async def block(request: Request, name: str, ask: BlockAsk) -> Response:
     person, host = await person_of(request), host_of(request)
     done = await service_of(request).people.work.block_person(person, name, ask.why, cancel=ask.cancel, host=host)
     view = replace(person_view(done.profile), work=work_view(done.work, base_of(request)))
-    return json_response(replace(view, cancelled=tuple(one.id for one in done.cancelled)))
+    return json_response(replace(view, cancelled=tuple(session.id for session in done.cancelled)))
 
 
 @router.post("/{name}/unblock", response_model=PersonView, responses=CHANGE)

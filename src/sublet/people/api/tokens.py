@@ -51,8 +51,8 @@ async def make(request: Request, ask: TokenAsk) -> Response:
 @router.get("/tokens", response_model=TokenList, responses=described.problems(401))
 async def tokens(request: Request) -> Response:
     """The asker's tokens, without their texts."""
-    found = await service_of(request).people.tokens.tokens(await person_of(request))
-    return json_response(TokenList(items=tuple(token_view(token) for token in found)))
+    listed = await service_of(request).people.tokens.tokens(await person_of(request))
+    return json_response(TokenList(items=tuple(token_view(token) for token in listed)))
 
 
 @router.delete("/tokens/{id}", status_code=204, responses=described.problems(401, 404))

@@ -29,11 +29,11 @@ def add(out: Output, name: str, note: str) -> None:
 def list_groups(out: Output) -> None:
     """List the groups."""
     view = out.link().do(profiles.groups())
-    rows = [(one.name, str(len(one.members)), one.note) for one in view.items]
+    rows = [(group.name, str(len(group.members)), group.note) for group in view.items]
     out.show(
         view,
         lambda: table(("GROUP", "MEMBERS", "NOTE"), rows) if rows else [],
-        lambda: (one.name for one in view.items),
+        lambda: (group.name for group in view.items),
     )
 
 

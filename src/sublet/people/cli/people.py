@@ -60,18 +60,21 @@ def _add(address: str, role: str, config: str | None) -> PersonView:
 def list_people(out: Output, role: str | None, blocked: bool) -> None:
     """List those who are known."""
     link, now, after = out.link(), datetime.now(UTC), ""
-    found: list[PersonView] = []
+    views: list[PersonView] = []
     while True:
         page = link.do(profiles.people(role or "", blocked, after))
-        found += page.items
+        views += page.items
         if page.next is None:
             break
         after = page.next
-    rows = [(one.name, one.role, ", ".join(one.groups), moment(one.seen, now), _describe_blocked(one)) for one in found]
+    rows = [
+        (view.name, view.role, ", ".join(view.groups), moment(view.seen, now), _describe_blocked(view))
+        for view in views
+    ]
     out.show(
-        {"items": found},
+        {"items": views},
         lambda: table(("PERSON", "ROLE", "GROUPS", "SIGNED IN", "BLOCKED"), rows) if rows else [],
-        lambda: (one.name for one in found),
+        lambda: (view.name for view in views),
     )
 
 
@@ -88,7 +91,7 @@ def show(out: Output, address: str) -> None:
         ("known since", when(view.created, now)),
         ("added by", view.by),
         ("signed in", when(view.seen, now)),
-        *((one.kind, one.value) for one in view.identities),
+        *((identity.kind, identity.value) for identity in view.identities),
         *_work(view),
     ]
     out.show(view, lambda: [*pairs(lines), *_sessions(view, now)], lambda: [view.name])

@@ -63,8 +63,8 @@ def login(out: Output, url: str | None, address: str | None, oidc: str | None, b
     if who.mode != "gateway":
         raise NotAGateway
     keep(home, there.text, secret)
-    said = {"gateway": there.text, "person": who.person, "role": who.role}
-    out.show(said, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
+    answer = {"gateway": there.text, "person": who.person, "role": who.role}
+    out.show(answer, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
     out.note("Commands go there from now on. `sublet logout` ends it.")
 
 
@@ -139,9 +139,9 @@ def whoami(out: Output) -> None:
     link = out.link()
     who = link.do(people.whoami())
     known = _find_person(link, who.person) if who.mode == "gateway" else None
-    said: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
+    answer: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
     identities, groups = (known.identities, known.groups) if known else ((), ())
-    said |= {"scope": who.scope, "identities": identities, "groups": groups}
+    answer |= {"scope": who.scope, "identities": identities, "groups": groups}
     names = [(identity.kind, identity.value) for identity in identities]
     lines = [
         ("person", who.person),
@@ -151,7 +151,7 @@ def whoami(out: Output) -> None:
         ("token for", ", ".join(who.scope)),
         *((kind, value) for kind, value in names if value != who.person),
     ]
-    out.show(said, lambda: pairs(lines), lambda: [who.person])
+    out.show(answer, lambda: pairs(lines), lambda: [who.person])
 
 
 def _find_person(link: Link, name: str) -> PersonView | None:
@@ -165,7 +165,7 @@ def _find_person(link: Link, name: str) -> PersonView | None:
 def _gateway(url: str | None) -> Address:
     if url:
         return gateway_at(url if "://" in url else f"https://{url}")
-    found = find_address()
-    if found.socket:
+    address = find_address()
+    if address.socket:
         raise NotSignedIn("You are signed in to no gateway.", hint="sublet login https://HOST")
-    return replace(found, token=os.environ.get("SUBLET_TOKEN", ""))
+    return replace(address, token=os.environ.get("SUBLET_TOKEN", ""))

@@ -116,10 +116,10 @@ def list_tokens(out: Output) -> None:
 def revoke(out: Output, token: str) -> None:
     """Make a token worthless."""
     link = out.link()
-    known = [one for one in link.do(people.tokens()).items if one.id.startswith(token)]
+    known = [match for match in link.do(people.tokens()).items if match.id.startswith(token)]
     require_length(token, "token")
-    one = pick_one(token, "token", known, lambda one: f"{one.id[:13]} ({' '.join(one.scope) or 'everything'})")
-    link.do(people.revoke(one.id if one else token))
+    match = pick_one(token, "token", known, lambda match: f"{match.id[:13]} ({' '.join(match.scope) or 'everything'})")
+    link.do(people.revoke(match.id if match else token))
     out.show({"revoked": token}, lambda: [f"{token} is revoked."], lambda: [token])
 
 

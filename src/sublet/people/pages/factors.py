@@ -47,7 +47,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
         if on or shown["secret"] or shown["codes"]
         else await service.people.factors.find_factor_obstacle(who.person)
     )
-    said = f"{wrong.message} {wrong.advice}" if wrong else ""
+    text = f"{wrong.message} {wrong.advice}" if wrong else ""
     return page(
-        request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=said, obstacle=obstacle, **shown
+        request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=text, obstacle=obstacle, **shown
     )

@@ -34,9 +34,9 @@ async def _page(
     service = service_of(request)
     service.authority.require_operator(who.person)
     sought = {field: request.query_params.get(field, "").strip() for field in ("name", "only", "after")}
-    found: Sequence[Profile] = ()
+    profiles: Sequence[Profile] = ()
     try:
-        found = await _find_people(service, who.person, **sought)
+        profiles = await _find_people(service, who.person, **sought)
     except SubletError as error:
         wrong = wrong or error
     given = {field: text for field, text in sought.items() if text and field != "after"}
@@ -45,8 +45,8 @@ async def _page(
         "people.html",
         who,
         wrong.status if wrong else 200,
-        people=found[:MOST],
-        more=found[MOST - 1].known.name if len(found) > MOST else "",
+        people=profiles[:MOST],
+        more=profiles[MOST - 1].known.name if len(profiles) > MOST else "",
         sought=sought,
         given=given,
         watched=f"{HERE}?{urlencode({field: text for field, text in sought.items() if text})}".rstrip("?"),

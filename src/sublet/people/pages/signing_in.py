@@ -73,9 +73,9 @@ async def let_browser_in(request: Request, token: Token, secret: str, to: str) -
 
 def browser_of(request: Request) -> str:
     """Which browser it is, as it is listed: `Firefox on Linux`."""
-    said = request.headers.get("user-agent", "")
-    browser = next((name for sign, name in BROWSERS.items() if sign in said), "A browser")
-    machine = next((name for sign, name in MACHINES.items() if sign in said), "")
+    agent = request.headers.get("user-agent", "")
+    browser = next((name for sign, name in BROWSERS.items() if sign in agent), "A browser")
+    machine = next((name for sign, name in MACHINES.items() if sign in agent), "")
     return f"{browser} on {machine}" if machine else browser
 
 

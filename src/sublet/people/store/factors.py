@@ -60,8 +60,8 @@ class FactorStore:
 
     def on(self, person: str) -> bool:
         """Whether someone has one that counts."""
-        found = self.get(person)
-        return found is not None and found.confirmed is not None
+        factor = self.get(person)
+        return factor is not None and factor.confirmed is not None
 
     def put(self, person: str, secret: str, now: datetime) -> None:
         """Begin anew with this one; it counts once it is confirmed."""
@@ -89,7 +89,7 @@ class FactorStore:
 
     def recover(self, factor: Factor, hash: str) -> bool:
         """Use a recovery code up; whether it was one."""
-        left = [one for one in factor.recovery if one != hash]
+        left = [code for code in factor.recovery if code != hash]
         values = {"of": plain(factor.person), "old": " ".join(factor.recovery), "new": " ".join(left)}
         return len(left) < len(factor.recovery) and self._sql.change(RECOVER, values) > 0
 

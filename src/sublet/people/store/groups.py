@@ -65,5 +65,5 @@ class GroupStore:
 
     def _group(self, row: Row) -> Group:
         name, created, note = row
-        found = tuple(member[0] for member in self._sql.rows(MEMBERS, {"of": name}))
-        return Group(name, moment(created), note, found)
+        members = tuple(member[0] for member in self._sql.rows(MEMBERS, {"of": name}))
+        return Group(name, moment(created), note, members)

@@ -90,10 +90,10 @@ class PeopleStore:
         self, role: Role | None = None, *, blocked: bool = False, after: str = "", limit: int = 1000
     ) -> list[Known]:
         """People by name: all, those of a role, or those who are blocked."""
-        found = select(*COLUMNS).where(P.name > plain(after)).order_by(P.name).limit(limit)
-        found = found.where(P.role == role.value) if role else found
-        found = found.where(P.blocked.is_not(None)) if blocked else found
-        return [known for row in self._sql.select(found) if (known := _read_known(row))]
+        query = select(*COLUMNS).where(P.name > plain(after)).order_by(P.name).limit(limit)
+        query = query.where(P.role == role.value) if role else query
+        query = query.where(P.blocked.is_not(None)) if blocked else query
+        return [known for row in self._sql.select(query) if (known := _read_known(row))]
 
 
 def _read_known(row: Row | None) -> Known | None:

@@ -28,10 +28,10 @@ def mode_of(home: Home) -> str:
 
     try:
         with open(home.settings, "rb") as file:
-            said = tomllib.load(file)
+            settings = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError):
-        said = {}
-    return os.environ.get("SUBLET_MODE") or str(said.get("mode", "personal"))
+        settings = {}
+    return os.environ.get("SUBLET_MODE") or str(settings.get("mode", "personal"))
 
 
 def login_of(name: str) -> Login:
@@ -74,8 +74,8 @@ def login(out: Output, name: str) -> None:
         out.show({"system": name}, lambda: [f"What waited for {name} is done; the connection is closed."], lambda: ())
         return
     record = asyncio.run(opening.open())
-    said = {"system": name, "target": record.target, "opened": record.opened.isoformat(), "pid": record.pid}
-    out.show(said, lambda: [f"You are signed in to {name} as {record.target}."], lambda: [record.target])
+    answer = {"system": name, "target": record.target, "opened": record.opened.isoformat(), "pid": record.pid}
+    out.show(answer, lambda: [f"You are signed in to {name} as {record.target}."], lambda: [record.target])
     out.note(f"What waited goes on. `sublet system logout {name}` ends it.")
 
 

@@ -43,40 +43,40 @@ def _rest(asked: SchedulerOptions) -> Iterator[tuple[str, str]]:
     return replace(asked, queue="", project="", constraint="").words()
 
 
-def show_check(out: Output, system: System, found: Outline) -> int:
+def show_check(out: Output, system: System, outline: Outline) -> int:
     """Show it, and return the exit code: 1 if something would be refused."""
-    data = {"system": system.name, "refused": found.refused, "looked_at": system.looked_at}
+    data = {"system": system.name, "refused": outline.refused, "looked_at": system.looked_at}
     out.show(
-        data | {"findings": found.rows, "cost": found.cost},
-        lambda: _lines(system, found),
-        lambda: (f"{row.field}: {row.message}" for row in found.rows if row.state == "error"),
+        data | {"findings": outline.rows, "cost": outline.cost},
+        lambda: _lines(system, outline),
+        lambda: (f"{row.field}: {row.message}" for row in outline.rows if row.state == "error"),
     )
-    return 1 if found.refused else 0
+    return 1 if outline.refused else 0
 
 
-def _lines(system: System, found: Outline) -> list[str]:
+def _lines(system: System, outline: Outline) -> list[str]:
     """A table of all parts, then a paragraph for each that is not simply fine, then the cost."""
-    rows = [(SIGNS[row.state], row.field, row.wanted, row.source, short(row.limit), row.flag) for row in found.rows]
+    rows = [(SIGNS[row.state], row.field, row.wanted, row.source, short(row.limit), row.flag) for row in outline.rows]
     lines = table(HEAD, rows)
-    for row in found.rows:
+    for row in outline.rows:
         if row.message:
             lines += ["", f"{SIGNS[row.state]}: {row.field}: {row.message}"]
             lines += [f"    possible: {row.nearest}"] if row.nearest else []
-    unknown = sum(row.state == "unknown" for row in found.rows)
-    words = ["It would be refused." if found.refused else "Nothing that is known speaks against it."]
+    unknown = sum(row.state == "unknown" for row in outline.rows)
+    words = ["It would be refused." if outline.refused else "Nothing that is known speaks against it."]
     words += [f"{count_text(unknown, 'limit')} not known (?)."] if unknown else []
     lines += ["", " ".join(words)]
-    if found.cost:
-        each = "each job costs" if (found.wish.jobs or 1) > 1 else "it costs"
-        lines += [f"For its whole time {each} {costs(found.cost, found.wish.project)}."]
-    return [*lines, *_provenance(system, found)]
+    if outline.cost:
+        each = "each job costs" if (outline.wish.jobs or 1) > 1 else "it costs"
+        lines += [f"For its whole time {each} {costs(outline.cost, outline.wish.project)}."]
+    return [*lines, *_provenance(system, outline)]
 
 
-def _provenance(system: System, found: Outline) -> list[str]:
+def _provenance(system: System, outline: Outline) -> list[str]:
     """Who says so, and how long ago."""
     if not system.looked_at:
         return []
-    queue = found.queue
+    queue = outline.queue
     dates = {source.name: source.date for source in system.sources}
     sources = ", ".join(f"{name} of {dates[name]}" for name in (queue.sources if queue else ()))
     words = f"The limits of {queue.name} are from {sources}. " if queue and sources else ""

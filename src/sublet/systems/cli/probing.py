@@ -122,13 +122,13 @@ def describe_record(record: RecordView | None) -> list[str]:
     head = ("QUEUE", "SIZE", "STARTS", "P10", "P50", "P90", "")
     rows = [
         (
-            one.queue,
-            one.size,
-            str(one.samples),
-            *map(late, (one.p10, one.p50, one.p90)),
-            "" if one.p50 is not None else f"no track record: {record.enough} starts make one",
+            item.queue,
+            item.size,
+            str(item.samples),
+            *map(late, (item.p10, item.p50, item.p90)),
+            "" if item.p50 is not None else f"no track record: {record.enough} starts make one",
         )
-        for one in record.items
+        for item in record.items
     ]
     none = [f"no track record: no start was seen in {record.days} days"]
     title = f"Predicted starts, and how much later jobs started in {record.days} days"

@@ -49,41 +49,42 @@ def list_systems(out: Output) -> None:
     """List systems, your own first, with the age of what is known."""
     systems = own_systems()
     own = systems.own_names()
-    found = []
+    listed = []
     for name in (*own, *(name for name in systems.names() if name not in own)):
         try:
-            found.append(systems.find(name))
+            listed.append(systems.find(name))
         except SubletError as error:
             out.note(f"note: {error.message}")
     out.show(
-        [{"name": one.name, "own": one.name in own, **_summary(one)} for one in found],
+        [{"name": system.name, "own": system.name in own, **_summary(system)} for system in listed],
         lambda: table(
-            ("NAME", "", "TITLE", "SCHEDULER", "QUEUES", "LOOKED AT", "CENTRE"), [_row(one, own) for one in found]
+            ("NAME", "", "TITLE", "SCHEDULER", "QUEUES", "LOOKED AT", "CENTRE"),
+            [_row(system, own) for system in listed],
         ),
-        lambda: (one.name for one in found),
+        lambda: (system.name for system in listed),
     )
 
 
-def _summary(one: System) -> dict[str, Any]:
+def _summary(system: System) -> dict[str, Any]:
     return {
-        "title": one.title,
-        "centre": one.centre,
-        "scheduler": one.scheduler,
-        "queues": [queue.name for queue in one.queues],
-        "looked_at": one.looked_at,
-        "closes": one.closes,
+        "title": system.title,
+        "centre": system.centre,
+        "scheduler": system.scheduler,
+        "queues": [queue.name for queue in system.queues],
+        "looked_at": system.looked_at,
+        "closes": system.closes,
     }
 
 
-def _row(one: System, own: list[str]) -> tuple[str, ...]:
+def _row(system: System, own: list[str]) -> tuple[str, ...]:
     return (
-        one.name,
-        "own" if one.name in own else "",
-        one.title,
-        one.scheduler,
-        str(len(one.queues) or ""),
-        age(one.looked_at, today()) if one.looked_at else "",
-        one.centre,
+        system.name,
+        "own" if system.name in own else "",
+        system.title,
+        system.scheduler,
+        str(len(system.queues) or ""),
+        age(system.looked_at, today()) if system.looked_at else "",
+        system.centre,
     )
 
 
@@ -97,15 +98,15 @@ def show(out: Output, name: str) -> None:
     from sublet.systems.cli.facts import describe_system  # only needed here
 
     systems = own_systems()
-    found = systems.find(name)
+    system = systems.find(name)
     if name not in systems.own_names():
-        out.show(found, lambda: describe_system(found, today()), lambda: [found.name])
+        out.show(system, lambda: describe_system(system, today()), lambda: [system.name])
         return
     from sublet.kernel.views import plain
 
     record = record_of(out, name)
-    data = {**plain(found), "record": record}
-    out.show(data, lambda: [*describe_system(found, today()), *describe_record(record)], lambda: [found.name])
+    data = {**plain(system), "record": record}
+    out.show(data, lambda: [*describe_system(system, today()), *describe_record(record)], lambda: [system.name])
 
 
 @command(
@@ -156,25 +157,25 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     if scheduler or not like:
         document["scheduler"] = {"kind": scheduler or "slurm"}
     systems = own_systems()
-    found = systems.add(name, document)
-    _check_queue(systems, found)
-    out.show(found, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
+    system = systems.add(name, document)
+    _check_queue(systems, system)
+    out.show(system, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
     if out.for_people:
         out.note(f"See what is known with: sublet system show {name}")
 
 
 def _pairs(given: tuple[str, ...], wanted: str) -> dict[str, str]:
-    pairs = dict(one.split("=", 1) for one in given if "=" in one)
+    pairs = dict(text.split("=", 1) for text in given if "=" in text)
     if len(pairs) != len(given):
         raise click.UsageError(f"{wanted}, each once.")
     return pairs
 
 
-def _check_queue(systems: Systems, found: System) -> None:
-    if found.queue and found.queues and found.find_queue(found.queue) is None:
-        systems.remove(found.name)
-        known = ", ".join(queue.name for queue in found.queues)
-        raise click.UsageError(f"There is no queue {found.queue} in {found.like or found.name}; there are {known}.")
+def _check_queue(systems: Systems, system: System) -> None:
+    if system.queue and system.queues and system.find_queue(system.queue) is None:
+        systems.remove(system.name)
+        known = ", ".join(queue.name for queue in system.queues)
+        raise click.UsageError(f"There is no queue {system.queue} in {system.like or system.name}; there are {known}.")
 
 
 @command("remove", "sublet system remove expanse")
@@ -213,7 +214,7 @@ def check(
     project: str,
     constraint: str,
     option: tuple[str, ...],
-    **said: Any,
+    **amounts: Any,
 ) -> int:
     """Say what a system would refuse.
 
@@ -221,12 +222,12 @@ def check(
     the flag that changes it; nodes and cores are never turned into one another in silence. The exit code is 1 if
     something would be refused.
     """
-    found = own_systems().find(name)
+    system = own_systems().find(name)
     in_file = _in_file(file) if file else Wish()
-    typed = {"queue": queue, "project": project, "constraint": constraint, "options": option, **_amounts(said)}
+    typed = {"queue": queue, "project": project, "constraint": constraint, "options": option, **_amounts(amounts)}
     wish = replace(in_file, **{field: value for field, value in typed.items() if value})
     sources = dict.fromkeys(SIZES - typed.keys(), "the request" if file == "-" else file or "")
-    return show_check(out, found, outline(found, wish, sources=sources, today=today()))
+    return show_check(out, system, outline(system, wish, sources=sources, today=today()))
 
 
 def _in_file(file: str) -> Wish:
@@ -235,10 +236,10 @@ def _in_file(file: str) -> Wish:
     return wish_in(parse(sys.stdin.buffer.read()) if file == "-" else document_of(file, {}, local=False))
 
 
-def _amounts(said: dict[str, str | None]) -> dict[str, Any]:
+def _amounts(typed: dict[str, str | None]) -> dict[str, Any]:
     parsers: dict[str, Any] = {"memory": parse_memory, "time": parse_duration}
     parsers["gpus"] = lambda text: parse_count(text, "a count", 0)
-    return {field: parsers.get(field, parse_count)(text) for field, text in said.items() if text is not None}
+    return {field: parsers.get(field, parse_count)(text) for field, text in typed.items() if text is not None}
 
 
 for one in (list_systems, show, add, check, probe, remove, login, logout):

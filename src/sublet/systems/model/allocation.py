@@ -47,14 +47,14 @@ def cost_of(details: Sizes, queue: Queue | None, time: timedelta) -> Cost:
     gpus = kind.gpus if whole and kind else details.gpus or 0
     amounts = {"node": hours, "core": _times(hours, cores), "GPU": _times(hours, gpus)}
     charge = _charge(queue, kind)
-    found = _UNIT.fullmatch(charge.unit) if charge else None
+    unit = _UNIT.fullmatch(charge.unit) if charge else None
     if charge is None:
         return Cost(hours, amounts["core"], amounts["GPU"])
-    base = amounts[found["base"]] if found else None
-    if found is None or base is None or (found["base"] == "node" and not whole):
+    base = amounts[unit["base"]] if unit else None
+    if unit is None or base is None or (unit["base"] == "node" and not whole):
         return Cost(hours, amounts["core"], amounts["GPU"], remark=f"{charge.factor:g} {charge.unit}")
-    coin = found["coin"] or f"{found['base']}-hours"
-    remark = (found["but"] or "").lstrip(",; ")
+    coin = unit["coin"] or f"{unit['base']}-hours"
+    remark = (unit["but"] or "").lstrip(",; ")
     return Cost(hours, amounts["core"], amounts["GPU"], charge.factor * base, coin, remark)
 
 

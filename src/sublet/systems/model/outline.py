@@ -44,8 +44,8 @@ def outline(
 
 
 def _source(field: str, system: System, wish: Wish, sources: Mapping[str, str]) -> str:
-    said = getattr(wish, {"option": "options"}.get(field, field), None)
-    if said not in (None, "", ()):
+    value = getattr(wish, {"option": "options"}.get(field, field), None)
+    if value not in (None, "", ()):
         return sources.get(field, YOU)
     if field in _SETTLED and getattr(system, field):
         return f"how {system.name} was added"
@@ -60,5 +60,5 @@ def _cost(wish: Wish, queue: Queue | None) -> Cost | None:
         return None
     if queue is None or queue.sharing != "shared":
         return cost_of(wish, queue, wish.time)
-    one = wish.cores is None and wish.node_count == 1  # the core that is taken where nobody says
-    return replace(cost_of(replace(wish, cores=1) if one else wish, queue, wish.time), node_hours=0.0)
+    is_one_core = wish.cores is None and wish.node_count == 1  # the core that is taken where nobody says
+    return replace(cost_of(replace(wish, cores=1) if is_one_core else wish, queue, wish.time), node_hours=0.0)

@@ -58,8 +58,8 @@ class Probe:
 
 def compare_probe(system: System, live: Live) -> Probe:
     """What is live, beside what was known."""
-    found = [live_queue(queue, live) for queue in system.queues]
-    return Probe(system.name, live, (*filter(None, found), *_others(system, live)), compare(system, live))
+    queues = [live_queue(queue, live) for queue in system.queues]
+    return Probe(system.name, live, (*filter(None, queues), *_others(system, live)), compare(system, live))
 
 
 def compare(system: System, live: Live) -> tuple[Difference, ...]:
@@ -70,14 +70,14 @@ def compare(system: System, live: Live) -> tuple[Difference, ...]:
 def live_queue(queue: Queue, live: Live) -> Queue | None:
     """What the system says of a queue that is known: its partition's limits, its QOS's, or the tighter of both."""
     words = queue.words
-    found = [
-        next((one for one in kind if one.name == words[word]), None)
+    parts = [
+        next((item for item in kind if item.name == words[word]), None)
         for word, kind in (("partition", live.queues), ("qos", live.qos))
         if word in words
     ]
-    if not found or None in found:
+    if not parts or None in parts:
         return None
-    first, *rest = (one for one in found if one)
+    first, *rest = (item for item in parts if item)
     for limits in rest:
         first = tighter(first, limits)
     return replace(first, name=queue.name)
@@ -91,8 +91,8 @@ def tighter(queue: Queue, limits: Queue) -> Queue:
     return replace(queue, **changed, quotas=(*queue.quotas, *limits.quotas))
 
 
-def _of(choose: Callable[..., Any], one: Queue, other: Queue, name: str) -> Any:
-    values = [value for queue in (one, other) if (value := getattr(queue, name)) is not None]
+def _of(choose: Callable[..., Any], first: Queue, other: Queue, name: str) -> Any:
+    values = [value for queue in (first, other) if (value := getattr(queue, name)) is not None]
     return choose(values, default=None)
 
 
@@ -114,11 +114,11 @@ def _scheduler(system: System, live: Live) -> Iterator[Difference]:
 
 def _queues(system: System, live: Live) -> Iterator[Difference]:
     for queue in system.queues:
-        found = live_queue(queue, live)
-        if found is None:
+        seen = live_queue(queue, live)
+        if seen is None:
             yield Difference(_subject(queue), "queue", THERE, ABSENT, "different")
         else:
-            yield from _limits(queue, found)
+            yield from _limits(queue, seen)
     for other in _others(system, live):
         yield Difference(_subject(other), "queue", "", THERE, "unknown")
         yield from _limits(Queue(other.name), other)
@@ -181,8 +181,8 @@ def _join(values: list[int], text: Callable[[int], str]) -> str:
 
 def _same_memory(known: tuple[NodeKind, ...], live: tuple[NodeKind, ...]) -> bool:
     """Whether each sort of node on one side has its like on the other."""
-    forth = all(any(alike(kind, one) for one in live) for kind in known if kind.most_memory)
-    back = all(any(alike(kind, one) for kind in known) for one in live if one.memory)
+    forth = all(any(alike(kind, node) for node in live) for kind in known if kind.most_memory)
+    back = all(any(alike(kind, node) for kind in known) for node in live if node.memory)
     return forth and back
 
 
@@ -196,7 +196,7 @@ def _quotas(subject: str, known: tuple[Quota, ...], live: tuple[Quota, ...]) -> 
     before, now = ({(quota.per, quota.what): quota.most for quota in quotas} for quotas in (known, live))
     for per, what in dict.fromkeys((*before, *now)):
         text = _size if what == "memory" else str
-        words = [text(said[per, what]) if (per, what) in said else "" for said in (before, now)]
+        words = [text(limits[per, what]) if (per, what) in limits else "" for limits in (before, now)]
         yield from _difference(subject, f"most {what}{f' per {per}' if per else ''}", *words)
 
 
@@ -208,7 +208,9 @@ def _accounts(system: System, live: Live) -> Iterator[Difference]:
 def _tools(system: System, live: Live) -> Iterator[Difference]:
     known = {tool.name: tool for tool in system.tools}
     for name in dict.fromkeys((*known, *ALWAYS, *live.tools)):
-        tool, found = known.get(name), live.tools.get(name, "")
+        tool, installed = known.get(name), live.tools.get(name, "")
         version = tool.version if tool else ""
-        same = bool(found) and (not version or version in found)
-        yield from _difference(f"tool {name}", "tool", (version or THERE) if tool else "", found or ABSENT, same=same)
+        same = bool(installed) and (not version or version in installed)
+        yield from _difference(
+            f"tool {name}", "tool", (version or THERE) if tool else "", installed or ABSENT, same=same
+        )

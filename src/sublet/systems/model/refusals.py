@@ -92,8 +92,8 @@ def _queue(system: System, wish: Wish) -> tuple[Queue | None, SystemFinding]:
 
 
 def _but(queue: Queue) -> str:
-    said = [f"It is not for all: {queue.access}."] if queue.access else []
-    return " ".join(said + (["Its jobs can be stopped for others."] if queue.preemptible else []))
+    sentences = [f"It is not for all: {queue.access}."] if queue.access else []
+    return " ".join(sentences + (["Its jobs can be stopped for others."] if queue.preemptible else []))
 
 
 def _closing(system: System, today: date | None) -> Iterator[SystemFinding]:
