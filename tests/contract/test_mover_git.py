@@ -12,7 +12,7 @@ from sublet.booking.model.request import Data
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.git import GitMover, GitSource, split_address
 from sublet.movers.port import UNLIMITED, Policy
-from tests.git_server import GitServer, link, program
+from tests.git_server import GitServer, link, program, submodule
 
 pytestmark = pytest.mark.anyio
 FILES = {"README": "hello\n", "data/a.csv": "1,2\n", "data/deep/b.bin": b"\0\1", "run.sh": program("#!/bin/sh\n")}
@@ -76,6 +76,38 @@ async def test_what_could_do_harm_or_is_not_there_is_refused_and_nothing_is_left
     with pytest.raises(DataNotThere, match=why):
         await GitMover(UNLIMITED).bring(data(f"{repository.url}{more}"), target, quiet)
     assert seen(target.parent) == {}
+
+
+async def test_submodules_are_brought_at_their_commits_wherever_they_are_named(git: GitServer, target: Path) -> None:
+    deepest, inner, outer = (git.repository(f"owner/{uuid4()}") for _ in range(3))
+    old = deepest.commit({"deep.txt": "old\n"})
+    deepest.commit({"deep.txt": "new\n"})
+    modules = f'[submodule "a b"]\n\tpath = deep\n\turl = {deepest.url}\n'
+    middle = inner.commit({".gitmodules": modules, "deep": submodule(old), "inner.txt": "inner\n"})
+    modules = f'[submodule "lib"]\n\tpath = lib/inner\n\turl = ../{inner.url.rpartition("/")[2]}\n'
+    outer.commit({".gitmodules": modules, "lib/inner": submodule(middle), "top.txt": "top\n"})
+    await GitMover(UNLIMITED).bring(data(outer.url), target / "all", quiet)
+    brought = {path: text for path, text in seen(target / "all").items() if ".gitmodules" not in path}
+    assert brought == {"top.txt": b"top\n", "lib/inner/inner.txt": b"inner\n", "lib/inner/deep/deep.txt": b"old\n"}
+    await GitMover(UNLIMITED).bring(data(f"{outer.url}#lib/inner"), target / "one", quiet)
+    assert (target / "one/deep/deep.txt").read_text() == "old\n"
+    with pytest.raises(DataNotThere, match="more than 170 bytes"):
+        await GitMover(replace(UNLIMITED, largest=170)).bring(data(outer.url), target / "limited", quiet)
+
+
+@pytest.mark.parametrize("address", ["git@example.org:o/r.git", "ssh://git@example.org/o/r", "ext::sh -c date", ""])
+async def test_a_submodule_that_can_not_be_had_is_told_and_can_be_left_out(
+    git: GitServer, target: Path, address: str
+) -> None:
+    repository = git.repository(f"owner/{uuid4()}")
+    modules = f'[submodule "lib"]\n\tpath = lib\n\turl = {address}\n' if address else ""
+    repository.commit({".gitmodules": modules, "lib": submodule(), "top.txt": "top\n"})
+    with pytest.raises(DataNotThere, match=r"its submodule lib is .*ignore: \[lib\]"):
+        await GitMover(UNLIMITED).bring(data(repository.url), target, quiet)
+    assert seen(target) == {}
+    item = replace(data(repository.url), fields={"ignore": ["lib"]})
+    await GitMover(UNLIMITED).bring(item, target, quiet)
+    assert set(seen(target)) == {".gitmodules", "top.txt"}
 
 
 async def test_it_keeps_to_its_policy(git: GitServer, target: Path) -> None:
