@@ -51,7 +51,7 @@ def an_offer(start: datetime = NOON, nodes: tuple[str, ...] = ("n0",), platform:
         nodes=nodes,
         shape=Shape(1, GIB),
         storage={"space": GIB},
-        pool="scratch",
+        pools={"space": "scratch"},
         costs=(Quote("urn:cost", 1.5, 2.5, "a price"),),
         why="earliest",
     )

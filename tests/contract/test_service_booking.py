@@ -187,6 +187,38 @@ async def test_storage_is_booked(tmp_path: Path) -> None:
         assert small.result == "YES"
 
 
+async def test_storage_is_booked_in_every_pool(tmp_path: Path) -> None:
+    platforms = {"trial": {"kind": "memory", "storage": "10GiB", "pools": {"fast": "20GiB"}}}
+    async with serving(tmp_path, platforms=platforms) as service:
+        many = {"time": "1h", "start": "within 5m", "precedence": KEEP}
+        first = await ask(service, storage={"name": "s", "size": "8GiB-99GiB"}, **many)
+        assert [(offer.offer.storage["s"] >> 30, offer.offer.pools["s"]) for offer in first.offers] == [
+            (8, "storage"),
+            (20, "fast"),
+        ]
+        await service.sessions.accept(first.offers[0].id, ME)
+        second = await ask(service, storage={"name": "s", "size": "8GiB"}, **many)
+        assert second.offers[0].offer.pools == {"s": "fast"}
+        named = await ask(service, storage={"name": "s", "size": "8GiB", "pool": "storage"}, **many)
+        assert named.result == "NO"
+        assert (await ask(service, storage={"size": "8GiB", "pool": "tape"})).reasons[0].nearest == "storage, fast"
+
+
+async def test_storage_in_a_pool_of_this_machine_is_a_folder_of_its_disk_until_the_session_is_cleaned(
+    tmp_path: Path,
+) -> None:
+    (disk := tmp_path / "nvme").mkdir()
+    platforms = {"here": {"kind": "local", "pools": {"fast": {"path": str(disk), "size": "1GiB"}}}}
+    async with serving(tmp_path / "home", platforms=platforms) as service:
+        room = {"name": "big", "size": "10MiB", "pool": "fast"}
+        offers = (await ask(service, run=["sh", "-c", "echo hello > big/file"], storage=room, time="1m")).offers
+        session = await service.sessions.accept(offers[0].id, ME)
+        assert (await over(service, session.id)).phase is Phase.COMPLETED
+        assert [file.read_text() for file in disk.rglob("file")] == ["hello\n"]
+        await service.platforms.get("here").clean(session.id)
+        assert not list(disk.rglob("*file*"))
+
+
 async def test_the_same_key_is_the_same_offer_set(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         asked = await service.asking.read(b'{"run": ["true"]}', "application/json", ME)

@@ -85,7 +85,7 @@ def find(request: Request, calendar: Calendar, prepare: timedelta = timedelta(0)
         calendar,
         platform="here",
         ways=[WayFacts("sh", timedelta(seconds=20))],
-        pool="disk",
+        pools=("disk",),
         prices=Prices(core_hour=0.5, memory_gib_hour=0.01),
         metrics=(),
         now=NOW,

@@ -53,7 +53,7 @@ def find(request: Request, on: Calendar | None = None, **more: Any) -> Answer:
     given: dict[str, Any] = {
         "platform": "here",
         "ways": [WayFacts("sh")],
-        "pool": "disk",
+        "pools": ("disk",),
         "prices": Prices(),
         "metrics": (),
         "now": NOW,

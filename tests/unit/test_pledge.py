@@ -229,7 +229,7 @@ def ask(calendar: Calendar, names: Sequence[str], cores: int, *, most: int = 0, 
             calendar,
             platform="site",
             ways=[WayFacts("sh")],
-            pool="",
+            pools=(),
             prices=Prices(),
             metrics=(),
             now=NOW,
@@ -295,7 +295,7 @@ def test_the_largest_is_what_one_pledge_has(names: Sequence[str], most: int) -> 
 
 
 def test_takes_of_a_pledge_last_as_long_as_the_nodes_do() -> None:
-    offer = replace(offered(4, {"srcnet"}, 1, 2), prepare=HOUR, storage={"d": 5}, pool="disk")
+    offer = replace(offered(4, {"srcnet"}, 1, 2), prepare=HOUR, storage={"d": 5}, pools={"d": "disk"})
     by_pool = {take.where: take for take in takes_of(offer) if take.pool}
     assert by_pool["pledge:srcnet"] == Take("pledge:srcnet", offer.start, offer.end, size=4, pool=True)
     assert by_pool["disk"].start == offer.start - HOUR

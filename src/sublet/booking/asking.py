@@ -319,7 +319,7 @@ class Asking:
             calendar,
             platform=candidate.platform,
             ways=candidate.ways,
-            pool=next(iter(candidate.survey.pools), ""),
+            pools=tuple(candidate.survey.pools),
             prices=self.settings.prices,
             metrics=candidate.survey.metrics,
             now=now,

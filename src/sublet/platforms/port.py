@@ -132,6 +132,7 @@ def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
 Metrics = Annotated[
     dict[str, Annotated[tuple[FiniteFloat, FiniteFloat], AfterValidator(_in_order)]], BeforeValidator(_metrics)
 ]  # URN → the least and the most
+PoolName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 PledgeName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 
 
@@ -260,6 +261,9 @@ class Platform(BaseModel):
     @abstractmethod
     async def place(self, key: str) -> Path | None:
         """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
+
+    async def make_storage(self, key: str, name: str, pool: str) -> None:
+        """Make a session's storage where a pool keeps it, seen at `storage/NAME` of the session's directory."""
 
     async def carry(self, key: str, progress: Progress = quietly) -> None:
         """Send what was brought to `place` to where it will run, before it is submitted; what was sent isn't again."""

@@ -41,7 +41,7 @@ MOST_WINDOWS = 100
 MOST_LINE = 4096
 MOST_AFTER = 100
 _COMPUTE = COMMON | {"nodes", "cores", "memory", "gpus", "volumes", "starts"}
-_STORAGE = COMMON | {"size", "data"}
+_STORAGE = COMMON | {"size", "data", "pool"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
 _ANY_DATA = COMMON | {"storage"}
 _DATA = {
@@ -227,7 +227,9 @@ def _storage(found: Document, path: str, index: int, reading: Reading) -> Storag
         return Storage(name, _A_GIB, kind=kind)
     reading.ignore_unknown(found, _STORAGE, path)
     reading.ignore_unknown_meta(found, path)
-    return Storage(name, read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading), kind=kind)
+    size = read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading)
+    pool = a_name(found["pool"], f"{path}.pool") if "pool" in found else ""
+    return Storage(name, size, kind=kind, pool=pool)
 
 
 def _data(found: Document, path: str, index: int, reading: Reading) -> Data:

@@ -74,7 +74,7 @@ _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER,
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
 _FOLDER = ("location", "ignore", "size")
-_STORAGE = ("name", "size", "path", "writable")
+_STORAGE = ("name", "size", "pool", "path", "writable")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _VOLUME = ("path", "resource", "writable")
 
@@ -344,7 +344,8 @@ def _storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]
             refuse(f"{path}.size", "it is missing", "Write how much room there should be: 10GiB.")
         sizes = at(f"{path}.size", _sizes, given["size"])
         bounds = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
-        found.append({"kind": SIMPLE_STORAGE, "meta": {"name": name}, "size": bounds})
+        pool = {"pool": given["pool"]} if "pool" in given else {}
+        found.append({"kind": SIMPLE_STORAGE, "meta": {"name": name}, "size": bounds, **pool})
         volumes.append(_volume({"writable": True} | given, f"{inside}{directory_name(name)}", name, path))
     return found
 

@@ -63,14 +63,13 @@ def _book_later(tx: Tx, session: Session, now: datetime, horizon: timedelta) -> 
     windows = _windows(asked.request, soonest, horizon) if asked else []
     if not windows:
         return
-    size = sum(offer.storage.values())
     taken = tx.books.release(offer.platform, session.id)
     slot = tx.books.calendar(offer.platform).earliest(
         offer.shape,
         len(offer.nodes),
         offer.duration,
         windows,
-        storage={offer.pool: size} if size else {},
+        storage=offer.pool_sizes,
         lead=offer.prepare,
         tail=offer.release,
         pledge=pool_of(offer.pledge),

@@ -73,13 +73,12 @@ def _soonest(offer: Offer, now: datetime) -> datetime:
 
 def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
     """Where the same could start before `start`."""
-    size = sum(offer.storage.values())
     return tx.books.calendar(offer.platform).earliest(
         offer.shape,
         len(offer.nodes),
         offer.duration,
         [Window(soonest, start)],
-        storage={offer.pool: size} if size else {},
+        storage=offer.pool_sizes,
         lead=offer.prepare,
         tail=offer.release,
         pledge=pool_of(offer.pledge),

@@ -123,6 +123,9 @@ async def _stage_session(
     if why := await context.code.find_objection(session, request):
         return fail_early(context, EndKind.NOT_APPROVED, why)
     try:
+        for storage in request.storage:
+            if pool := session.offer.pools.get(storage.name):
+                await platform.make_storage(session.id, storage.name, pool)
         guest = platform.hosts(session.person)
         await stage(
             context, request, platform, session.offer.way, place, session.id, guest=guest, person=session.person

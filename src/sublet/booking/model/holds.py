@@ -35,9 +35,8 @@ def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]
     end = start + length
     shape = offer.shape
     takes = [take_of(node, start, end, shape) for node in offer.nodes]
-    size = sum(offer.storage.values())
-    if size:
-        takes.append(Take(offer.pool, start - offer.prepare, end + offer.release, size=size, pool=True))
+    for pool, size in offer.pool_sizes.items():
+        takes.append(Take(pool, start - offer.prepare, end + offer.release, size=size, pool=True))
     if offer.pledge:
         takes.append(Take(pool_of(offer.pledge), start, end, size=shape.cores * len(offer.nodes), pool=True))
     return tuple(takes)

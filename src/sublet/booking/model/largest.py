@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sublet.booking.model.limits import has
-from sublet.booking.model.offer import Node
+from sublet.booking.model.offer import Node, sum_pools
 from sublet.booking.model.request import GIB, Compute, Request
 from sublet.booking.model.shape import Shape
 
@@ -38,12 +38,15 @@ def most_within(shape: Shape, nodes: int, cores: int, compute: Compute) -> tuple
     return replace(shape, cores=max(min(shape.cores, cores // max(count, 1)), compute.cores.min)), count
 
 
-def most_storage(request: Request, least: Mapping[str, int], room: int) -> dict[str, int]:
-    """The most that each storage may have, the first ones first, where there is so much room for all of them."""
+def most_storage(
+    request: Request, least: Mapping[str, int], pools: Mapping[str, str], room: Mapping[str, int]
+) -> dict[str, int]:
+    """The most that each storage may have, the first ones first, where their pools have so much room for all."""
     most = dict(least)
-    left = max(room - sum(least.values()), 0)
+    left = {pool: size - sum_pools(least, pools).get(pool, 0) for pool, size in room.items()}
     for storage in request.storage:
-        more = min(max(storage.size.max - least[storage.name], 0), left)
+        pool = pools.get(storage.name, "")
+        more = max(min(storage.size.max - least[storage.name], left.get(pool, 0)), 0)
         most[storage.name] += more
-        left -= more
+        left[pool] = left.get(pool, 0) - more
     return most

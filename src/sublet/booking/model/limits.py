@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from sublet.booking.model.amounts import duration_iso, memory_text
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason
+from sublet.booking.model.pools import list_placements
 from sublet.booking.model.prices import MONETARY, Bill
-from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request
+from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request, Storage
 from sublet.booking.model.shape import Shape
 from sublet.kernel.texts import describe_duration
 
@@ -27,7 +28,7 @@ def check_limits(
     calendar: Calendar,
     *,
     platform: str,
-    pool: str,
+    pools: Mapping[str, int],
     metrics: Sequence[Quote],
     longest: timedelta | None,
 ) -> list[Reason]:
@@ -40,7 +41,7 @@ def check_limits(
             Reason(LIMIT, "schedule.requested.duration", message, asked, most, duration_iso(longest), platform)
         )
     reasons += _nodes(request.compute, calendar.nodes, platform)
-    reasons += _storage(request, calendar, pool, platform)
+    reasons += _storage(request, pools, platform)
     return reasons + check_metrics(request, metrics, platform)
 
 
@@ -60,6 +61,11 @@ def storage_of(request: Request) -> dict[str, int]:
     }
     booked |= {data.name: data.size for data in request.data if data.size and not data.storage}
     return booked
+
+
+def list_named_pools(request: Request) -> dict[str, str]:
+    """The pools that storage is to be booked in, where the request says so."""
+    return {storage.name: storage.pool for storage in request.storage if storage.pool}
 
 
 def _kinds(request: Request, platform: str) -> list[Reason]:
@@ -146,31 +152,48 @@ def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
     return Reason(LIMIT, "compute.memory.min", message, wanted, limit, limit, platform)
 
 
-def _storage(request: Request, calendar: Calendar, pool: str, platform: str) -> list[Reason]:
+def _storage(request: Request, pools: Mapping[str, int], platform: str) -> list[Reason]:
+    """Storage that no pool has, or that is smaller than its data."""
     if not (request.storage or request.data):
         return []
-    booked = storage_of(request)
-    total = sum(booked.values())
+    booked, named = storage_of(request), list_named_pools(request)
+    total = memory_text(sum(booked.values()))
     field = "storage" if request.storage else "data"
-    if total and pool not in calendar.pools:
+    if any(booked.values()) and not pools:
         message = f"{platform} has no storage that can be booked."
-        return [Reason(NOT_SUPPORTED, field, message, memory_text(total), "0B", platform=platform)]
-    found = []
-    for index, storage in enumerate(request.storage):
-        size, most = booked[storage.name], storage.size.max
-        if size > most:
-            message = (
-                f"The data for {storage.name} has {memory_text(size)}, and its storage {memory_text(most)} at most."
-            )
-            where = f"storage[{index}].size.max"
-            found.append(
-                Reason(LIMIT, where, message, memory_text(most), memory_text(size), memory_text(size), platform)
-            )
-    if total > calendar.pools.get(pool, 0):
-        asked, most_text = memory_text(total), memory_text(calendar.pools[pool])
-        message = f"{platform} has {most_text} of storage; {asked} was asked for."
+        return [Reason(NOT_SUPPORTED, field, message, total, "0B", platform=platform)]
+    found = [
+        reason
+        for index, storage in enumerate(request.storage)
+        for reason in _pool(storage, f"storage[{index}]", booked[storage.name], pools, platform)
+    ]
+    if not found and not list_placements(booked, named, pools):
+        most = memory_text(sum(pools.values()))
+        several = f" in {len(pools)} pools" if len(pools) > 1 else ""
+        message = f"{platform} has {most} of storage{several}; {total} was asked for."
         where = "storage[0].size.min" if len(request.storage) == 1 else field
-        found.append(Reason(LIMIT, where, message, asked, most_text, most_text, platform))
+        found.append(Reason(LIMIT, where, message, total, most, most, platform))
+    return found
+
+
+def _pool(storage: Storage, path: str, size: int, pools: Mapping[str, int], platform: str) -> list[Reason]:
+    """Why there is no pool for one storage, whatever else is booked."""
+    found = []
+    if size > storage.size.max:
+        most, text = memory_text(storage.size.max), memory_text(size)
+        message = f"The data for {storage.name} has {text}, and its storage {most} at most."
+        found.append(Reason(LIMIT, f"{path}.size.max", message, most, text, text, platform))
+    if storage.pool and storage.pool not in pools:
+        names = ", ".join(pools)
+        message = f"{platform} has no storage pool {storage.pool}; it has: {names}."
+        return [*found, Reason(LIMIT, f"{path}.pool", message, storage.pool, names, names, platform)]
+    room = pools[storage.pool] if storage.pool else max(pools.values(), default=size)
+    if size > room:
+        asked, most = memory_text(size), memory_text(room)
+        name = storage.pool or max(pools, key=pools.__getitem__)
+        where = f" in its pool {name}" if len(pools) > 1 else ""
+        message = f"{platform} has {most} of storage{where}; {asked} was asked for."
+        found.append(Reason(LIMIT, f"{path}.size.min", message, asked, most, most, platform))
     return found
 
 

@@ -102,7 +102,7 @@ class Offer:
     prepare: timedelta = timedelta(0)  # before the start: bringing data and images
     release: timedelta = timedelta(seconds=10)  # after the end: results and cleaning
     storage: Mapping[str, int] = field(default_factory=dict)  # storage resource name → bytes booked
-    pool: str = ""  # the storage pool that they are booked in
+    pools: Mapping[str, str] = field(default_factory=dict)  # storage resource name → the pool that it is booked in
     costs: tuple[Quote, ...] = ()  # of all of it
     metrics: tuple[Quote, ...] = ()
     compute_costs: tuple[Quote, ...] = ()  # of which this is for the compute resource
@@ -127,9 +127,23 @@ class Offer:
         return self.start + self.duration
 
     @property
+    def pool_sizes(self) -> dict[str, int]:
+        """What its storage comes to in each pool."""
+        return sum_pools(self.storage, self.pools)
+
+    @property
     def amounts(self) -> Amounts:
         """All that it gives."""
         return Amounts(self.shape, len(self.nodes) or self.count, self.duration, self.parts)
+
+
+def sum_pools(storage: Mapping[str, int], pools: Mapping[str, str]) -> dict[str, int]:
+    """What pieces of storage come to in each pool."""
+    totals: dict[str, int] = {}
+    for name, size in storage.items():
+        if size:
+            totals[pools[name]] = totals.get(pools[name], 0) + size
+    return totals
 
 
 def rate_offer(offer: Offer) -> Rated:

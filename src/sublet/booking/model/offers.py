@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import NamedTuple
 
-from sublet.booking.model.calendar import NOTHING, Calendar, Slot
+from sublet.booking.model.calendar import NOTHING, Calendar
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.largest import most_on, most_within
-from sublet.booking.model.limits import LIMIT, check_costs, check_limits, check_pledged, storage_of
+from sublet.booking.model.limits import LIMIT, check_costs, check_limits, check_pledged, list_named_pools, storage_of
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.pledge import pool_of
+from sublet.booking.model.pools import Spot, find_earliest, list_placements, sizes_of_pools
 from sublet.booking.model.prices import Prices
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Shape
@@ -28,15 +30,18 @@ from sublet.booking.model.starts import (
     describe_asked_times,
     find_named_time,
     instant,
+    next_second,
     parts,
     roughly,
     time_in_words,
+    whole_seconds,
 )
 from sublet.booking.model.terms import Terms
 from sublet.booking.model.windows import SECOND, last_start, list_named_windows, windows_of, zone_of
 from sublet.kernel.texts import describe_duration
 
 START = "schedule.requested.start"
+NO_POOLS: Mapping[str, str] = MappingProxyType({})
 YEAR = timedelta(days=366)
 LEAST_HOLD = timedelta(seconds=30)  # a shorter time nobody can read an offer and take it in
 SOON = 14 * DAY  # recurring windows are first looked at so far ahead
@@ -56,7 +61,7 @@ def find_offers(
     *,
     platform: str,
     ways: Sequence[WayFacts],
-    pool: str,
+    pools: Sequence[str],
     prices: Prices,
     metrics: tuple[Quote, ...],
     now: datetime,
@@ -70,17 +75,20 @@ def find_offers(
 ) -> Answer:
     """The useful offers of one platform, at most so many, the earliest first; or every reason against it.
 
-    Where the platform has pledges, they draw on those that are named.
+    Where the platform has pledges, they draw on those that are named. Of its storage pools, those that are named come
+    first.
     """
-    reasons = check_limits(request, calendar, platform=platform, pool=pool, metrics=metrics, longest=longest)
+    there = sizes_of_pools(calendar, pools)
+    reasons = check_limits(request, calendar, platform=platform, pools=there, metrics=metrics, longest=longest)
     if request.executable is None:
         reasons.append(EXECUTABLE_REQUIRED)
     elif not ways:
         message = f"{platform} can't run {request.executable.kind} sessions."
         reasons.append(Reason("urn:not-supported", "executable.kind", message, request.executable.kind))
     storage = storage_of(request) if request.storage or request.data else {}
+    placements = list_placements(storage, list_named_pools(request), there)
     terms = Terms(
-        request, calendar, platform, pool, storage, prices, metrics, now, hold, release, horizon, at_most, pledge
+        request, calendar, platform, placements, storage, prices, metrics, now, hold, release, horizon, at_most, pledge
     )
     reasons += check_pledged(request.compute, terms.pledged, terms.where)
     reasons += check_costs(request, terms.bill(terms.least, request.compute.nodes.min), platform)
@@ -89,20 +97,11 @@ def find_offers(
     first: Answer | None = None
     for way in ways:
         if first is None or way.prepare < ways[0].prepare:  # another way helps only if it gets ready sooner
-            answer = _Search(terms, way.name, _whole(prepare + way.prepare)).answer()
+            answer = _Search(terms, way.name, whole_seconds(prepare + way.prepare)).answer()
             if answer.offers:
                 return answer
             first = first or answer
     return first or Answer()
-
-
-def _whole(length: timedelta) -> timedelta:
-    """The same in whole seconds, not less."""
-    return -(-length // SECOND) * SECOND
-
-
-def _whole_second(time: datetime) -> datetime:
-    return time.replace(microsecond=0) + SECOND if time.microsecond else time
 
 
 class _Found(NamedTuple):
@@ -112,6 +111,7 @@ class _Found(NamedTuple):
     nodes: tuple[str, ...]
     start: datetime
     latest: datetime
+    pools: Mapping[str, str] = NO_POOLS  # of its storage
     storage: Mapping[str, int] | None = None  # more than the least
 
 
@@ -124,15 +124,12 @@ class _Search:
     prepare: timedelta
     soonest: datetime = field(init=False)  # nothing can be ready before
     settled: datetime = field(init=False)  # what starts from here on needn't slide
-    _storage: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        ready = _whole_second(self.terms.now) + self.prepare
+        ready = next_second(self.terms.now) + self.prepare
         first = self.terms.request.not_before
-        self.soonest = max(ready, _whole_second(first)) if first else ready
-        self.settled = ready + _whole(self.terms.hold)
-        total = sum(self.terms.storage.values())
-        self._storage = {self.terms.pool: total} if total else {}
+        self.soonest = max(ready, next_second(first)) if first else ready
+        self.settled = ready + whole_seconds(self.terms.hold)
 
     def answer(self) -> Answer:
         """Offers inside the asked windows, or the reason why there are none."""
@@ -185,7 +182,7 @@ class _Search:
             if start < opening.end or start == opening.start:
                 later.append(Window(start, opening.end))
         slot = self._slot(shape, nodes, self.terms.request.duration, later) if later else None
-        return _Found(shape, slot.nodes, slot.start, slot.start) if slot else None
+        return _Found(shape, slot.nodes, slot.start, slot.start, slot.pools) if slot else None
 
     def _sliding(self, shape: Shape, nodes: int, opening: Opening) -> _Found | None:
         """A start that comes before it is sure to have been taken, and that therefore may slide."""
@@ -194,12 +191,13 @@ class _Search:
         latest = min(self.settled, opening.last)
         slot = self._slot(shape, nodes, duration + (latest - opening.start), [window])
         if slot:
-            return _Found(shape, slot.nodes, slot.start, max(latest, slot.start))
+            return _Found(shape, slot.nodes, slot.start, max(latest, slot.start), slot.pools)
         slide = min(LEAST_HOLD, self.terms.hold, latest - opening.start)
         slot = self._slot(shape, nodes, duration + slide, [window])
         if not slot:
             return None
-        return self._as_late_as_possible(_Found(shape, slot.nodes, slot.start, slot.start + slide), latest)
+        found = _Found(shape, slot.nodes, slot.start, slot.start + slide, slot.pools)
+        return self._as_late_as_possible(found, latest)
 
     def _as_late_as_possible(self, found: _Found, most: datetime) -> _Found:
         """The same nodes, with the latest start that the next booking on them leaves."""
@@ -213,26 +211,20 @@ class _Search:
                 high = middle - 1
         return found._replace(latest=min(most, found.latest + low * SECOND))
 
-    def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
+    def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Spot | None:
         """The earliest start in the windows; on the whole second after it, if that is free too."""
         slot = self._earliest(shape, nodes, length, windows)
         if slot is None or not slot.start.microsecond:
             return slot
-        second = _whole_second(slot.start)
+        second = next_second(slot.start)
         inside = any(window.start <= second < window.end for window in windows)
         return (self._earliest(shape, nodes, length, [Window(second, second)]) if inside else None) or slot
 
-    def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Slot | None:
-        return self.terms.calendar.earliest(
-            shape,
-            nodes,
-            length,
-            windows,
-            storage=self._storage,
-            lead=self.prepare,
-            tail=self.terms.release,
-            pledge=pool_of(self.terms.pledge),
-        )
+    def _earliest(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Spot | None:
+        terms = self.terms
+        lead, tail, pledge = self.prepare, terms.release, pool_of(terms.pledge)
+        asked = (shape, nodes, length, windows)
+        return find_earliest(terms.calendar, terms.placements, *asked, lead=lead, tail=tail, pledge=pledge)
 
     def _offer(self, found: _Found, why: str) -> Offer:
         terms = self.terms
@@ -249,7 +241,7 @@ class _Search:
             prepare=self.prepare,
             release=terms.release,
             storage=storage,
-            pool=terms.pool if storage else "",
+            pools=dict(found.pools) if storage else {},
             costs=bill.total,
             compute_costs=bill.compute,
             storage_costs=bill.storage,
@@ -264,10 +256,16 @@ class _Search:
         terms = self.terms
         if not any(storage.size.max > storage.size.min for storage in terms.request.storage):
             return found
-        end = found.latest + terms.request.duration + terms.release
-        room = terms.calendar.storage_room(terms.pool, found.start - self.prepare, end)
-        grown = found._replace(storage=terms.grow_storage(found.shape, len(found.nodes), room))
-        return grown if terms.calendar.fits(hold_of([self._offer(grown, "")])) else found
+        start, end = found.start - self.prepare, found.latest + terms.request.duration + terms.release
+        most = found
+        for placement in terms.placements:
+            room = {pool: terms.calendar.storage_room(pool, start, end) for pool in set(placement.pools.values())}
+            sizes = terms.grow_storage(found.shape, len(found.nodes), placement.pools, room)
+            grown = found._replace(storage=sizes, pools=placement.pools)
+            is_more = sum(sizes.values()) > sum((most.storage or terms.storage).values())
+            if is_more and terms.calendar.fits(hold_of([self._offer(grown, "")])):
+                most = grown
+        return most
 
     def _roomier(self, earliest: _Found) -> list[tuple[_Found, str]]:
         """The earliest with the most storage, where that is all that can be more."""
@@ -339,7 +337,7 @@ class _Search:
         if asked == least:
             return []
         if slot := self._slot(*asked, length, then):  # most often all of it is there, and no node need be looked at
-            return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest), "largest")]
+            return [(_Found(asked[0], slot.nodes, slot.start, earliest.latest, slot.pools), "largest")]
         whole = self._most(self.terms.calendar.nodes, self.terms.pledged)
         until = earliest.latest + duration
         free = self.terms.calendar.free(earliest.start, until)
@@ -348,7 +346,7 @@ class _Search:
         found = []
         if there != least and (slot := self._slot(*there, length, then)):
             why = "largest" if there == whole else "largest at that time"
-            found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest), why))
+            found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest, slot.pools), why))
         if whole not in (there, least):
             other = self._first(*whole, openings)
             if other:
@@ -390,7 +388,7 @@ class _Search:
             return "urn:invalid-value", f"The time asked for is over: it is {instant(terms.now)}", instant(terms.now)
         if not self._openings(terms.horizon):
             first = request.not_before
-            if first and self.soonest == _whole_second(first):
+            if first and self.soonest == next_second(first):
                 return LIMIT, f"What it waits for is planned to end at {instant(first)}: too late", instant(first)
             ready = describe_duration(self.prepare)
             why = f"{terms.platform} can be ready at {instant(self.soonest)}, after {ready} of preparing: too late"

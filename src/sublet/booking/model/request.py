@@ -105,6 +105,7 @@ class Storage:
     size: Range  # in bytes
     data: tuple[str, ...] = ()  # names of the data that goes there
     kind: str = "simple-storage-resource"
+    pool: str = ""  # only in this pool of a platform
 
 
 @dataclass(frozen=True, slots=True)

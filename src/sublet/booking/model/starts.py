@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sublet.booking.model.request import Request
 from sublet.kernel.texts import describe_duration
 
+SECOND = timedelta(seconds=1)
 MINUTE, QUARTER, HOUR, DAY = timedelta(minutes=1), timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 SPREAD = 7 * DAY  # start times are spread over so much of a long window
 STEPS = (QUARTER, QUARTER * 2, HOUR, HOUR * 2, HOUR * 3, HOUR * 4, HOUR * 6, HOUR * 12, DAY, DAY * 2)
@@ -72,3 +73,13 @@ def roughly(length: timedelta) -> str:
     """So long in words, without seconds that nobody asked for."""
     unit = MINUTE if length < DAY else HOUR
     return describe_duration(max(round(length / unit), 1) * unit)
+
+
+def whole_seconds(length: timedelta) -> timedelta:
+    """The same in whole seconds, not less."""
+    return -(-length // SECOND) * SECOND
+
+
+def next_second(time: datetime) -> datetime:
+    """The first whole second from then on."""
+    return time.replace(microsecond=0) + SECOND if time.microsecond else time

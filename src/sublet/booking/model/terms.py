@@ -11,6 +11,7 @@ from sublet.booking.model.largest import most_storage
 from sublet.booking.model.limits import check_costs
 from sublet.booking.model.offer import Quote
 from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.pools import Placement
 from sublet.booking.model.prices import Bill, Prices
 from sublet.booking.model.request import GIB, Request
 from sublet.booking.model.shape import Amounts, Shape
@@ -26,7 +27,7 @@ class Terms:
     request: Request
     calendar: Calendar
     platform: str
-    pool: str
+    placements: tuple[Placement, ...]
     storage: dict[str, int]
     prices: Prices
     metrics: tuple[Quote, ...]
@@ -82,9 +83,11 @@ class Terms:
                     return some, count
         return least, fewest
 
-    def grow_storage(self, shape: Shape, nodes: int, room: int) -> dict[str, int]:
-        """As much storage as is welcome, where a pool has so much room, and as the limits on costs allow."""
-        most = most_storage(self.request, self.storage, room)
+    def grow_storage(
+        self, shape: Shape, nodes: int, pools: Mapping[str, str], room: Mapping[str, int]
+    ) -> dict[str, int]:
+        """As much storage as is welcome, where its pools have so much room, and as the limits on costs allow."""
+        most = most_storage(self.request, self.storage, pools, room)
         for part in range(PARTS, 0, -1):
             grown = {name: _between(size, most[name], part) for name, size in self.storage.items()}
             if self.is_affordable(shape, nodes, grown):

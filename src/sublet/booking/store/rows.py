@@ -16,7 +16,7 @@ from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Connector, End, Session
 from sublet.booking.model.timeline import micros, moment
-from sublet.booking.store.older_rows import gather_offer_options
+from sublet.booking.store.older_rows import gather_offer_options, name_pools
 from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Row, dump, micros_or_none, moment_or_none, plain
 
@@ -30,7 +30,7 @@ UNCLAIMED = {"claim_owner": None, "claim_token": None, "claim_until": None}
 @lru_cache(maxsize=2048)
 def _read_offer(text: str) -> Offer:
     """An offer, which is a value: whoever looks at the same session again gets the same one."""
-    return OFFER.validate_json(gather_offer_options(text))
+    return OFFER.validate_json(name_pools(gather_offer_options(text)))
 
 
 def _write_end(end: End | None) -> str | None:

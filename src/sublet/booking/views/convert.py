@@ -68,6 +68,7 @@ def offer_view(session: Session) -> OfferView:
         nodes=offer.nodes,
         **sizes_of(offer.shape),
         storage=dict(offer.storage),
+        pools=dict(offer.pools),
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
@@ -92,6 +93,7 @@ def session_view(session: Session, base: str) -> SessionView:
         nodes=offer.nodes,
         **sizes_of(offer.shape),
         storage=dict(offer.storage),
+        pools=dict(offer.pools),
         duration=offer.duration,
         end=end_view(session.end) if session.end else None,
         connectors=tuple(

@@ -42,6 +42,7 @@ class OfferView:
     memory: int  # per node
     gpus: int  # per node
     storage: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in
     costs: tuple[QuoteView, ...] = ()
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView

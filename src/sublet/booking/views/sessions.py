@@ -61,6 +61,7 @@ class SessionView:
     memory: int  # per node
     gpus: int  # per node
     storage: dict[str, int] = field(default_factory=dict)
+    pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in
     duration: timedelta
     created: datetime
     modified: datetime

@@ -268,6 +268,8 @@ def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> D
     }
     if size:  # of data whose size nobody knows, nothing is booked
         document["size"] = _exactly(-(-size // GIB))
+    if pool := session.offer.pools.get(storage.name):
+        document["pool"] = pool
     if costs := session.offer.storage_costs.get(storage.name):
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
     return document

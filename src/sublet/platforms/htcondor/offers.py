@@ -162,7 +162,7 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
         return _no(Reason("urn:not-supported", "platform", why, nearest=hint), seen)
     calendar = Calendar([place.node for place in there])
     reasons = [*unfit(request, seen), *_too_long(request, there, now, seen)] or check_limits(
-        request, calendar, platform=seen.called, pool="", metrics=(), longest=None
+        request, calendar, platform=seen.called, pools={}, metrics=(), longest=None
     )
     if reasons:
         return Answer(reasons=tuple(replace(reason, platform=seen.platform) for reason in reasons))

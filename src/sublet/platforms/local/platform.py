@@ -20,9 +20,9 @@ from datetime import UTC, datetime, timedelta
 from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from socket import gethostname
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import AfterValidator, Field, PrivateAttr
 
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Node
@@ -32,8 +32,9 @@ from sublet.kernel.descriptors import usual_limit
 from sublet.kernel.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, machine
 from sublet.platforms.local import launch
+from sublet.platforms.local.pools import PoolSettings, make_storage, refuse_scratch, remove_storage, storage_path
 from sublet.platforms.local.shim import clocks, scratch
-from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
+from sublet.platforms.port import Duration, Memory, Platform, PoolName, Results, Survey
 from sublet.platforms.sessiondir import SessionDir, age, remove_tree
 
 GIB = 1 << 30
@@ -59,6 +60,12 @@ class Local(Platform):
     gpus: int | None = Field(default=None, ge=0, description="How many GPUs to offer; default: those of NVIDIA found.")
     scratch: Memory | None = Field(
         default=None, ge=0, description="Room for storage, as `500GiB`; default: half of what is free at the start."
+    )
+    pools: Annotated[dict[PoolName, PoolSettings], AfterValidator(refuse_scratch)] = Field(
+        default_factory=dict,
+        max_length=20,
+        description="Name → `path` and `size` of further storage pools: folders of other disks, as "
+        '`{fast = {path = "/nvme", size = "2TiB"}}`.',
     )
     grace: Duration = Field(
         default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
@@ -147,7 +154,7 @@ class Local(Platform):
         return Survey(
             as_of=datetime.fromtimestamp(clocks.wall(), UTC),
             nodes=(node,),
-            pools={"scratch": self._scratch},
+            pools={"scratch": self._scratch} | {name: pool.size for name, pool in self.pools.items()},
             tools=tools,
             notes=(*self._notes, *machine.network_notes(tools, self.container_network)),
             contained_only=self.contained_only,
@@ -162,6 +169,13 @@ class Local(Platform):
         with self._words():
             session.make()
         return session.root
+
+    async def make_storage(self, key: str, name: str, pool: str) -> None:
+        """Room in a pool, seen in the session's directory; the scratch is there already."""
+        if pool in self.pools:
+            with self._words():
+                link = storage_path(self._session(key).root, name)
+                await asyncio.to_thread(make_storage, self.pools[pool], key, link)
 
     @contextmanager
     def _words(self) -> Iterator[None]:
@@ -374,5 +388,6 @@ class Local(Platform):
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
         with self._words():
             session.remove(self._home / "trash")
+            remove_storage(self.pools.values(), session.key)
             if socket := launch.socket_of(self._home, session.key):
                 Path(socket).unlink(missing_ok=True)

@@ -32,7 +32,7 @@ from sublet.kernel.errors import BadAmount, NotFound, PlatformRefused, PlatformU
 from sublet.platforms.machine import TOOLS
 from sublet.platforms.memory.journal import Journal
 from sublet.platforms.memory.played import NOWHERE, Played
-from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
+from sublet.platforms.port import Duration, Memory, Platform, PoolName, Results, Survey
 
 GIB = 1 << 30
 PERFORMANCE = "urn:ivoa:calycopis:metric:compute-performance"
@@ -61,6 +61,7 @@ class MemoryPlatform(Platform):
     memory: Memory = Field(default=16 * GIB, ge=1 << 20, description="How much memory each node has, as `16GiB`.")
     gpus: int = Field(default=0, ge=0, description="How many GPUs each node has.")
     storage: Memory = Field(default=1000 * GIB, ge=0, description="The size of its storage pool, as `1000GiB`.")
+    pools: dict[PoolName, Memory] = Field(default_factory=dict, description="Name → size of further storage pools.")
     performance: tuple[float, float] = Field(
         default=(150.0, 200.0), description="The least and the most compute performance that it claims."
     )
@@ -135,7 +136,7 @@ class MemoryPlatform(Platform):
         return Survey(
             as_of=datetime.now(UTC),
             nodes=tuple(Node(name, self.cores, self.memory, self.gpus) for name in names),
-            pools={"storage": self.storage},
+            pools={"storage": self.storage} | self.pools,
             tools=dict.fromkeys(TOOLS, "played"),
             metrics=(Quote(PERFORMANCE, low, high),),
             notes=("nothing is run here: the work is done by the clock only",),
