@@ -30,7 +30,7 @@ class StorageServer:
 @contextmanager
 def serve_s3(directory: Path) -> Iterator[StorageServer]:
     """An object store that checks signatures: rclone's. Buckets are directories."""
-    port, key, secret = _free_port(), "sublet-tests", secrets.token_hex(16)
+    port, key, secret = free_port(), "sublet-tests", secrets.token_hex(16)
     at_once = ("--vfs-cache-mode", "writes", "--vfs-write-back", "0s", "--dir-cache-time", "0s")
     words = ["serve", "s3", "--addr", f"127.0.0.1:{port}", *at_once, str(directory)]
     environment = {
@@ -47,7 +47,7 @@ def serve_s3(directory: Path) -> Iterator[StorageServer]:
 @contextmanager
 def serve_webdav(directory: Path) -> Iterator[StorageServer]:
     """A WebDAV server with one user: wsgidav."""
-    port, user, password = _free_port(), "marie", secrets.token_hex(16)
+    port, user, password = free_port(), "marie", secrets.token_hex(16)
     settings = directory.with_suffix(".yaml")
     settings.write_text(
         f"host: 127.0.0.1\nport: {port}\nprovider_mapping: {{'/': '{directory}'}}\nhttp_authenticator:\n"
@@ -63,7 +63,7 @@ def _program(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as opened:
         opened.bind(("127.0.0.1", 0))
         return int(opened.getsockname()[1])
@@ -73,14 +73,14 @@ def _free_port() -> int:
 def _running(words: list[str], environment: dict[str, str], port: int) -> Iterator[None]:
     process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(process, port)
+        wait_for(process, port)
         yield
     finally:
         process.terminate()
         process.wait(PATIENCE)
 
 
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_for(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

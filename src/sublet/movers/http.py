@@ -7,7 +7,7 @@ import re
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,6 +19,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
+from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import put, sign_in
 
@@ -122,6 +123,8 @@ class HttpMover:
     async def download(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Have one file, whole and checked."""
         await self._persist(client, data, part, progress)
+        if part.has_digest and not data.checksum:
+            data = replace(data, checksum=await ask_digest(client, data.location))
         try:
             await asyncio.to_thread(check_arrived, data, part.path)
         except Exception:
@@ -153,6 +156,7 @@ class PartFile:
         self.file = file
         self.path = file.with_name(f"{file.name}.part")
         self.mark_path = file.with_name(f"{file.name}.part.version")
+        self.has_digest = False  # the server keeps a checksum of it
 
     @property
     def size(self) -> int:
@@ -196,6 +200,7 @@ async def _download(
     try:
         async with client.stream("GET", data.location, headers=headers) as response:
             total = _accept(response, data, part)
+            part.has_digest = keeps_digests(response)
             _check_size(data, part, total or 0, largest)
             with part.path.open("ab") as file:
                 async for piece in response.aiter_raw():

@@ -94,7 +94,7 @@ class WebDavMover:
             try:
                 await _make_folders(client, content, address, sent)
                 await put(client, content, address + PART, sent, progress)
-                headers = {"destination": address, "overwrite": "T"}
+                headers = {"Destination": address, "Overwrite": "T"}
                 moved = await client.request("MOVE", address + PART, headers=headers)
             except httpx2.TransportError as error:
                 raise unsent(content.path, sent, str(error) or type(error).__name__) from error
@@ -148,7 +148,7 @@ class _Listing:
         return self._files
 
     async def _ask(self, folder: str) -> ElementTree.Element:
-        headers = {"depth": "1", "content-type": "application/xml"}
+        headers = {"Depth": "1", "Content-Type": "application/xml"}  # XRootD 5 knows them by their capitals
         try:
             answer = await self._client.request("PROPFIND", folder, headers=headers, content=WANTED)
             if not answer.is_success:

@@ -8,10 +8,20 @@ from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
-SECURE = {"davs": "https", "dav": "http", "s3+https": "https", "s3+http": "http"}
+SECURE = {
+    "davs": "https",
+    "dav": "http",
+    "s3+https": "https",
+    "s3+http": "http",
+    "rucio": "https",
+    "rucio+http": "http",
+    "xroots": "roots",
+}
 PORTS = {"https": 443, "http": 80}
+DEFAULT_PORTS = PORTS | {"roots": 1094}
 S3_SCHEMES = ("s3", "s3+https", "s3+http")
-WEB_SCHEMES = ("https", "davs", "http", "dav")
+WEB_SCHEMES = ("https", "davs", "http", "dav", "rucio", "rucio+http")
+TOKEN_SCHEMES = (*WEB_SCHEMES, "roots")  # XRootD shows tokens over TLS alone, and no passwords
 
 
 class CredentialKind(StrEnum):
@@ -20,6 +30,13 @@ class CredentialKind(StrEnum):
     LOGIN = "login"  # a user name and a password
     TOKEN = "token"  # noqa: S105 - a bearer token
     S3 = "s3"  # an access key and its secret
+
+
+SCHEMES = {
+    CredentialKind.LOGIN: WEB_SCHEMES,
+    CredentialKind.TOKEN: TOKEN_SCHEMES,
+    CredentialKind.S3: S3_SCHEMES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +61,14 @@ def _parts(address: str) -> tuple[str, str, str]:
     parts = urlsplit(address)
     scheme = SECURE.get(parts.scheme.lower(), parts.scheme.lower())
     host = (parts.hostname or "").lower()
-    if scheme not in PORTS:
-        return scheme, host, parts.path.rstrip("/")
+    path = parts.path.rstrip("/")
+    if scheme not in DEFAULT_PORTS:
+        return scheme, host, path
     try:
-        port = parts.port or PORTS[scheme]
+        port = parts.port or DEFAULT_PORTS[scheme]
     except ValueError:
         port = 0
-    return scheme, f"{host}:{port}", parts.path.rstrip("/")
+    return scheme, f"{host}:{port}", path.replace("//", "/", 1) if scheme == "roots" else path
 
 
 def credential_for(credentials: Iterable[Credential], location: str) -> Credential | None:
@@ -81,7 +99,7 @@ def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
         _ = parts.port, server.port
     except ValueError as error:
         return f"{place} is not an address: {error}"
-    schemes = S3_SCHEMES if kind is CredentialKind.S3 else WEB_SCHEMES
+    schemes = SCHEMES[kind]
     if parts.scheme.lower() not in schemes or not parts.hostname:
         return f"{place} is no address that it could be for; write one that begins with {' or '.join(schemes)}"
     if parts.username or parts.password or parts.query or parts.fragment:

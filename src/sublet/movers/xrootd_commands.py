@@ -1,0 +1,178 @@
+"""The commands of XRootD's own client, `xrdfs` and `xrdcp`: what is asked of a server, and how its answers are read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+FILES, COPY = "xrdfs", "xrdcp"
+LIMITS = {  # without these a dead server is waited for for minutes
+    "XRD_CONNECTIONWINDOW": "4",
+    "XRD_CONNECTIONRETRY": "1",
+    "XRD_REQUESTTIMEOUT": "60",
+    "XRD_STREAMTIMEOUT": "30",
+    "XRD_TIMEOUTRESOLUTION": "1",
+}
+PATIENCE = 120.0  # seconds for an answer
+STALL = 120.0  # seconds without one more byte
+LOOK = 0.2  # seconds between looks at how far a copy is
+MOST_OUTPUT = 64 << 20
+EXPLAINED = {  # what the client says of its own, in plain words
+    "Operation expired": "the server did not answer in time",
+    "Socket timeout": "the server did not answer in time",
+    "Connection error": "the server can't be reached",
+    "Invalid address": "the name of the server can't be resolved",
+}
+INCOMPLETE = "may be incomplete"
+LISTED = re.compile(  # with an owner and a group, or as older servers list
+    r"(?P<mode>[-dl]\S*)\s+(?:\S+\s+\S+\s+(?P<size>\d+)\s+)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s+"
+    r"(?:(?P<old>\d+)\s+)?(?P<path>/.*)"
+)
+
+
+class XrootdFailed(Exception):
+    """A command failed: the words are the server's, or the client's own."""
+
+
+@dataclass(frozen=True)
+class RemoteStat:
+    """What a server says of a path."""
+
+    size: int
+    is_folder: bool
+    version: str  # changes with the file
+
+
+@dataclass(frozen=True)
+class XrootdServer:
+    """A server as it is asked: its address, and the environment that the client runs in."""
+
+    address: str  # root://host:port
+    environment: Mapping[str, str]
+
+    def url(self, path: str) -> str:
+        """A path as the client wants it."""
+        return f"{self.address}/{path}"
+
+    async def stat(self, path: str) -> RemoteStat:
+        """What there is at a path."""
+        return read_stat(await self._ask("stat", path))
+
+    async def list_files(self, path: str) -> list[tuple[str, int]]:
+        """All files below a folder, with their sizes."""
+        return read_listing(await self._ask("ls", "-l", "-R", path))
+
+    async def find_checksum(self, path: str) -> str:
+        """The checksum that the server keeps of a file; empty if it keeps none."""
+        try:
+            return read_checksum(await self._ask("query", "checksum", path))
+        except XrootdFailed:
+            return ""
+
+    async def rename(self, path: str, new: str) -> None:
+        """Give a file another name, in place of one that had it."""
+        await self._ask("mv", path, new)
+
+    async def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with suppress(XrootdFailed):
+            await self._ask("rm", path)
+
+    async def _ask(self, *words: str) -> str:
+        """What a command prints."""
+        async with self.start(FILES, self.address, *words) as process:
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    output, complaint = await process.communicate()
+            except TimeoutError:
+                raise XrootdFailed(f"the server did not answer within {PATIENCE:.0f} s") from None
+        text = complaint.decode(errors="replace")
+        if process.returncode or INCOMPLETE in text:
+            raise XrootdFailed(read_complaint(text))
+        return output[:MOST_OUTPUT].decode(errors="replace")
+
+    async def fetch(self, path: str, part: Path) -> AsyncGenerator[int, None]:
+        """Bring a file to a local path, going on with what is there; yields how many bytes have come, as they come."""
+        words = ("--silent", "--nopbar", "--continue", self.url(path), str(part))
+        async with self.start(COPY, *words) as process:
+            waiting = asyncio.create_task(process.communicate())
+            size, quiet = _size_of(part), 0.0
+            while not (await asyncio.wait([waiting], timeout=LOOK))[0]:
+                before, size = size, _size_of(part)
+                quiet = quiet + LOOK if size == before else 0.0
+                if quiet > STALL:
+                    raise XrootdFailed(f"nothing came for {STALL:.0f} s")
+                yield size
+            _, complaint = await waiting
+        yield _size_of(part)
+        if process.returncode:
+            raise XrootdFailed(read_complaint(complaint.decode(errors="replace")))
+
+    @asynccontextmanager
+    async def start(
+        self, program: str, *words: str, stdin: int = asyncio.subprocess.DEVNULL
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A command that runs, and is ended with all that it started if nobody waits for it any more."""
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *words,
+            stdin=stdin,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=dict(self.environment),
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+
+
+def _size_of(part: Path) -> int:
+    try:
+        return part.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def read_stat(text: str) -> RemoteStat:
+    """The answer to `stat`."""
+    fields = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
+    if not fields.get("Size", "").isdigit():
+        raise XrootdFailed("the server's answer can't be read")
+    is_folder = "IsDir" in fields.get("Flags", "")
+    return RemoteStat(int(fields["Size"]), is_folder, f"{fields.get('MTime', '')} {fields['Size']}")
+
+
+def read_listing(text: str) -> list[tuple[str, int]]:
+    """The files in an answer to `ls -l -R`, by their whole paths."""
+    rows = [LISTED.fullmatch(line) for line in text.splitlines() if line.strip()]
+    if not all(rows):
+        raise XrootdFailed("the server's list can't be read")
+    return [(row["path"], int(row["size"] or row["old"] or 0)) for row in rows if row and row["mode"][0] != "d"]
+
+
+def read_checksum(text: str) -> str:
+    """A checksum as it is written everywhere else: `adler32:…`."""
+    kind, _, digits = text.strip().partition(" ")
+    return f"{kind.lower()}:{digits.strip().lower()}" if digits else ""
+
+
+def read_complaint(text: str) -> str:
+    """The client's last words, without what is only meant for its own log."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if "ERROR]" in line or "FATAL]" in line] or lines[-1:]
+    if not errors:
+        return "the client failed without a word"
+    words = re.sub(r"^.*?\[(?:ERROR|FATAL)\]\s*", "", errors[-1])
+    words = re.sub(r":?\s*\((?:source|destination)\)$", "", words).strip()
+    return EXPLAINED.get(words, words) or "the client failed without a word"
