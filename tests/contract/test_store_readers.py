@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from sqlalchemy import event, text
@@ -15,6 +16,7 @@ from sublet.kernel.db.engine import READERS
 from sublet.kernel.errors import BadRequest, BrokenStore, NotFound
 from sublet.store import Store, Tx
 from sublet.store.readers import MOST
+from sublet.store.writer import A_TURN
 from tests.contract.stored import NOON
 from tests.postgres import Postgres
 
@@ -176,3 +178,51 @@ async def test_what_can_not_be_asked_for_is_told_as_that(store: Store) -> None:
     with pytest.raises(BadRequest):
         await store.read(lambda tx: tx.events.after(2**70))
     assert await store.read(lambda tx: tx.events.after()) == []
+
+
+async def test_a_monitor_hears_of_a_good_database_while_every_thread_that_reads_is_busy(store: Store) -> None:
+    busy, free = threading.Semaphore(0), threading.Event()
+
+    def hold(tx: Tx) -> None:
+        tx.events.newest()
+        busy.release()
+        free.wait(60)
+
+    reads = [asyncio.ensure_future(store.read(hold)) for _ in range(READERS * MOST)]
+    checker = store._checker.submit(free.wait, 60)
+    try:
+        for _ in range(READERS):
+            await asyncio.to_thread(busy.acquire)
+        await store.write(write_one)
+        await asyncio.wait_for(store.check(), 30)
+    finally:
+        free.set()
+        checker.result()
+    await asyncio.gather(*reads)
+
+
+async def test_a_closed_store_is_not_good_because_it_was_just_now(store: Store) -> None:
+    await store.write(write_one)
+    store.close()
+    with pytest.raises(BrokenStore, match="closed"):
+        await store.check()
+
+
+async def test_the_outcomes_of_a_commit_are_handed_out_over_several_turns_of_the_event_loop(store: Store) -> None:
+    began, go = threading.Event(), threading.Event()
+
+    def hold(tx: Tx) -> None:
+        began.set()
+        go.wait(60)
+
+    first = asyncio.ensure_future(store.write(hold))
+    await asyncio.to_thread(began.wait)
+    writes = [asyncio.ensure_future(store.write(write_one)) for _ in range(3 * A_TURN)]
+    await asyncio.sleep(0)  # they wait for the writer, and are one commit
+    go.set()
+    counts = [0]
+    while counts[-1] < len(writes):
+        await asyncio.sleep(0)
+        counts.append(sum(write.done() for write in writes))
+    await first
+    assert max(after - before for before, after in pairwise(counts)) == A_TURN

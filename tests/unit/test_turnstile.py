@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from sublet.server.turnstile import A_TURN, Turnstile
+from sublet.server.turnstile import A_TURN, FEW, Turnstile
+from sublet.store.writer import Backlog
 
 pytestmark = pytest.mark.anyio
 
@@ -66,3 +67,36 @@ async def test_what_is_no_request_passes() -> None:
     for scope in scopes:
         await turnstile(scope, receive, send)
     assert len(app.paths) == 3 * A_TURN
+
+
+async def test_writes_go_before_requests_that_have_not_begun() -> None:
+    app = Begun()
+    backlog = Backlog(FEW + 1, 1)
+    turnstile = Turnstile(app, lambda: backlog)
+    tasks = [
+        asyncio.create_task(turnstile({"type": "http", "path": f"/{n}"}, receive, send)) for n in range(3 * A_TURN)
+    ]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(app.paths) == A_TURN
+    monitor = asyncio.create_task(turnstile({"type": "http", "path": "/health"}, receive, send))
+    await monitor
+    backlog = Backlog(FEW, 2)
+    await asyncio.gather(*tasks)
+    assert [path for path in app.paths if path != "/health"] == [f"/{number}" for number in range(3 * A_TURN)]
+
+
+@pytest.mark.parametrize("progresses", [True, False])
+async def test_a_writer_that_never_catches_up_keeps_nobody_out(progresses: bool) -> None:
+    app = Begun()
+    turns = 0
+
+    def measure() -> Backlog:
+        nonlocal turns
+        turns += progresses
+        return Backlog(FEW + 1, turns)
+
+    turnstile = Turnstile(app, measure)
+    requests = (turnstile({"type": "http", "path": f"/{n}"}, receive, send) for n in range(4 * A_TURN))
+    await asyncio.gather(*requests)
+    assert app.paths == [f"/{number}" for number in range(4 * A_TURN)]

@@ -87,7 +87,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(Apart, address=service.settings.sessions_url)
     app.add_middleware(AnswerHeads, change=count_answer)
     app.add_middleware(AnswerHeads, change=add_version)
-    app.add_middleware(Turnstile)
+    app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
     add_problems(app)
     return app
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import deque
 from queue import SimpleQueue
+from time import monotonic
 
 from sqlalchemy.exc import DBAPIError
 
@@ -31,6 +33,7 @@ class Readers:
         self._door = threading.Lock()
         self._closed = False
         self._threads: list[threading.Thread] = []
+        self.good_at = -math.inf  # when one of them last ended a look, by the monotonic clock
 
     def put(self, job: WriteJob) -> None:
         """Let a work wait for a reader; it sees all that was committed before this.
@@ -137,6 +140,7 @@ class _Reader:
     def _end(self, sql: Sql) -> None:
         try:
             sql.connection.rollback()
+            self._readers.good_at = monotonic()
         except DBAPIError:  # it was lost after all had read
             self._disconnect()
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from time import monotonic
 from typing import TypeVar
 
 from sublet.kernel.db.engine import Database
@@ -12,9 +14,10 @@ from sublet.kernel.db.sql import Sql
 from sublet.store.migrate import CopyBefore, migrate
 from sublet.store.readers import Readers
 from sublet.store.tx import Tx
-from sublet.store.writer import WriteJob, Writer
+from sublet.store.writer import Backlog, WriteJob, Writer
 
 T = TypeVar("T")
+JUST_NOW = 0.05  # seconds
 
 
 class Store:
@@ -86,6 +89,10 @@ class Store:
             raise meaning from error
         return result
 
+    def measure_backlog(self) -> Backlog:
+        """How much the writer has to do."""
+        return self._writer.backlog
+
     def count_events(self) -> int:
         """How many events there have ever been: a number that only grows, unless committed work is lost."""
         return self.read_sync(lambda tx: tx.events.count_ever())
@@ -93,8 +100,12 @@ class Store:
     async def check(self) -> None:
         """Read from the database; BrokenStore if it is away, has no room, or is not the one that was opened.
 
-        Whoever asks while that is being looked at gets the same answer.
+        Whoever asks while that is being looked at gets the same answer. If someone has read or written just now, it
+        answers, and no thread is waited for: a monitor does not wait behind those who work.
         """
+        if monotonic() - max(self._readers.good_at, self._writer.good_at) < JUST_NOW:
+            self._check_file()
+            return
         if self._checking is None or self._checking.done():
             try:
                 self._checking = asyncio.get_running_loop().run_in_executor(self._checker, self._check)
@@ -103,13 +114,17 @@ class Store:
         await asyncio.shield(self._checking)
 
     def _check(self) -> None:
+        self._check_file()
+        self.read_sync(lambda tx: tx.sessions.next_due())
+
+    def _check_file(self) -> None:
         self._database.check_file()
         self._database.check_room()
-        self.read_sync(lambda tx: tx.sessions.next_due())
 
     def close(self) -> None:
         """Do what waits to be written, then let go of the database."""
         self._writer.close()
         self._readers.close()
+        self._writer.good_at = self._readers.good_at = -math.inf
         self._checker.shutdown()
         self._database.close()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 
@@ -20,6 +22,7 @@ from sublet.kernel.errors import BrokenStore
 from sublet.store.tx import Tx
 
 MOST = 64  # works in one transaction
+A_TURN = 8  # outcomes that are handed out in one turn of an event loop
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +36,13 @@ class WriteJob:
     error: BaseException | None = None
 
 
+class Backlog(NamedTuple):
+    """How much a writer has to do."""
+
+    works: int  # that wait, or are not committed yet
+    turns: int  # that it has done: while this number stays the same, it makes no progress
+
+
 class Writer:
     """Runs works one after another, several to a commit; each is all or nothing by itself."""
 
@@ -44,6 +54,9 @@ class Writer:
         self._queue: SimpleQueue[WriteJob | None] = SimpleQueue()
         self._door = threading.Lock()
         self._closed = False
+        self._doing = 0  # works of the present turn
+        self._turns = 0
+        self.good_at = -math.inf  # when it last committed, by the monotonic clock
         self._thread = threading.Thread(target=self._run, name="sublet-writer", daemon=True)
         self._thread.start()
 
@@ -53,6 +66,11 @@ class Writer:
             if self._closed:
                 raise self._database.describe_broken("it is closed")
             self._queue.put(job)
+
+    @property
+    def backlog(self) -> Backlog:
+        """What there is to do now."""
+        return Backlog(self._queue.qsize() + self._doing, self._turns)
 
     def close(self) -> None:
         """Do what waits, then stop."""
@@ -77,7 +95,9 @@ class Writer:
             pass
         jobs = [job for job in batch if job is not None and not job.future.cancelled()]
         if jobs:
+            self._doing = len(jobs)
             self._commit(jobs)
+            self._doing, self._turns = 0, self._turns + 1
             deliver(jobs)
         return batch[-1] is not None
 
@@ -91,6 +111,7 @@ class Writer:
                 run(tx, sql, job)
             tx.flush()
             sql.connection.commit()
+            self.good_at = monotonic()
         except Exception as error:  # the thread outlives whatever the database does
             meaning = self._database.meaning(error)
             why = str(meaning.values.get("why")) if isinstance(meaning, BrokenStore) else repr(error)
@@ -159,11 +180,15 @@ def deliver(jobs: list[WriteJob]) -> None:
             continue
 
 
-def _settle(jobs: list[WriteJob]) -> None:
-    for job in jobs:
+def _settle(jobs: list[WriteJob], first: int = 0) -> None:
+    """Set the outcomes, a few in each turn of an event loop: whoever waited goes on then, and others are there too."""
+    last = min(first + A_TURN, len(jobs))
+    for job in jobs[first:last]:
         if job.future.done():
             continue
         if job.error is not None:
             job.future.set_exception(job.error)
         else:
             job.future.set_result(job.result)
+    if last < len(jobs) and (loop := jobs[first].loop) is not None:
+        loop.call_soon(_settle, jobs, last)
