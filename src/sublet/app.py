@@ -73,6 +73,7 @@ def build_loop(service: Service) -> Loop:
         annexes.inputs,
         annexes.naming,
         service.notices.telling,
+        service.uploads.care,
     ]
     return Loop(build_context(service), service.changes.refresh, caretakers)
 

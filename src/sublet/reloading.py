@@ -14,7 +14,7 @@ RELOADED = frozenset(
     {
         *("hold", "most_held", "offers", "longest", "horizon", "release", "keep", "warn", "claim", "poll"),
         *("prices", "rules", "tokens", "mail", "images", "hooks", "apps", "maintainers", "signing", "throttle"),
-        *("logs", "retention", "cybergis"),
+        *("logs", "retention", "uploads", "cybergis"),
     }
 )
 

@@ -69,6 +69,9 @@ from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.uploads.care import UploadCare
+from sublet.data.uploads.transfers import UploadTransfers
+from sublet.data.uploads.uploads import Uploads
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel import metrics
 from sublet.kernel.authority import Authority
@@ -166,6 +169,15 @@ class AppCases:
 
 
 @dataclass(frozen=True)
+class UploadCases:
+    """Files that people send: on their way in, kept, and removed."""
+
+    transfers: UploadTransfers
+    kept: Uploads
+    care: UploadCare
+
+
+@dataclass(frozen=True)
 class NoticeCases:
     """Who is told of what happens to a session."""
 
@@ -191,6 +203,7 @@ class Service:
     secrets: SessionSecrets
     vault: Vault
     credentials: Credentials
+    uploads: UploadCases
     throttle: Throttle
     mail: Mail
     standings: Standings

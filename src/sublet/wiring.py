@@ -69,6 +69,12 @@ from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
+from sublet.data.uploads.area import FOLDER, UploadArea
+from sublet.data.uploads.care import UploadCare
+from sublet.data.uploads.mover import UploadMover
+from sublet.data.uploads.names import UploadNames
+from sublet.data.uploads.transfers import UploadTransfers
+from sublet.data.uploads.uploads import Uploads
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now
@@ -77,6 +83,7 @@ from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
 from sublet.kernel.vault import Vault
 from sublet.loading import load_executable_kinds, load_known_platforms, load_movers
+from sublet.movers.port import Mover
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
 from sublet.notices.webhooks import WebhookDelivery
@@ -91,7 +98,7 @@ from sublet.people.standing import Standing
 from sublet.people.standings import Standings
 from sublet.people.tokens import Tokens
 from sublet.policies import choose_mover_policies, has_owner
-from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service
+from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service, UploadCases
 from sublet.store.store import Store
 
 
@@ -102,7 +109,9 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     kinds, bad_kinds = load_executable_kinds(contained_only=not is_personal)
     known, broken = load_known_platforms(settings, own_logins=is_personal)
     platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
-    movers, bad_movers = load_movers(choose_mover_policies(settings), [SessionResultsMover(store, platforms)])
+    upload_area = UploadArea(settings.home / FOLDER)
+    own_movers: list[Mover] = [SessionResultsMover(store, platforms), UploadMover(store, upload_area)]
+    movers, bad_movers = load_movers(choose_mover_policies(settings), own_movers)
     broken |= bad_kinds | bad_movers
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
@@ -143,7 +152,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         signals,
         authority,
         names,
-        resolvers=[approved, trials],
+        resolvers=[UploadNames(store), approved, trials],
         policies=[quotas],
         candidates=candidates,
     )
@@ -248,6 +257,11 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         secrets=secrets,
         vault=vault,
         credentials=credentials,
+        uploads=UploadCases(
+            UploadTransfers(settings, store, now, upload_area),
+            Uploads(settings, store, now, upload_area),
+            UploadCare(store, upload_area),
+        ),
         throttle=throttle,
         mail=mail,
         standings=standings,

@@ -54,6 +54,8 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "POST /v1/hooks",
     "GET /v1/credentials",
     "POST /v1/credentials",
+    "GET /v1/uploads",
+    "POST /v1/tus",
     "GET /v1/apps",
     "POST /v1/apps",
     "GET /v1/maintainers",
@@ -82,6 +84,7 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
 EVERYBODYS = {  # says what there is, and not whose it is
     "GET /v1/accounts",
 }
+OF_TUS = "/v1/tus/"  # whoever does not say its version is told that first
 PERSONAL = {"/v1/annexes", "/v1/jobs", "/v1/dags"}  # of a personal service: 409 on a gateway
 
 
@@ -95,7 +98,8 @@ async def things(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Thin
 def is_refused(answer: httpx2.Response, path: str) -> bool:
     """Whether nothing was done and nothing told; what a gateway has not at all is a conflict."""
     personal = answer.status_code == 409 and any(path.startswith(noun) for noun in PERSONAL)
-    return answer.status_code in REFUSED or personal
+    silent = answer.status_code == 412 and path.startswith(OF_TUS)
+    return answer.status_code in REFUSED or personal or silent
 
 
 def tells_of_ann(things: Things, answer: httpx2.Response) -> bool:

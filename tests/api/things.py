@@ -39,6 +39,7 @@ BODIES: dict[str, Any] = {
     "POST /v1/sessions": {"file": "flood", "hpc": "keeling", "app": {}},
     "POST /v1/hooks": {"address": "https://8.8.8.8/told"},
     "POST /v1/credentials": {"place": "s3://bucket", "kind": "s3", "user": "AKIA", "secret": "hush"},
+    "POST /v1/uploads/{name}/keep": {"duration": "PT1H"},
     "POST /v1/access/requests": {"name": "keeling", "why": "please"},
 }
 

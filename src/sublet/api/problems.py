@@ -20,6 +20,7 @@ from sublet.kernel.shortage import find_shortage
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 MEDIA_TYPE = "application/problem+json"
+TITLES = {460: "Checksum Mismatch"}  # tus has a status of its own
 log = structlog.get_logger()
 
 
@@ -29,7 +30,7 @@ def problem(
     """A problem's members."""
     document: dict[str, Any] = {
         "type": f"urn:sublet:problem:{code}",
-        "title": HTTPStatus(status).phrase,
+        "title": TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,

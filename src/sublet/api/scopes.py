@@ -22,6 +22,8 @@ CHANGES: dict[str, Scope] = {  # addresses that begin so → what changing somet
     "/v1/sessions": Scope.RUN,
     "/v1/jobs": Scope.RUN,
     "/v1/dags": Scope.RUN,
+    "/v1/uploads": Scope.RUN,
+    "/v1/tus": Scope.RUN,
     "/compat/cybergis": Scope.RUN,
 }
 

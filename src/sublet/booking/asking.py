@@ -123,10 +123,12 @@ class Asking:
         return found
 
     async def _resolve(self, person: Person, request: Request) -> Request | Reason:
-        """The request with what it names, pinned by whoever knows the name."""
+        """The request with what it names, pinned by all who know the names."""
         for resolver in self.resolvers:
-            if (found := await resolver.resolve(person, request)) is not None:
-                return found
+            pinned = await resolver.resolve(person, request)
+            if isinstance(pinned, Reason):
+                return pinned
+            request = pinned or request
         return request
 
     async def _after(self, person: Person, asked: Asked) -> Asked:

@@ -106,7 +106,7 @@ class Resolver(Protocol):
     """Knows what a name in a request stands for."""
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """A request that names something, pinned to exactly one version of it; None: it is another's to resolve."""
+        """A request that names something, pinned to exactly one version of it; None: it names nothing of that kind."""
         ...
 
 

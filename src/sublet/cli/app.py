@@ -41,6 +41,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "attach": ("booking.cli.attaching", "Open the terminal of a shell session."),
         "events": ("booking.cli.events", "Show what happened."),
         "notify": ("notices.cli.hooks", "Notifications of changes, by webhook or by mail."),
+        "upload": ("data.cli.uploads", "Send folders and files to the service, to be used as data."),
         "credential": ("data.cli.credentials", "Keep what opens the storage that your data is in."),
         "delete": ("booking.cli.sessions", "Remove sessions that are over, with their files."),
     },

@@ -100,6 +100,23 @@ class CommandGroup(click.Group):
         return super().invoke(ctx)
 
 
+class DefaultGroup(CommandGroup):
+    """Commands under one noun; what names none of them is of the one that is meant without a name."""
+
+    def __init__(self, *args: Any, default: str, **settings: Any) -> None:
+        """`default` is the name of that one."""
+        super().__init__(*args, **settings)
+        self.default = default
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the name in, where none was typed."""
+        plain = ("--json", "--quiet", "-q", "--verbose", "-v")
+        first = next((number for number, word in enumerate(args) if word not in plain), len(args))
+        if first < len(args) and args[first] not in ("--help", "-h", *self.commands):
+            args = [*args[:first], self.default, *args[first:]]
+        return super().parse_args(ctx, args)
+
+
 class Lazy(CommandGroup):
     """Commands under one noun that are loaded when they are typed: name → the file that has it, and its name there."""
 

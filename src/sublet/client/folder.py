@@ -44,7 +44,7 @@ def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
     """Look through a folder; BadRequest if it is none, is too large, or a link leads out of it."""
     if not os.path.isdir(path):
         raise BadRequest(detail=f"{named} is not a folder", hint="Bring a single file with --data.")
-    own = [*_lines(os.path.join(path, FILE)), *more, *_state_in(path)]
+    own = [*list_ignored(path), *more]
     rules, secret = Ignore([*CLUTTER, *SECRETS, *own]), Ignore([*CLUTTER, *own])
     sizes: Counter[str] = Counter()
     paths: list[str] = []
@@ -66,6 +66,11 @@ def read_folder(path: str, named: str, more: Iterable[str] = ()) -> Folder:
         raise BadRequest(detail=f"the folder {named} can't be brought: {why}") from error
     check_size(named, sizes)
     return Folder(path, (*CLUTTER, *SECRETS, *own), sizes.total(), tuple(secrets), frozenset(paths))
+
+
+def list_ignored(path: str) -> list[str]:
+    """The lines that say what of a folder stays behind: its owner's, and one for Sublet's own files."""
+    return [*_lines(os.path.join(path, FILE)), *_state_in(path)]
 
 
 def check_size(named: str, sizes: Counter[str]) -> None:

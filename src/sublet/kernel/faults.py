@@ -20,4 +20,5 @@ POINTS = (
 )
 LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
 SENDING_POINTS = ("send.before", "send.between", "send.after")
+UPLOAD_POINTS = ("upload.begun", "upload.written", "upload.finished")
 HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")

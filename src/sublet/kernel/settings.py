@@ -18,7 +18,13 @@ from sublet.booking.model.ranking import Preference
 from sublet.booking.model.rules import Rule
 from sublet.kernel.errors import BadSettings
 from sublet.kernel.settings_lines import at_line, at_setting, describe_error, find_line
-from sublet.kernel.settings_operation import ConnectionSettings, LogSettings, RetentionSettings, ThrottleSettings
+from sublet.kernel.settings_operation import (
+    ConnectionSettings,
+    LogSettings,
+    RetentionSettings,
+    ThrottleSettings,
+    UploadSettings,
+)
 from sublet.kernel.settings_tables import (
     AnnexSettings,
     AppSettings,
@@ -71,6 +77,7 @@ _NOT_PLAIN = {
     "logs",
     "retention",
     "throttle",
+    "uploads",
     "url",
 }
 
@@ -208,6 +215,9 @@ class Settings(BaseModel):
     retention: RetentionSettings = Field(default_factory=RetentionSettings, description="How long records are kept.")
     throttle: ThrottleSettings = Field(
         default_factory=ThrottleSettings, description="How often one host or one person can try something."
+    )
+    uploads: UploadSettings = Field(
+        default_factory=UploadSettings, description="Files that people upload: how much, and for how long."
     )
     cybergis: Literal["off", "on", "open"] = Field(
         default="on",

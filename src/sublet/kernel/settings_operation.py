@@ -116,6 +116,29 @@ class RetentionSettings(BaseModel):
     )
 
 
+class UploadSettings(BaseModel):
+    """How much people can upload, and how long it is kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    per_person: Size = Field(
+        default=100 << 30, ge=0, description="The bytes, as in `100GiB`, that one person can have."
+    )
+    in_all: Size = Field(default=1 << 40, ge=0, description="The bytes that all people together can have.")
+    most_files: int = Field(default=100_000, ge=1, description="The files that one upload can have.")
+    keep: Duration = Field(
+        default=30 * DAY, gt=timedelta(0), description="How long an upload is kept after the last file was added."
+    )
+    longest: Duration = Field(
+        default=180 * DAY, gt=timedelta(0), description="How long its owner can have it kept, from today."
+    )
+    unfinished: Duration = Field(
+        default=DAY,
+        gt=timedelta(0),
+        description="How long a file that did not come whole can be resumed after its last byte.",
+    )
+
+
 class ThrottleSettings(BaseModel):
     """How often one host or one person can try something, as in `200/10m`: so many at once, and so many in that time.
 

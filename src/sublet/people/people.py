@@ -111,11 +111,12 @@ class People:
         return await self._change_person(person, name, "person.unblock", change, host)
 
     async def remove_person(self, person: Person, name: str, host: str = "") -> None:
-        """Forget someone, with their identities, tokens and credentials; what they ran stays under their name."""
+        """Forget someone, with identities, tokens, credentials and uploads; what they ran stays under their name."""
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             tx.people.remove(known.name)
             tx.credentials.remove_all(known.name)
+            tx.uploads.remove_all(known.name)
             return {"role": known.role.value}
 
         await self._change_person(person, name, "person.remove", change, host)

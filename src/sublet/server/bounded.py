@@ -8,7 +8,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sublet.api.bodies import LIMIT, too_large
 from sublet.api.problems import problem_response
 
-OTHERWISE = ("/connect/", "/web/", "/v1/trials")  # passed on as they come, or read within limits of their own
+OTHERWISE = (
+    "/connect/",
+    "/web/",
+    "/v1/trials",
+    "/v1/tus",
+)  # passed on as they come, or read within limits of their own
 
 
 class Bounded:

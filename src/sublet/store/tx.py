@@ -27,6 +27,7 @@ from sublet.booking.store.offersets import OfferSets
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
 from sublet.data.store.credentials import CredentialStore
+from sublet.data.store.uploads import UploadStore
 from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
 from sublet.kernel.db.sql import Sql
@@ -70,6 +71,7 @@ class Tx:
     tokens: TokenStore
     uses: Uses
     turns: Turns
+    uploads: UploadStore
 
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""

@@ -20,6 +20,7 @@ from sublet.client.documents import Prepared, parse, prepare
 from sublet.client.names import shorten
 from sublet.kernel.errors import BadRequest
 
+UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
@@ -150,6 +151,8 @@ def _data(item: str) -> str | dict[str, Any]:
     """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path."""
     if os.path.exists(item):
         return item
+    if item.startswith(UPLOAD):
+        return _read_upload(item.removeprefix(UPLOAD))
     if named := NAMED.match(item):
         return {"name": named[1], "location": named[2]}
     scheme, separator, rest = item.partition("://")
@@ -157,6 +160,12 @@ def _data(item: str) -> str | dict[str, Any]:
     if not colon or (separator and "/" not in where):
         return item
     return {"location": f"{scheme}://{where}" if separator else where, "path": path, "writable": True}
+
+
+def _read_upload(item: str) -> dict[str, Any]:
+    """An upload, or what is in it, as what it is to be seen; without a word on that, as it is called itself."""
+    where, _, path = item.partition(":")
+    return {"location": f"{UPLOAD}{where}", "path": path or where.rstrip("/").rpartition("/")[2], "writable": True}
 
 
 def _source(item: str) -> dict[str, Any]:

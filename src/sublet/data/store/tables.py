@@ -1,8 +1,8 @@
-"""What opens other people's storage, for whom."""
+"""What opens other people's storage, for whom; and what people have uploaded."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Column, Index, Table, Text, UniqueConstraint
 
 from sublet.kernel.db.schema import Id, metadata
 
@@ -19,4 +19,33 @@ credentials = Table(
     Column("region", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     UniqueConstraint("person", "place"),
+)
+
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("keep_until", BigInteger, nullable=False),
+    Column("files", BigInteger, nullable=False),  # how many of upload_files are its own
+    Column("size", BigInteger, nullable=False),  # and what they have together, so that quotas need not add them up
+    UniqueConstraint("person", "name"),
+)
+
+upload_files = Table(
+    "upload_files",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("upload", Id, nullable=False),
+    Column("path", Id, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),  # of one that is not whole
+    Column("whole", BigInteger, nullable=False),  # 0 or 1
+    Column("modified", BigInteger),
+    Column("executable", BigInteger, nullable=False),  # 0 or 1
+    Index(None, "upload", "path"),
+    Index(None, "whole", "expires"),
 )

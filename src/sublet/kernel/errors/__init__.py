@@ -150,6 +150,16 @@ from sublet.kernel.errors.signing_in import (
     TooMany,
     WrongCode,
 )
+from sublet.kernel.errors.uploads import (
+    BadUpload,
+    OldTus,
+    UploadBusy,
+    UploadInUse,
+    UploadPathTaken,
+    UploadQuotaFull,
+    WrongChecksum,
+    WrongOffset,
+)
 
 __all__ = [
     "AccessPointFailed",
@@ -186,6 +196,7 @@ __all__ = [
     "BadSystem",
     "BadToken",
     "BadTree",
+    "BadUpload",
     "Blocked",
     "BrokenStore",
     "Changed",
@@ -248,6 +259,7 @@ __all__ = [
     "NotYours",
     "OfferExpired",
     "OfferGaveWay",
+    "OldTus",
     "OperatorsOnly",
     "OutOfScope",
     "OverCostLimit",
@@ -287,6 +299,12 @@ __all__ = [
     "UnsafeHome",
     "UnsafeSite",
     "UnusableHome",
+    "UploadBusy",
+    "UploadInUse",
+    "UploadPathTaken",
+    "UploadQuotaFull",
+    "WrongChecksum",
     "WrongCode",
+    "WrongOffset",
     "WrongType",
 ]

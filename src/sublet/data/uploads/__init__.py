@@ -1,0 +1,1 @@
+"""Uploads: how files come in, where they lie, how they are used as data, and when they go."""
