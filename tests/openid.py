@@ -16,6 +16,7 @@ import httpx2
 
 from sublet.kernel import master_key
 from sublet.kernel.settings_tables import OidcSettings
+from sublet.kernel.tls import trust_machine
 from tests.openid_server import PASSWORD
 from tests.serving import Serving
 
@@ -40,7 +41,7 @@ class OpenId:
 
     def sign_in(self, address: str, person: str) -> str:
         """Follow an address as a browser does, sign in as this person, and say where that leads back to."""
-        with httpx2.Client(trust_env=False, timeout=30) as browser:
+        with httpx2.Client(verify=trust_machine(environment=False), trust_env=False, timeout=30) as browser:
             while True:
                 answer = browser.get(address)
                 if answer.status_code == 200:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from importlib import import_module
 from urllib.parse import urlsplit
 
 import click
@@ -85,7 +86,7 @@ def _load() -> None:
     """Load the whole service. All of it stays, so nothing looks through it for garbage: not now, and never after."""
     require_server("`sublet serve`")
     gc.disable()
-
+    import_module("sublet.server.server")
     gc.freeze()
     gc.enable()
 

@@ -14,6 +14,7 @@ from sublet.client.link import ELSEWHERE, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.kernel.errors import ClientClosed, ServiceUnreachable
+from sublet.kernel.tls import trust_machine
 
 T = TypeVar("T")
 
@@ -25,8 +26,11 @@ class AsyncLink:
         """Nothing is connected until the first call."""
         self.address = address
         base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
-        transport = httpx2.AsyncHTTPTransport(uds=address.socket) if address.socket else None
-        self._http = httpx2.AsyncClient(base_url=base + address.prefix, transport=transport, timeout=PATIENCE)
+        trusted = trust_machine()
+        transport = httpx2.AsyncHTTPTransport(verify=trusted, uds=address.socket) if address.socket else None
+        self._http = httpx2.AsyncClient(
+            base_url=base + address.prefix, verify=trusted, transport=transport, timeout=PATIENCE
+        )
 
     async def do(self, call: Call[T]) -> T:
         """Send it and read its answer."""

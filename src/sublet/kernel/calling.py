@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.tls import trust_machine
 
 KEPT = 200  # characters of an answer
 GONE = 410  # so says who is to be told no more
@@ -44,7 +45,8 @@ def wrong_with(address: str, *, private: bool) -> str:
 
 async def call(address: str, headers: dict[str, str], body: bytes, *, private: bool, patience: timedelta) -> Answered:
     """Send it; whatever goes wrong is told in words."""
-    transport = httpx2.AsyncHTTPTransport(trust_env=False) if private else PublicOnly(trust_env=False)
+    kind = httpx2.AsyncHTTPTransport if private else PublicOnly
+    transport = kind(verify=trust_machine(environment=False), trust_env=False)
     seconds = patience.total_seconds()
     try:
         async with (

@@ -18,6 +18,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
@@ -84,9 +85,15 @@ class HttpMover:
 
     def client(self, auth: httpx2.Auth | None = None) -> httpx2.AsyncClient:
         """What asks servers, within its policy; `auth` is shown to that host, and not where it leads on."""
-        transport = PublicOnly() if self.policy.public_only else None
+        trusted = trust_machine()
+        transport = PublicOnly(verify=trusted) if self.policy.public_only else None
         return httpx2.AsyncClient(
-            transport=transport, auth=auth, follow_redirects=True, max_redirects=REDIRECTS, timeout=WAITS
+            verify=trusted,
+            transport=transport,
+            auth=auth,
+            follow_redirects=True,
+            max_redirects=REDIRECTS,
+            timeout=WAITS,
         )
 
     def _sign(self, location: str) -> httpx2.Auth | None:

@@ -18,6 +18,7 @@ from joserfc.jwk import KeySet
 
 from sublet.kernel.errors import NotConfirmed, ProviderUnreachable
 from sublet.kernel.settings_tables import OidcSettings
+from sublet.kernel.tls import trust_machine
 
 # Signatures by the provider's own key only: `none`, and those by the client's secret, are no proof of who signed.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
@@ -168,9 +169,10 @@ class Provider:
         bearer: str = "",
     ) -> dict[str, Any]:
         headers = {"accept": "application/json"} | ({"authorization": f"Bearer {bearer}"} if bearer else {})
+        trusted = trust_machine(environment=False)
         try:
             async with (
-                httpx2.AsyncClient(timeout=PATIENCE, follow_redirects=False, trust_env=False, auth=auth) as client,
+                httpx2.AsyncClient(verify=trusted, timeout=PATIENCE, trust_env=False, auth=auth) as client,
                 client.stream(method, address, data=form, headers=headers) as answer,
             ):
                 content = b""

@@ -27,6 +27,7 @@ from websockets.typing import Origin, Subprotocol
 
 from sublet.api.problems import problem_response
 from sublet.kernel.errors import NotFound, NotSignedIn, SessionUnreachable, SubletError
+from sublet.kernel.tls import trust_machine
 
 COOKIE = "sublet-connect-"
 # Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
@@ -87,7 +88,8 @@ class ConnectProxy:
         known = self.clients.get(through)
         if known is None:
             unused = [self.clients.pop(gone) for gone in _list_gone(self.clients)]
-            transport = httpx2.AsyncHTTPTransport(uds=through or None, trust_env=False)
+            trusted = trust_machine(environment=False)
+            transport = httpx2.AsyncHTTPTransport(verify=trusted, uds=through or None, trust_env=False)
             known = self.clients[through] = httpx2.AsyncClient(
                 transport=transport, timeout=PATIENCE, follow_redirects=False, trust_env=False
             )
