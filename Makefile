@@ -7,7 +7,7 @@ UV := $(BIN)/uv
 COUNT = $$(grep -c == $(1))
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test elsewhere soak chaos check bench serve guide reference lock system box site clean
+.PHONY: help setup demo test engines elsewhere soak chaos check bench serve guide reference lock system box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -40,6 +40,9 @@ demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a 
 test: setup system ## every ring of tests, on real components (under 10 minutes)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
+
+engines: setup system ## tests with large servers of others, each installed once (Rucio; the first time a minute more)
+	@$(BIN)/python -m pytest -q -m engines tests/engines
 
 elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
 	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from sublet.kernel.settings import Settings
 from sublet.movers.app import FOLDER
 from sublet.movers.logins import ImageLogin
-from sublet.movers.port import UNLIMITED, Policy
+from sublet.movers.port import Policy
 
 
 def has_owner(settings: Settings) -> bool:
@@ -26,9 +26,10 @@ class MoverPolicies(NamedTuple):
 
 def choose_mover_policies(settings: Settings) -> MoverPolicies:
     """On a person's own machine all that they could fetch themselves; strangers' requests are limited."""
-    guests = Policy(public_only=not settings.private_data, largest=settings.largest_data)
+    known = Policy(rucio_server=settings.rucio_server, ivo_resolver=settings.ivo_resolver)
+    guests = replace(known, public_only=not settings.private_data, largest=settings.largest_data)
     personal = has_owner(settings)
-    asked = UNLIMITED if personal else guests
+    asked = replace(known, public_only=False, file_roots=None) if personal else guests
     roots = settings.file_roots
     if roots is not None:
         asked = replace(asked, file_roots=tuple(root.resolve() for root in roots))

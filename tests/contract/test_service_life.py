@@ -241,7 +241,7 @@ async def test_data_of_other_kinds_gets_a_no_that_says_so(tmp_path: Path) -> Non
         document = json.dumps({"executable": command, "data": [cube | {"rucio": {"scope": "x", "object": "y"}}]})
         refused = await service.asking.ask(ME, await service.asking.read(document.encode(), "application/json", ME))
         assert refused.result == "NO"
-        assert "rucio-data-resource" in refused.reasons[0].message
+        assert "It names no Rucio server" in refused.reasons[0].message
 
 
 async def test_a_job_that_a_shared_queue_starts_late_has_its_whole_time_from_then(tmp_path: Path) -> None:

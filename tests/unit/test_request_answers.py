@@ -175,6 +175,8 @@ def test_a_volume_of_an_unknown_kind_may_have_fields_of_its_own() -> None:
 
 S3 = {"kind": f"{KINDS}data/S3-data-resource.yaml", "endpoint": "https://s3.example.org/", "bucket": "b"}
 IVOA_DATA = f"{KINDS}data/ivoa-data-resource.yaml"
+RUCIO_DATA = f"{KINDS}data/rucio-data-resource.yaml"
+SKAO_DATA = f"{KINDS}data/skao-data-resource.yaml"
 LINKS = {"access_url": "https://x/links", "content_type": "application/x-votable+xml;content=datalink"}
 
 
@@ -183,9 +185,11 @@ LINKS = {"access_url": "https://x/links", "content_type": "application/x-votable
     [
         (
             S3 | {"template": "https://s3.example.org/{bucket}/{object}", "object": "a b/c?d"},
-            "https://s3.example.org/b/a%20b/c%3Fd",
+            "s3+https://s3.example.org/b/a%20b/c%3Fd",
         ),
-        (S3 | {"template": "{endpoint}/{bucket}/{object}", "object": "c"}, "https://s3.example.org/b/c"),
+        (S3 | {"template": "{endpoint}/{bucket}/{object}", "object": "c"}, "s3+https://s3.example.org/b/c"),
+        (S3 | {"template": "{endpoint}/{bucket}/{object}"}, "s3+https://s3.example.org/b/"),
+        (S3 | {"template": "https://b.s3.example.org/{object}", "object": "c d"}, "https://b.s3.example.org/c%20d"),
         ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b", "obscore": {"access_url": "https://x/y"}}}, "https://x/y"),
         (
             {
@@ -194,6 +198,14 @@ LINKS = {"access_url": "https://x/links", "content_type": "application/x-votable
             },
             "https://x/y",
         ),
+        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b"}}, "ivo://a/b"),
+        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b", "datalink": LINKS}}, "datalink+https://x/links"),
+        ({"kind": RUCIO_DATA, "rucio": {"scope": "ska", "object": "a b"}}, "rucio:ska:a%20b"),
+        (
+            {"kind": RUCIO_DATA, "rucio": {"scope": "ska", "object": "x", "endpoint": "https://r.example.org:8443/"}},
+            "rucio://r.example.org:8443/ska:x",
+        ),
+        ({"kind": SKAO_DATA, "skao": {"namespace": "testing", "objectname": "map.fits"}}, "skao:testing:map.fits"),
     ],
 )
 def test_data_whose_fields_make_an_address_is_brought_from_there(item: dict[str, Any], location: str) -> None:
@@ -209,8 +221,8 @@ def test_data_whose_fields_make_an_address_is_brought_from_there(item: dict[str,
         (S3 | {"template": "https://x/{region}/{object}", "object": "c"}, "template"),
         (S3 | {"template": "s3://{bucket}/{object}", "object": "c"}, "template"),
         ({"kind": IVOA_DATA}, "ivoa.ivoid"),
-        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b"}}, "ivoa"),
-        ({"kind": IVOA_DATA, "ivoa": {"ivoid": "ivo://a/b", "datalink": LINKS}}, "ivoa"),
+        ({"kind": RUCIO_DATA, "rucio": {"scope": "ska"}}, "rucio.object"),
+        ({"kind": RUCIO_DATA, "rucio": {"scope": "a", "object": "b", "endpoint": "ftp://x"}}, "rucio.endpoint"),
     ],
 )
 def test_data_without_an_address_is_a_no(item: dict[str, Any], field: str) -> None:

@@ -12,8 +12,8 @@ from sublet.kinds.port import Kind, Way
 from sublet.movers.port import SIMPLE, AnyMover, Pushes, kinds_of
 
 KNOWN_DATA = (
-    "simple-data-resource with a location that a mover knows (file:, https:, s3:, davs:, …), "
-    "and S3 or ivoa data with an http(s): address"
+    "simple-data-resource with a location that a mover knows (file:, https:, s3:, davs:, root:, rucio:, …), "
+    "and IVOA's S3, ivoa, rucio and skao data"
 )
 
 

@@ -164,6 +164,18 @@ class Settings(BaseModel):
     private_data: bool = Field(
         default=False, description="Whether a gateway brings http(s) data from private and loopback addresses too."
     )
+    rucio_server: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s?#]+)?$",
+        description="The Rucio server that knows data which is named without one, as `rucio:SCOPE:NAME`: "
+        "https://rucio.example.org.",
+    )
+    ivo_resolver: str = Field(
+        default="",
+        pattern=r"^(https?://\S+\{ivoid\}\S*)?$",
+        description="What is asked where the data of an IVOID is: https://resolver.example.org/{ivoid}. It answers by "
+        "a redirection, a VOTable or JSON.",
+    )
     largest_data: int = Field(
         default=100 << 30,
         ge=1,

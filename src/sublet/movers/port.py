@@ -26,6 +26,8 @@ class Policy:
     file_roots: Sequence[Path] | None = ()  # files of this machine: only those below these; None: any
     logins: Sequence[ImageLogin] = ()  # the service's own logins to registries
     app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
+    rucio_server: str = ""  # where names of Rucio are looked up that name no server: https://rucio.example.org
+    ivo_resolver: str = ""  # where IVOIDs are looked up: https://resolver.example.org/{ivoid}
     credentials: Sequence[Credential] = ()  # of the person whose data it is, each for one place
 
 

@@ -70,7 +70,7 @@ class S3Mover:
     policy: Policy
     name: str = "s3"
     schemes: Sequence[str] = ("s3", "s3+https", "s3+http")
-    kinds: Sequence[str] = (SIMPLE,)
+    kinds: Sequence[str] = (SIMPLE, "S3-data-resource")
     _http: HttpMover = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -1,15 +1,16 @@
-"""Where data is, by the fields of its kind: a location, an object of a public S3 service, or IVOA's access URL."""
+"""Where data is, by the fields of its kind: a location, an object of a public S3 service, an access URL, or a name."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
 from sublet.kernel.document_fields import MISSING, a_map, a_text, decline
 
-NOT_SUPPORTED = "urn:not-supported"
 MOST_LINE = 4096
+RUCIO_SCHEMES = {"https": "rucio", "http": "rucio+http"}
 
 
 def locate_data(found: Mapping[str, Any], kind: str, path: str) -> str:
@@ -18,6 +19,10 @@ def locate_data(found: Mapping[str, Any], kind: str, path: str) -> str:
         return _object_address(found, path)
     if kind == "ivoa-data-resource":
         return _access_url(found, path)
+    if kind == "rucio-data-resource":
+        return _rucio_name(found, path)
+    if kind == "skao-data-resource":
+        return _skao_name(found, path)
     location = found.get("location")
     if location is None and kind == "simple-data-resource":
         hint = "Write where the data is: https://… or file:///…."
@@ -26,17 +31,33 @@ def locate_data(found: Mapping[str, Any], kind: str, path: str) -> str:
 
 
 def _object_address(found: Mapping[str, Any], path: str) -> str:
-    """An object's address by the template of its service; it must be public, for nobody's keys are known here."""
+    """An object's address by the template of its service. Where that is S3's own, keys can open it, and without an
+    object it is the whole bucket's; any other must be public."""
     values = {}
-    for name in ("endpoint", "template", "bucket", "object"):
+    for name in ("endpoint", "template", "bucket"):
         if found.get(name) is None:
-            hint = "A whole bucket can't be brought: name an object." if name == "object" else ""
-            decline(f"{path}.{name}", "it is missing", hint, MISSING)
+            decline(f"{path}.{name}", "it is missing", "", MISSING)
         values[name] = a_text(found[name], f"{path}.{name}", MOST_LINE)
-    address = values["template"]
-    for name in ("endpoint", "bucket", "object"):
-        text = values[name].rstrip("/") if name == "endpoint" else quote(values[name])
-        address = address.replace(f"{{{name}}}", text)
+    values["object"] = a_text(found["object"], f"{path}.object", MOST_LINE) if found.get("object") else ""
+    endpoint = values["endpoint"].rstrip("/")
+    if values["template"].replace("{endpoint}", endpoint) == f"{endpoint}/{{bucket}}/{{object}}" and _is_server(
+        endpoint
+    ):
+        return f"s3+{endpoint}/{quote(values['bucket'])}/{quote(values['object'])}"
+    if not values["object"]:
+        hint = "Name an object; a whole bucket is brought by the template {endpoint}/{bucket}/{object}."
+        decline(f"{path}.object", "it is missing", hint, MISSING)
+    return _fill_template(values, endpoint, path)
+
+
+def _is_server(endpoint: str) -> bool:
+    return bool(re.fullmatch(r"https?://[^/?#]+", endpoint))
+
+
+def _fill_template(values: Mapping[str, str], endpoint: str, path: str) -> str:
+    address = values["template"].replace("{endpoint}", endpoint)
+    for name in ("bucket", "object"):
+        address = address.replace(f"{{{name}}}", quote(values[name]))
     if not address.startswith(("http://", "https://")) or "{" in address:
         hint = "Write one like https://s3.example.org/{bucket}/{object}."
         decline(f"{path}.template", "it does not make an http(s): address", hint, wanted=values["template"])
@@ -44,17 +65,47 @@ def _object_address(found: Mapping[str, Any], path: str) -> str:
 
 
 def _access_url(found: Mapping[str, Any], path: str) -> str:
-    """The access URL in the ObsCore or DataLink metadata; what is known by its IVOID alone nobody here looks up."""
+    """The access URL in the ObsCore or DataLink metadata, of the data or of a table of links to it; else its IVOID."""
     block = a_map(found.get("ivoa", {}), f"{path}.ivoa")
     if block.get("ivoid") is None:
         decline(f"{path}.ivoa.ivoid", "it is missing", "Write the data's IVOID.", MISSING)
+    links = ""
     for name, column in (("datalink", "content_type"), ("obscore", "access_format")):
         where = f"{path}.ivoa.{name}"
         row = a_map(block[name], where) if block.get(name) is not None else {}
-        is_links = "datalink" in str(row.get(column, ""))  # a table of links is not the data
-        if row.get("access_url") is not None and not is_links:
-            return a_text(row["access_url"], f"{where}.access_url", MOST_LINE)
-    hint = "Give its address as ivoa.obscore.access_url, or as a simple-data-resource."
-    decline(
-        f"{path}.ivoa", "data can't be brought by its IVOID alone: nothing here asks registries", hint, NOT_SUPPORTED
-    )
+        if row.get("access_url") is None:
+            continue
+        address = a_text(row["access_url"], f"{where}.access_url", MOST_LINE)
+        if "datalink" not in str(row.get(column, "")):
+            return address
+        links = links or f"datalink+{address}"
+    return links or a_text(block["ivoid"], f"{path}.ivoa.ivoid", MOST_LINE)
+
+
+def _rucio_name(found: Mapping[str, Any], path: str) -> str:
+    """The name of data that Rucio knows, and its server if the document says which."""
+    block = a_map(found.get("rucio", {}), f"{path}.rucio")
+    values = {}
+    for name in ("scope", "object"):
+        if block.get(name) is None:
+            decline(f"{path}.rucio.{name}", "it is missing", "", MISSING)
+        values[name] = quote(a_text(block[name], f"{path}.rucio.{name}", MOST_LINE))
+    named = f"{values['scope']}:{values['object']}"
+    if block.get("endpoint") is None:
+        return f"rucio:{named}"
+    endpoint = a_text(block["endpoint"], f"{path}.rucio.endpoint", MOST_LINE).rstrip("/")
+    scheme, _, server = endpoint.partition("://")
+    if scheme not in RUCIO_SCHEMES or not server:
+        hint = "Write one like https://rucio.example.org."
+        decline(f"{path}.rucio.endpoint", "it is not the address of a server", hint, wanted=endpoint)
+    return f"{RUCIO_SCHEMES[scheme]}://{server}/{named}"
+
+
+def _skao_name(found: Mapping[str, Any], path: str) -> str:
+    """The name that the SKAO, and its Rucio, has for data."""
+    block = a_map(found.get("skao", {}), f"{path}.skao")
+    names = [
+        quote(a_text(block[name], f"{path}.skao.{name}", MOST_LINE)) if block.get(name) else ""
+        for name in ("namespace", "objectname")
+    ]
+    return f"skao:{':'.join(names)}"

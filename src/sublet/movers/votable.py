@@ -1,0 +1,95 @@
+"""IVOA's tables of addresses: VOTables of DataLink, ObsCore and registries, and the same in JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
+ADDRESSES = ("access_url", "accessurl", "dataurl", "url")
+SIZES = ("content_length", "size", "datasize")
+THIS = "#this"
+
+
+class TableUnreadable(Exception):
+    """An answer is no table of addresses: the words say why."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """An address, and what is said of it."""
+
+    address: str
+    is_links: bool = False  # it leads to another table of links, not to the data
+    size: int | None = None  # in bytes
+    checksum: str = ""
+
+
+def read_table(content: bytes, media_type: str) -> list[TableRow]:
+    """The addresses of the data in a VOTable or in JSON; TableUnreadable if it is neither."""
+    if "json" in media_type:
+        return read_json(content)
+    if "xml" in media_type or content.lstrip()[:1] == b"<":
+        return read_votable(content)
+    raise TableUnreadable(f"it is {media_type or 'something'}, and a VOTable or JSON was expected")
+
+
+def read_votable(content: bytes) -> list[TableRow]:
+    """The rows of the first table; of a table of links those that are the data itself."""
+    try:
+        if NO_DECLARATIONS in content:
+            raise ElementTree.ParseError("it has declarations")
+        root = ElementTree.fromstring(content)  # noqa: S314 - nothing is declared in it
+    except ElementTree.ParseError as error:
+        raise TableUnreadable(f"it is no VOTable: {error}") from error
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    table = root.find(".//TABLE")
+    if table is None:
+        status = root.find(".//INFO[@value='ERROR']")
+        words = " ".join((status.text or "").split())[:200] if status is not None else ""
+        raise TableUnreadable(words or "there is no table in it")
+    if table.find(".//TABLEDATA") is None and table.find("DATA") is not None:
+        raise TableUnreadable("its rows are binary; ask for TABLEDATA")
+    names = [(field.get("name") or "").lower() for field in table.findall("FIELD")]
+    rows = [[(cell.text or "").strip() for cell in row.findall("TD")] for row in table.iter("TR")]
+    return select_rows([dict(zip(names, row, strict=False)) for row in rows])
+
+
+def read_json(content: bytes) -> list[TableRow]:
+    """One object with an address, a list of them, or one with a list of replicas."""
+    try:
+        answer = json.loads(content)
+    except ValueError as error:
+        raise TableUnreadable("it is no JSON") from error
+    if isinstance(answer, Mapping) and isinstance(answer.get("replicas"), list):
+        answer = answer["replicas"]
+    rows = answer if isinstance(answer, list) else [answer]
+    named = [{"access_url": row} if isinstance(row, str) else row for row in rows]
+    return select_rows([{str(key).lower(): row[key] for key in row} for row in named if isinstance(row, Mapping)])
+
+
+def select_rows(rows: Sequence[Mapping[str, Any]]) -> list[TableRow]:
+    """Those that have an address and are the data itself: of links, `#this`."""
+    this = [row for row in rows if str(row.get("semantics") or THIS).endswith(THIS) and not row.get("error_message")]
+    return [read_row(row) for row in this if _first(row, ADDRESSES)]
+
+
+def read_row(row: Mapping[str, Any]) -> TableRow:
+    """An address with its size and checksum, where they are told in units that are known."""
+    size = str(_first(row, SIZES))
+    formats = f"{row.get('content_type', '')} {row.get('access_format', '')}"
+    checksum = row.get("checksum")
+    return TableRow(
+        str(_first(row, ADDRESSES)),
+        "datalink" in formats,
+        int(size) if size.isdecimal() else None,
+        checksum.lower() if isinstance(checksum, str) and ":" in checksum else "",
+    )
+
+
+def _first(row: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((row[name] for name in names if row.get(name)), "")
