@@ -94,6 +94,7 @@ def build_context(service: Service) -> LoopContext:
         code=service.apps.approved,
         callbacks=service.annexes.pilot_plans,
         credentials=service.credentials,
+        places=service.places,
         has_strangers=not has_owner(service.settings),
     )
 
@@ -102,7 +103,7 @@ def build_context(service: Service) -> LoopContext:
 async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> AsyncIterator[None]:
     """Run the loop and what works beside it."""
     carrier = build_loop(service)
-    sweeper = Sweeper(build_context(service), service.apps.catalogue)
+    sweeper = Sweeper(build_context(service), service.apps.catalogue, service.scratch)
     workers = {"loop": carrier.run, "sweeper": sweeper.run} if loop else {}
     workers |= {"database guard": partial(guard.run, service.store)}
     tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]

@@ -69,6 +69,8 @@ from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.places import SharedPlaces
+from sublet.data.scratch import ScratchPlaces
 from sublet.data.uploads.care import UploadCare
 from sublet.data.uploads.transfers import UploadTransfers
 from sublet.data.uploads.uploads import Uploads
@@ -204,6 +206,8 @@ class Service:
     vault: Vault
     credentials: Credentials
     uploads: UploadCases
+    places: SharedPlaces
+    scratch: ScratchPlaces
     throttle: Throttle
     mail: Mail
     standings: Standings

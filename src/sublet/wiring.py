@@ -69,6 +69,8 @@ from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
+from sublet.data.places import SharedPlaces
+from sublet.data.scratch import ScratchPlaces
 from sublet.data.uploads.area import FOLDER, UploadArea
 from sublet.data.uploads.care import UploadCare
 from sublet.data.uploads.mover import UploadMover
@@ -110,6 +112,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     known, broken = load_known_platforms(settings, own_logins=is_personal)
     platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
     upload_area = UploadArea(settings.home / FOLDER)
+    of_uploads = settings, store, now, upload_area
     own_movers: list[Mover] = [SessionResultsMover(store, platforms), UploadMover(store, upload_area)]
     movers, bad_movers = load_movers(choose_mover_policies(settings), own_movers)
     broken |= bad_kinds | bad_movers
@@ -123,6 +126,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
 
     names, standing = PeopleNames(store, authority, knows_people), Standing(settings, store, knows_people)
     quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
+    places = SharedPlaces(store, now, authority, platforms, quotas, kinds)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
     approved = PinnedApps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
     trials = Trials(settings, is_allowed=is_personal)
@@ -141,6 +145,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         limits=quotas,
         bars=[approved],
         credentials=credentials,
+        places=places,
         takes_any_option=is_personal,
     )
     asking = Asking(
@@ -257,11 +262,9 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         secrets=secrets,
         vault=vault,
         credentials=credentials,
-        uploads=UploadCases(
-            UploadTransfers(settings, store, now, upload_area),
-            Uploads(settings, store, now, upload_area),
-            UploadCare(store, upload_area),
-        ),
+        uploads=UploadCases(UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area)),
+        places=places,
+        scratch=ScratchPlaces(store, now, platforms),
         throttle=throttle,
         mail=mail,
         standings=standings,

@@ -54,6 +54,7 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "POST /v1/hooks",
     "GET /v1/credentials",
     "POST /v1/credentials",
+    "GET /v1/places",
     "GET /v1/uploads",
     "POST /v1/tus",
     "GET /v1/apps",

@@ -40,6 +40,8 @@ BODIES: dict[str, Any] = {
     "POST /v1/hooks": {"address": "https://8.8.8.8/told"},
     "POST /v1/credentials": {"place": "s3://bucket", "kind": "s3", "user": "AKIA", "secret": "hush"},
     "POST /v1/uploads/{name}/keep": {"duration": "PT1H"},
+    "POST /v1/places": {"name": "x", "platform": "keeling", "kind": "reference", "path": "/tmp"},
+    "PUT /v1/places/{platform}/{name}/scratch": {"seconds": 60},
     "POST /v1/access/requests": {"name": "keeling", "why": "please"},
 }
 
@@ -86,7 +88,14 @@ class Things:
         if path.startswith(("/offersets/", "/v1/offersets/{")):
             return path.format(uuid=self.offerset, id=self.offerset)
         own = {"id": self.values.get(noun, self.session), "uuid": self.session, "number": "1", "path": "f"}
-        own |= {"name": self.values.get(noun, "x"), "app": "flood", "member": EVE, "site": "x", "job": "1.0"}
+        own |= {
+            "name": self.values.get(noun, "x"),
+            "platform": "keeling",
+            "app": "flood",
+            "member": EVE,
+            "site": "x",
+            "job": "1.0",
+        }
         if path.endswith(("/accept", "/reject")):
             own["id"] = self.offer
         return path.format(**own)
@@ -163,6 +172,7 @@ async def furnished(service: Service, callers: Callers) -> Things:
         "/v1/people": ANN,
         "/v1/apps": "flood",
         "/v1/platforms": "keeling",
+        "/v1/places": "keeling",
         "/v1/systems": "keeling",
         "/v1/templates": SECRET_NAME,
     }

@@ -75,7 +75,7 @@ pledge  night  no   -                               -             no rule allows
     assert "no rule allows it; sublet access ask trial --reason TEXT" in gateway("access").out
     assert "who     *\nsystem  trial\nlimits  32 cores\n" in gateway("rule", "show", capped[:8]).out
     wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
-    assert (wrong.code, "one of --system, --account, --pledge and --app" in wrong.err) == (2, True)
+    assert (wrong.code, "one of --system, --account, --pledge, --app and --place" in wrong.err) == (2, True)
     pledge = gateway("rule", "add", "allow", "*@night.org", "--pledge", "nigh*", "--cores", "2")
     assert "at present" not in pledge.err
     assert gateway("pledge", "list").out == snapshot("""\

@@ -62,7 +62,9 @@ async def test_a_sweep_waits_for_a_login_and_is_done_by_itself_then(tmp_path: Pa
         guest = Guest(name="far", there=["lost"])
         service.platforms.by_name["far"] = guest
         task = asyncio.create_task(
-            Sweeper(build_context(service), service.apps.catalogue, pause=0.01, again=timedelta(0)).run()
+            Sweeper(
+                build_context(service), service.apps.catalogue, service.scratch, pause=0.01, again=timedelta(0)
+            ).run()
         )
         async with asyncio.timeout(20):
             while guest.asked < 3:  # noqa: ASYNC110 (the sweeper goes on meanwhile)

@@ -133,8 +133,10 @@ THERE = Facilities(
     nodes={"delta": ((64, 256 << 30),), "keeling": ((4, 4 << 30), (20, 1 << 30))},
     unknown=("keeling",),
     data=("http", "https"),
+    places={"/compute_shared": ("keeling",)},
     largest=1 << 30,
 )
+NO_PLACE = "there is no place cvmfs; an operator declares it: sublet place add cvmfs --on SYSTEM --path DIRECTORY"
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,8 @@ THERE = Facilities(
         (NeedKind.MPI, "mpi4py", True, "on keeling", "no platform has Slurm"),
         (NeedKind.GPU, "gpus", True, "on delta (at most 4 in a node)", "no platform has GPUs"),
         (NeedKind.UPLOAD, "data", True, "from http:, https: addresses, a file of at most 1GiB", "no data is brought"),
-        (NeedKind.MOUNT, "/cvmfs", False, "no account has it", "no account has it"),
+        (NeedKind.MOUNT, "/cvmfs", False, NO_PLACE, NO_PLACE),
+        (NeedKind.MOUNT, "/compute_shared", True, "as a place of keeling", "there is no place compute_shared"),
         (NeedKind.IMAGE, "python", True, "as docker://python", "it knows none by name"),
         (NeedKind.IMAGE, "mpich", False, "it knows python", "it knows none by name"),
         (NeedKind.NETWORK, "curl", None, "whether the nodes of keeling have a way out is not known", "no platform"),

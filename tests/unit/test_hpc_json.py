@@ -145,7 +145,9 @@ def test_what_only_prepares_a_shell_is_left_out_and_what_changes_containers_is_r
     plan = plan_of({**SEED["keeling_community"], **more})
     assert plan.refused == ()
     assert {"effect": "deny", "who": "*", "limits": {"nodes": 1}} in plan.rules
-    assert "apps that read /compute_shared" in next(note.words for note in plan.notes if note.field == "mount")
+    told = next(note.words for note in plan.notes if note.field == "mount")
+    assert "apps that read /compute_shared" in told
+    assert "sublet place add compute_shared --on ACCOUNT --path /projects/x" in told
     lines = (
         "export SINGULARITY_BINDPATH=/projects",
         "APPTAINERENV_X=1",

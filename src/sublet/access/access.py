@@ -96,9 +96,8 @@ class Access:
             raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
         matches = [target for target in self.rules.list_targets(tx) if target[1] == name and noun in ("", target[0])]
         if not matches:
-            raise NotFound(
-                noun=noun or "account, system, pledge or app", name=name, hint="`sublet access` lists what there is."
-            )
+            any_noun = "account, system, pledge, app or place"
+            raise NotFound(noun=noun or any_noun, name=name, hint="`sublet access` lists what there is.")
         return matches[0]
 
     async def access_requests(self, person: Person, state: str = "", limit: int = 100) -> Sequence[AccessRequest]:

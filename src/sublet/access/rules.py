@@ -147,7 +147,9 @@ class AccessRules:
         """All that can be used here, by noun and name."""
         platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
         pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
-        return [*platforms, *(("pledge", name) for name in pledges), *(("app", name) for name in tx.rules.apps())]
+        places = sorted({place.name for place in tx.places.list()})
+        named = {"pledge": pledges, "app": tx.rules.apps(), "place": places}
+        return [*platforms, *((noun, name) for noun, names in named.items() for name in names)]
 
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
         """What is under way of people who could use what it runs on, and no longer can."""

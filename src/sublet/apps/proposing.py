@@ -13,13 +13,14 @@ from sublet.apps.manifests.reader import read_manifest
 from sublet.apps.model.app import App, Version, VersionState, check_name, hash_manifest, name_of, notes_on
 from sublet.apps.model.facilities import Facilities, find_had, find_lacking_node
 from sublet.apps.model.manifest import AppImage, Manifest, to_json
-from sublet.apps.model.needs import Need, describe_need, find_needs
+from sublet.apps.model.needs import Need, add_found_places, describe_need, find_needs
 from sublet.apps.model.repository import Snapshot, is_same_repository
 from sublet.apps.model.tree import archive_of, hash_of
 from sublet.apps.repositories import Repositories
 from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.data.executables import Movers
+from sublet.data.model.places import DeclaredPlace
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import AppFromElsewhere, AppTaken, BadManifest, DataNotThere, NotFound, TooManyOpen
@@ -127,8 +128,9 @@ class Proposing:
         if generic and manifest.image.name == maintainer and generic.hpc and not manifest.systems:
             manifest = replace(manifest, systems=generic.hpc)
         manifest, trouble = await self._settle_image(manifest)
+        manifest = add_found_places(manifest, contents)
         plain = to_json(manifest)
-        here = self.facilities(self.platforms.by_name)
+        here = await self.facilities(self.platforms.by_name)
         needed = [*find_lacking_node(manifest, here), *find_needs(manifest, contents)]
         needs = [_tell_need(need, here) for need in needed]
         findings = [*trouble, *map(str, reading.findings), *needs, *notes_on(found.files)]
@@ -153,8 +155,10 @@ class Proposing:
             findings=tuple(findings[:MOST_FINDINGS]),
         )
 
-    def facilities(self, names: Iterable[str]) -> Facilities:
+    async def facilities(self, names: Iterable[str]) -> Facilities:
         """What these platforms have of what apps need, as they were last seen."""
+        names = set(names)
+        declared = await self.store.read(lambda tx: tx.places.list())
         there = [(name, platform) for name in sorted(names) if (platform := self.platforms.by_name.get(name))]
         outs = {name: platform.lets_out(self.has_strangers) for name, platform in there}
         seen = {name: survey for name, _ in there if (survey := self.platforms.surveys.get(name))}
@@ -168,6 +172,7 @@ class Proposing:
             offline=tuple(name for name, out in outs.items() if out is False),
             unknown=tuple(name for name, out in outs.items() if out is None),
             data=tuple(sorted(schemes - {"file"})),
+            places=_sort_places([place for place in declared if place.platform in names]),
             largest=self.settings.largest_data if self.has_strangers else 0,
         )
 
@@ -231,6 +236,15 @@ class Proposing:
             there = await self.repositories.has(version.repository, version.branch, version.commit)
         words = "it has moved on" if there else "it was rewritten: the commit that was reviewed is not in it any more"
         return Upstream(version, tip, words)
+
+
+def _sort_places(declared: Iterable[DeclaredPlace]) -> dict[str, tuple[str, ...]]:
+    """By where containers see them, and by their names: the platforms that have such a place."""
+    found: dict[str, tuple[str, ...]] = {}
+    for place in declared:
+        for path in {place.target, f"/{place.name}"}:
+            found[path] = (*found.get(path, ()), place.platform)
+    return found
 
 
 def _sorts_of(survey: Survey) -> tuple[tuple[int, int], ...]:

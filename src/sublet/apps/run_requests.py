@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ class AppWish:
     set: Mapping[str, Any] = field(default_factory=dict)  # parameters, as they are
     words: Mapping[str, str] = field(default_factory=dict)  # parameters as text, to be typed by the app's schema
     data: Mapping[str, str] = field(default_factory=dict)  # the name of an input → where it is
+    places: Sequence[str] = ()  # directories of the system that it is to see
     resources: Mapping[str, Any] = field(default_factory=dict)
     scheduler: Mapping[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 
@@ -36,6 +37,8 @@ def document_of(wish: AppWish, app: str, version: int, parameters: Mapping[str, 
     short: dict[str, Any] = {"app": app, "version": version, "parameters": dict(parameters), "name": wish.name or app}
     refuse_unknown_fields(wish.scheduler, SCHEDULER_NAMES, "scheduler")
     short |= wish.scheduler
+    if wish.places:
+        short["places"] = list(wish.places)
     if wish.hpc:
         short["platform"] = wish.hpc
     full = full_document({**short, "data": data} if data else short)

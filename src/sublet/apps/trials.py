@@ -7,11 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sublet.apps.manifests.generic import kinds_of
 from sublet.apps.manifests.page import ManifestReading
 from sublet.apps.manifests.reader import read_manifest
-from sublet.apps.model.manifest import AppImage, Manifest, to_json
+from sublet.apps.model.manifest import AppImage, Manifest, from_json, to_json
+from sublet.apps.model.needs import add_found_places
+from sublet.apps.model.request import add_places
 from sublet.apps.model.tree import TreeFile, files_of, tree_of
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
@@ -60,6 +63,7 @@ class Trials:
         if manifest is None:
             first = reading.errors[0]
             raise (ImageUnknown if first.is_about_image else BadManifest)(problem=str(first))
+        manifest = add_found_places(manifest, {file.path: file.content for file in files})
         tree = await asyncio.to_thread(self._keep_trial, archive, manifest)
         return Trial(f"{PREFIX}{tree}", manifest, reading)
 
@@ -85,7 +89,10 @@ class Trials:
         if manifest is None:
             return _describe_gone(tree)
         fields = {**executable.fields, "pinned": {"tree": tree, "manifest": manifest}}
-        return replace(request, executable=replace(executable, fields=fields))
+        places = add_places(request, from_json(manifest))
+        if isinstance(places, Reason):
+            return places
+        return replace(request, executable=replace(executable, fields=fields), places=places)
 
 
 def read(
@@ -107,9 +114,9 @@ def read(
     return read_manifest(contents, given, name=name, kinds=kinds)
 
 
-def _read_stored(file: Path) -> object | None:
+def _read_stored(file: Path) -> dict[str, Any] | None:
     try:
-        found: object = json.loads(file.read_text())
+        found: dict[str, Any] = json.loads(file.read_text())
     except (OSError, ValueError):
         return None
     return found

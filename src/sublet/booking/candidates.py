@@ -22,7 +22,7 @@ from sublet.booking.model.scheduler_rules import find_refused, list_choosable
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
-from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits
+from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits, PlaceSource
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.staging import bringing
 from sublet.kernel import metrics
@@ -76,6 +76,7 @@ class Candidates:
     limits: OfferLimits
     bars: Sequence[Bar]
     credentials: CredentialSource
+    places: PlaceSource
     takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
 
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
@@ -151,7 +152,9 @@ class Candidates:
                     refused.append(replace(found, platform=name))
                 else:
                     bounds[name] = found
-        return bounds, refused
+        without = await self.places.find_refusals(person, [open_to[name] for name in bounds], request)
+        kept = {name: most for name, most in bounds.items() if name not in without}
+        return kept, [*refused, *without.values()]
 
     def _find_bar(self, platform: str, executable: Executable) -> Reason | None:
         reasons = (bar.find_bar(platform, executable) for bar in self.bars)

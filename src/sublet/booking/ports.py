@@ -11,6 +11,7 @@ from sublet.access.model.access import Decision
 from sublet.access.model.bounds import Bounds
 from sublet.booking.asked import Asked
 from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import OfferSet, Session
 from sublet.data.model.credentials import Credential
@@ -159,6 +160,20 @@ class CredentialSource(Protocol):
 
     async def open(self, person: str) -> Sequence[Credential]:
         """A person's credentials, each for one place."""
+        ...
+
+
+class PlaceSource(Protocol):
+    """Knows the directories of platforms that sessions share."""
+
+    async def find_refusals(
+        self, person: Person, platforms: Sequence[Platform], request: Request
+    ) -> Mapping[str, Reason]:
+        """Of the platforms, those that can't show a request's places to this person, and why."""
+        ...
+
+    async def bind(self, session: Session, platform: Platform, request: Request) -> tuple[BoundPlace, ...]:
+        """The places of a session where it is about to run; PlatformRefused if one can't be had."""
         ...
 
 

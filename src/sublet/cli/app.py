@@ -42,6 +42,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "events": ("booking.cli.events", "Show what happened."),
         "notify": ("notices.cli.hooks", "Notifications of changes, by webhook or by mail."),
         "upload": ("data.cli.uploads", "Send folders and files to the service, to be used as data."),
+        "place": ("data.cli.places", "Share directories of systems between sessions."),
         "credential": ("data.cli.credentials", "Keep what opens the storage that your data is in."),
         "delete": ("booking.cli.sessions", "Remove sessions that are over, with their files."),
     },

@@ -49,6 +49,7 @@ class Wishes(TypedDict, total=False):
     time: str | timedelta
     start: Start | Sequence[Start]
     after: str | Sequence[str]
+    places: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
     outputs: Mapping[str, str] | Sequence[Mapping[str, str]]
     max_cost: float
     # where, and who pays

@@ -30,6 +30,10 @@ class ExecutableKinds:
         ways = kind.ways(executable, tools) if kind else ()
         return [way for way in ways if way.contained or not self.contained_only]
 
+    def is_contained(self, kind: str) -> bool:
+        """Whether what is of this kind runs in a container, and sees there what is bound by its own path."""
+        return kind in self.by_name and self.by_name[kind].in_container
+
     def inputs_of(self, executable: Executable | None, data: Iterable[Data]) -> list[Data]:
         """All that must be there before the executable starts: the asker's data, and what the kind itself needs."""
         kind = self.by_name.get(executable.kind) if executable else None

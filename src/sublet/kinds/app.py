@@ -18,6 +18,7 @@ from sublet.apps.model.resources import size_run
 from sublet.apps.model.tree import KIND, location_of, tree_of
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.kernel.errors import BadManifest
 from sublet.kernel.texts import value_text
@@ -42,6 +43,7 @@ class AppKind(Kind):
 
     name = "app"
     uri = "urn:sublet:kind:executable:app"
+    in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A version that is pinned, parameters as its manifest has them, and the data that it needs."""
@@ -195,6 +197,7 @@ def program(
     }
     travels = {PROGRAM: pack("app_runner", *PARTS), ".sublet/app.json": json.dumps(plan).encode()}
     environment["SUBLET_HOME_FOLDER"] = home if host else HOME
+    environment |= {variable_of(place.name): place.path if host else place.target for place in setting.places}
     scripts = _scripts(manifest, stages if host else INSIDE) | {"environment": _exports(environment)}
     if manifest.notebook:
         scripts["parameters.yaml"] = yaml.safe_dump(values, sort_keys=False).encode()  # as papermill reads them

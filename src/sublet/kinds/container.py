@@ -11,6 +11,7 @@ from typing import Any
 from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.shape import sizes_of
 from sublet.kinds import fields as f
@@ -51,6 +52,7 @@ class DockerContainer(Kind):
 
     name = "docker-container"
     uri = f"{KINDS}/docker-container.yaml"
+    in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An image that can be named, nothing privileged, and at most one port, to be reached through the service."""
@@ -88,6 +90,7 @@ class SingularityContainer(Kind):
 
     name = "singularity-container"
     uri = f"{KINDS}/singularity-container.yaml"
+    in_container = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """The location of an image."""
@@ -269,7 +272,13 @@ def image_plan(tool: str, sources: Sequence[Mapping[str, str]], digest: str, set
         "base_url": setting.base_url,
         **sizes_of(setting.amounts.shape),
         "network": setting.network,
+        "places": [[place.path, place.target, place.read_only] for place in setting.places],
     }
+
+
+def tell_places(setting: Setting) -> dict[str, str]:
+    """Where the container sees each of its places."""
+    return {variable_of(place.name): place.target for place in setting.places}
 
 
 def program(
@@ -283,7 +292,7 @@ def program(
         "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
         "command": list(fields.get("command") or ()),
         "in_work": setting.has_files and bool(fields.get("command")),  # which may name those files
-        "environment": f.environment_of(fields),
+        "environment": f.environment_of(fields) | tell_places(setting),
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "port": ports[0]["internal"]["port"] if ports else 0,
         "path": ports[0].get("path") or "/" if ports else "/",

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from sublet.booking.model.job import Mount, Program
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.shape import Amounts
 from sublet.kernel.container_network import USUAL
@@ -38,6 +39,7 @@ class Setting:
     person: str = ""  # whose it is
     platform: str = ""  # the platform's name
     network: str = USUAL  # the policy of what network its containers may have: one of container_network.POLICIES
+    places: tuple[BoundPlace, ...] = ()  # directories of the platform that it shares with other sessions
     has_files: bool = False  # something was laid out in the working directory
 
     def find_brought(self, name: str) -> str:
@@ -68,6 +70,7 @@ class Kind(Protocol):
     name: str  # the short name
     uri: str  # the full one, as it is written on the wire
     outside: bool = False  # it runs outside a container alone
+    in_container: bool = False  # it runs in a container, which sees what is bound there by its own path
     extra: str = ""  # what of Sublet's own brings all that it needs: pip install 'sublet[EXTRA]'
     leaves_nothing: bool = False  # what it prints is all that is kept of it: its files go when it ends
 

@@ -117,6 +117,7 @@ class People:
             tx.people.remove(known.name)
             tx.credentials.remove_all(known.name)
             tx.uploads.remove_all(known.name)
+            tx.places.end_all(known.name, self.now())
             return {"role": known.role.value}
 
         await self._change_person(person, name, "person.remove", change, host)

@@ -148,6 +148,7 @@ class Platform(BaseModel):
     is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
     runs_mpi: ClassVar[bool] = False  # whether it starts the tasks of MPI programs on their nodes by itself
     addable_options: ClassVar[frozenset[str]] = frozenset()  # of its scheduler: those that a person may add to jobs
+    has_places: ClassVar[bool] = False  # whether sessions there can share directories: `open_place`
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
@@ -300,6 +301,17 @@ class Platform(BaseModel):
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
         """Remove those of them (none named: of all) that no session needs, or needed for so long; which they were."""
         return ()
+
+    async def open_place(self, path: str, scratch: str = "") -> str:
+        """The full path of a directory there that sessions share, or PlatformRefused if it can't be used.
+
+        A directory for `scratch` is made below it, which nobody else can enter; without a path, below Sublet's own.
+        """
+        raise PlatformRefused(platform=self.name, why="sessions there share no directory")
+
+    async def remove_scratch(self, path: str, scratch: str) -> None:
+        """Remove such a directory with all that is in it."""
+        raise PlatformRefused(platform=self.name, why="sessions there share no directory")
 
     async def carrier(self, key: str, program: str) -> Carrier:
         """How to get at the session's directory with a program, given as a line for the shell there."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from sublet.booking.model.job import JobState, Mount, State
 from sublet.booking.model.marks import NONE, PAUSED
+from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, describe_pause
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.kernel.shortage import is_shortage
@@ -148,6 +149,16 @@ class SessionDir:
                 self.inside(mount.target)
                 made.append({"source": str(source), "target": mount.target, "read_only": mount.read_only})
         return made
+
+    def places(self, places: tuple[BoundPlace, ...]) -> list[dict[str, Any]]:
+        """The places that the shim shows below the working directory."""
+        below = [place for place in places if not place.target.startswith("/")]
+        for place in below:
+            self.inside(place.target)
+        return [
+            {"source": place.path, "target": place.target, "read_only": place.read_only, "shared": True}
+            for place in below
+        ]
 
     def write_job(self, job: dict[str, Any]) -> None:
         """Write what the shim reads, and keep room for the end's record, which must fit even on a full disk."""

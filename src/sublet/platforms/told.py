@@ -1,7 +1,10 @@
-"""What every job is told of its amounts, in its environment, on whichever platform it runs."""
+"""What every job is told of its amounts and places, in its environment, on whichever platform it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sublet.booking.model.places import BoundPlace, variable_of
 from sublet.booking.model.shape import Amounts
 
 
@@ -14,4 +17,12 @@ def tell_amounts(amounts: Amounts) -> dict[str, str]:
         "SUBLET_MEMORY": str(each.memory),
         "SUBLET_GPUS": str(each.gpus),
         "SUBLET_NODES": str(amounts.nodes),
+    }
+
+
+def tell_places(places: Sequence[BoundPlace], work: str = "") -> dict[str, str]:
+    """The variables that say where its places are: below `work`, where it sees them there, else where they lie."""
+    return {
+        variable_of(place.name): f"{work}/{place.target}" if work and place.target[0] != "/" else place.path
+        for place in places
     }

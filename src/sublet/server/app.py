@@ -19,7 +19,7 @@ from sublet.apps.api import apps, facilities, maintainers, trials
 from sublet.apps.api import runs as app_runs
 from sublet.booking.api import calendar, events, logs, offersets, platforms, results, sessions, systems
 from sublet.booking.api.connect import ConnectProxy
-from sublet.data.api import credentials, tus, uploads
+from sublet.data.api import credentials, places, tus, uploads
 from sublet.doors.cybergis import api as cybergis
 from sublet.doors.ivoa import api as broker
 from sublet.kernel.version import VERSION
@@ -64,6 +64,7 @@ NOUNS = (
         credentials,
         uploads,
         tus,
+        places,
         health,
     ),
     *(signing_in, factors, profiles, groups),

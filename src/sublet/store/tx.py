@@ -27,6 +27,7 @@ from sublet.booking.store.offersets import OfferSets
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
 from sublet.data.store.credentials import CredentialStore
+from sublet.data.store.places import PlaceStore
 from sublet.data.store.uploads import UploadStore
 from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
@@ -63,6 +64,7 @@ class Tx:
     offersets: OfferSets
     people: PeopleStore
     pilots: PilotStore
+    places: PlaceStore
     rules: Rules
     retention: Retention
     space: Space

@@ -62,9 +62,11 @@ def _why(view: AccessView) -> str:
 @reason_option("Why you need it; an operator reads it.", required=True)
 @click.option("--app", is_flag=True, help="The name is an app's, not an account's or a system's.")
 @click.option("--pledge", is_flag=True, help="The name is a pledge's.")
-def ask(out: Output, name: str, reason: str, app: bool, pledge: bool) -> None:
+@click.option("--place", is_flag=True, help="The name is a place's.")
+def ask(out: Output, name: str, reason: str, app: bool, pledge: bool, place: bool) -> None:
     """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
-    view = out.link().do(calls.ask(name, reason, "app" if app else "pledge" if pledge else ""))
+    noun = "app" if app else "pledge" if pledge else "place" if place else ""
+    view = out.link().do(calls.ask(name, reason, noun))
     _show_request(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
 
 

@@ -62,7 +62,8 @@ LIMIT_TEXTS = {
     ),
 }
 HOURS = ("hours", "hours_month")
-FLAGS = {"app": "--app ", "pledge": "--pledge "}  # of `sublet access ask`, where a name alone could be a platform's
+# Of `sublet access ask`, where a name alone could be a platform's.
+FLAGS = {"app": "--app ", "pledge": "--pledge ", "place": "--place "}
 FAR = timedelta(days=36_500)
 ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
 

@@ -251,6 +251,15 @@ def _targets(mount: Any) -> str:
     return ", ".join(map(str, mount.values())) if isinstance(mount, Mapping) else "it"
 
 
+def _declarations(mount: Any) -> str:
+    """The commands that declare what was mounted, on the account that is made."""
+    pairs = mount.items() if isinstance(mount, Mapping) else [("DIRECTORY", "NAME")]
+    words = [
+        f"sublet place add {str(to).strip('/').replace('/', '_')} --on ACCOUNT --path {path}" for path, to in pairs
+    ]
+    return "; ".join(words)
+
+
 LIMITS = {"num_of_node": "nodes", "num_of_task": "cores", "gpus": "gpus"}
 READERS: dict[str, Callable[[ImportPlan, str, Any], None]] = {
     "ip": _word("host", "its address {}"),
@@ -271,8 +280,8 @@ READERS: dict[str, Callable[[ImportPlan, str, Any], None]] = {
     "slurm_global_cap": _limits,
     "mount": lambda plan, key, value: plan.leave(
         key,
-        f"apps that read {_targets(value)} can't run here: a container sees its session's own folders alone, and an "
-        "app names what else it needs as data (`sublet app check` says which do)",
+        f"apps that read {_targets(value)} see it once it is declared as a place: {_declarations(value)} "
+        "(`sublet app check` says which apps do)",
     ),
     "xsede_job_log_credential": lambda plan, key, value: plan.leave(
         key, "usage per person is exported by `sublet usage`, and named in each job's record; this key is not stored"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import case, exists, func, insert, or_, select, update
+from sqlalchemy import case, exists, false, func, insert, or_, select, update
 
 from sublet.access.model.access import Use
 from sublet.access.model.usage import Ran, ran
@@ -42,6 +42,7 @@ DRAWN = select(
 ).where(U.person == bind("of_person"), or_(UNDER_WAY, U.ended >= bind("since")), D.pledge == bind("of_name"))
 BY = {
     "app": TOTAL.where(U.app == bind("of_name")),
+    "place": TOTAL.where(false()),  # nothing is counted of a directory
     "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
 }
 ELSE = TOTAL.where(U.platform == bind("of_name"))

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/v1/facilities", tags=["Apps"])
 async def facilities(request: Request) -> Response:
     """What the platforms that the asker may use have of what apps need, and the images that manifests may name."""
     service = service_of(request)
-    found = service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
+    found = await service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
     return json_response(
         FacilitiesView(
             images=dict(found.images),
@@ -28,6 +28,7 @@ async def facilities(request: Request) -> Response:
             offline=found.offline,
             unknown=found.unknown,
             data=found.data,
+            places=dict(found.places),
             largest=found.largest,
         )
     )

@@ -34,6 +34,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; the app says of which type.")
 @click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
 @click.option("--data", metavar="[NAME=]WHERE", multiple=True, help="An input of the app: a URL. Can be repeated.")
+@click.option("--place", "places", metavar="NAME", multiple=True, help="A place of the system that it is to see.")
 @click.option("--nodes", metavar="N", help="How many nodes.")
 @click.option("--tasks", metavar="N", help="How many copies of its execution stage.")
 @click.option("--cores", metavar="N", help="Cores for each task.")
@@ -55,6 +56,7 @@ def run(
     words: tuple[str, ...],
     values: tuple[str, ...],
     data: tuple[str, ...],
+    places: tuple[str, ...],
     only_ask: bool,
     wait: bool,
     yes: bool,
@@ -80,6 +82,7 @@ def run(
         "words": set_words(words),
         "set": set_json(values),
         "data": dict(_inputs(data, local=link.address.local)),
+        "places": places,
         "resources": {each: number_of(given[each]) for each in RESOURCES if given[each] is not None},
         "scheduler": read_scheduler_flags(given),
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from sublet.apps.manifests.cybergis_rules import parameters, resources
 from sublet.apps.manifests.page import ManifestPage
+from sublet.apps.manifests.places import read_mounts
 from sublet.apps.manifests.sublet_yaml import NAME
 from sublet.apps.model.manifest import EXECUTION, POST, PRE, AppImage, AppStage, Input, Manifest
 from sublet.booking.model.amounts import quote_value
@@ -27,6 +28,7 @@ FIELDS = (
     "slurm_input_rules",
     "param_rules",
     "require_upload_data",
+    "mount",
     "supported_hpc",
     "default_hpc",
     "default_result_folder_downloadable_path",
@@ -60,6 +62,7 @@ def read(page: ManifestPage) -> Manifest:
         systems=systems,
         default_system=default,
         estimated_runtime=_words(page, "estimated_runtime"),
+        places=read_mounts(page),
     )
 
 

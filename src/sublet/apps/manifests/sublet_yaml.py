@@ -10,6 +10,7 @@ from typing import Any
 
 from sublet.apps.manifests.lines import Path
 from sublet.apps.manifests.page import ManifestPage
+from sublet.apps.manifests.places import read_places
 from sublet.apps.model import resources as resources
 from sublet.apps.model.manifest import (
     EXECUTION,
@@ -38,6 +39,7 @@ FIELDS = (
     "parameters",
     "resources",
     "data",
+    "places",
     "results",
     "systems",
     "default_system",
@@ -85,6 +87,7 @@ def read(page: ManifestPage) -> Manifest:
         environment=_environment(page),
         estimated_runtime=page.a_text(("estimated_runtime",), value.get("estimated_runtime")),
         notebook=page.a_text(("notebook",), value.get("notebook")),
+        places=read_places(page),
     )
 
 

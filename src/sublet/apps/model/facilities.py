@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sublet.apps.model.manifest import Manifest
-from sublet.apps.model.needs import Need, NeedKind, find_least_node, node_text
+from sublet.apps.model.needs import Need, NeedKind, find_least_node, name_place, node_text
 from sublet.booking.model.amounts import memory_text
 
 
@@ -22,6 +22,7 @@ class Facilities:
     offline: tuple[str, ...] = ()  # where they have none
     unknown: tuple[str, ...] = ()  # where nobody knows whether nodes have a way out
     data: tuple[str, ...] = ()  # the schemes of addresses that data is brought from
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # where containers see one → the platforms
     largest: int = 0  # bytes of a file that can be brought; 0: however many
 
 
@@ -92,7 +93,12 @@ def _upload(need: Need, there: Facilities) -> Had:
 
 
 def _mount(need: Need, there: Facilities) -> Had:
-    return Had(False, "no account has it")
+    name = name_place(need.what)
+    platforms = [*there.places.get(need.what, ()), *there.places.get(f"/{name}", ())]
+    if platforms:
+        return Had(True, f"as a place of {_names([*dict.fromkeys(platforms)])}")
+    declare = f"sublet place add {name} --on SYSTEM --path DIRECTORY"
+    return Had(False, f"there is no place {name}; an operator declares it: {declare}")
 
 
 def _image(need: Need, there: Facilities) -> Had:

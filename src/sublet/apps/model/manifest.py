@@ -73,6 +73,16 @@ class Input:
     description: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AppPlace:
+    """A directory of the system that the app shares with other sessions."""
+
+    name: str
+    path: str = ""  # where it sees it; empty: as the place was declared
+    writable: bool = False
+    required: bool = True  # without it the app can't run; else it is seen where there is one
+
+
 @dataclass(frozen=True)
 class Manifest:
     """A whole manifest, whatever the form in which it was written."""
@@ -95,6 +105,7 @@ class Manifest:
     estimated_runtime: str = ""  # in the author's words
     notebook: str = ""  # what its execution stage executes, if that is a notebook
     title: str = ""  # its name as people write it, where that is another
+    places: tuple[AppPlace, ...] = ()
 
     @property
     def one_folder(self) -> bool:
@@ -110,10 +121,11 @@ class Manifest:
         return replace(self, image=replace(self.image, location=location, digest=digest))
 
 
-_PARTS: dict[str, type] = {"stages": AppStage, "parameters": Parameter, "data": Input}
+_PARTS: dict[str, type] = {"stages": AppStage, "parameters": Parameter, "data": Input, "places": AppPlace}
 _LISTS = ("results", "systems")
 _SINGLE: dict[str, type] = {"image": AppImage}
-_LATER = ("notebook", "title")  # left out where they say nothing, so that manifests from before them keep their hash
+# Left out where they say nothing, so that manifests from before them keep their hash.
+_LATER = ("notebook", "title", "places")
 
 
 def to_json(manifest: Manifest) -> dict[str, Any]:

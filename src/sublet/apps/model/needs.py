@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from sublet.apps.model.manifest import Manifest
+from sublet.apps.model.manifest import OWN, AppPlace, Manifest
 from sublet.apps.model.resources import size_least_run
 from sublet.booking.model.amounts import memory_text
 
@@ -73,8 +73,8 @@ SIGNS: dict[NeedKind, re.Pattern[str]] = {
     NeedKind.UNSEEN: OWN_PROGRAM,
 }
 WORDS = {
-    NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre that no container sees here; what is in "
-    "it has to come as data",
+    NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre; a place of that name answers it, or what "
+    "is in it comes as data",
     NeedKind.UPLOAD: "data: whoever runs it brings some ({where}), named by an https address",
     NeedKind.MPI: "MPI: it uses {what} ({where}); its tasks are started by srun on Slurm, else by mpirun",
     NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
@@ -120,8 +120,31 @@ def name_need(need: Need) -> str:
     return re.split("[:(]", WORDS[need.kind])[0].strip()
 
 
+def name_place(path: str) -> str:
+    """What a place is called that stands for a folder of a centre: `/compute_shared` is compute_shared."""
+    return path.strip("/").replace("/", "_")
+
+
+def add_found_places(manifest: Manifest, files: Mapping[str, bytes]) -> Manifest:
+    """The manifest with the folders of centres that its code uses, as places that it sees where there are such.
+
+    Sublet's own form says itself what it needs.
+    """
+    if manifest.source == OWN:
+        return manifest
+    named = {place.name for place in manifest.places}
+    used = [name_place(need.what) for need in find_needs(manifest, files) if need.kind is NeedKind.MOUNT]
+    more = [AppPlace(name, writable=True, required=False) for name in dict.fromkeys(used) if name not in named]
+    return replace(manifest, places=(*manifest.places, *more))
+
+
 def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     needs = [Need(NeedKind.UPLOAD, one.name, manifest.source) for one in manifest.data if one.required]
+    needs += [
+        Need(NeedKind.MOUNT, place.path or f"/{place.name}", manifest.source)
+        for place in manifest.places
+        if place.required
+    ]
     gpus = (bounds for name, bounds in manifest.resources.items() if name.startswith("gpus"))
     needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
     for path, text in _list_reached(manifest, files):

@@ -10,6 +10,7 @@ from typing import Any
 from sublet.apps.model.manifest import Manifest
 from sublet.apps.model.resources import NAMES, parse, size_run, wrong
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.places import PlaceWish
 from sublet.booking.model.request import COMPUTE_WITH_NODES, GIB, Compute, Request
 from sublet.kernel.errors import BadAmount
 
@@ -29,10 +30,35 @@ def fit_request(request: Request, manifest: Manifest) -> Request | Reason:
     compute = request.compute.exactly(size.amounts)
     if size.amounts.shape.memory % GIB:
         compute = replace(compute, kind=COMPUTE_WITH_NODES)
+    places = add_places(request, manifest)
+    if isinstance(places, Reason):
+        return places
     executable = request.executable
     if executable and (size.tasks > 1 or "tasks" in manifest.resources):  # one is an answer too
         executable = replace(executable, fields={**executable.fields, "tasks": size.tasks})
-    return replace(request, executable=executable, compute=compute, duration=size.amounts.time)
+    return replace(request, executable=executable, compute=compute, duration=size.amounts.time, places=places)
+
+
+def add_places(request: Request, manifest: Manifest) -> tuple[PlaceWish, ...] | Reason:
+    """The places of the manifest, then those of the asker, who can't choose where an app sees them.
+
+    What lay over its code or its image would run unreviewed.
+    """
+    if moved := next((wish for wish in request.places if wish.path), None):
+        told = f"An app sees the place {moved.name} where its manifest says, or whoever declared it."
+        return Reason("urn:invalid-value", "places", told, moved.path, "", f"--place {moved.name}")
+    asked = {wish.name: wish for wish in request.places}
+    own = [
+        PlaceWish(
+            place.name,
+            place.path,
+            read_only=not place.writable or (place.name in asked and asked[place.name].read_only),
+            is_needed=place.required or place.name in asked,
+        )
+        for place in manifest.places
+    ]
+    known = {place.name for place in manifest.places}
+    return (*own, *(wish for wish in request.places if wish.name not in known))
 
 
 def _read_amounts(request: Request, manifest: Manifest) -> dict[str, int]:

@@ -98,6 +98,7 @@ class FacilitiesView:
     offline: tuple[str, ...] = ()  # platforms whose containers have none
     unknown: tuple[str, ...] = ()  # platforms of which nobody knows whether nodes have a way out
     data: tuple[str, ...] = ()  # schemes of the addresses that data is brought from
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)  # where containers see one → the platforms
     largest: int = 0  # bytes of a file that can be brought; 0: however many
 
 

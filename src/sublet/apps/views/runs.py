@@ -18,6 +18,7 @@ class AppAsk:
     set: dict[str, Any] = field(default_factory=dict)  # parameters, as they are
     words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed by the app's schema
     data: dict[str, str] = field(default_factory=dict)  # the name of an input → where it is
+    places: tuple[str, ...] = ()  # directories of the system that it is to see
     resources: dict[str, Any] = field(default_factory=dict)  # nodes, tasks, cores, memory, gpus, time
     scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 

@@ -37,6 +37,7 @@ AMOUNTS = (
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
     click.option("--data-from", metavar="SESSION[:PATH]", multiple=True, help="Results of a session, when it is over."),
+    click.option("--place", metavar="NAME[:PATH]", multiple=True, help="A shared place of the system (place list)."),
     click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Results to send somewhere at the end."),
     click.option("--workdir", metavar="DIR", help="A folder whose content to bring into the working directory."),
 )
@@ -173,6 +174,15 @@ def _source(item: str) -> dict[str, Any]:
     return {"location": f"session:{session}/{path}", "path": path.strip("/") or ".", "writable": True}
 
 
+def _place(item: str) -> dict[str, Any]:
+    name, colon, path = item.partition(":")
+    is_read = path == "ro" or path.endswith(":ro")
+    path = path.removesuffix("ro").removesuffix(":") if is_read else path
+    if not name or (colon and not path and not is_read):
+        raise click.UsageError(f"--place {item}: write NAME, NAME:PATH or NAME:PATH:ro.")
+    return {"name": name} | ({"path": path} if path else {}) | ({"writable": False} if is_read else {})
+
+
 def _output(item: str) -> dict[str, str]:
     path, given, address = item.partition("=")
     if not given or not path or not address:
@@ -217,6 +227,7 @@ def _text(path: str) -> str:
 MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
     ("data", "data_from", _source),
+    ("places", "place", _place),
     ("outputs", "output", _output),
     ("after", "after", str),
 )

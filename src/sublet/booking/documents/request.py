@@ -13,9 +13,10 @@ from sublet.booking.documents.data_locations import locate_data
 from sublet.booking.documents.kinds import short_name
 from sublet.booking.documents.limits import read_limits
 from sublet.booking.documents.outputs import read_outputs
+from sublet.booking.documents.places import read_places
 from sublet.booking.documents.reading import Reading
 from sublet.booking.documents.scheduler import read_scheduler
-from sublet.booking.documents.shapes import AFTER, COMMON, OUTPUTS, PLACE, TOP, Document
+from sublet.booking.documents.shapes import AFTER, COMMON, OUTPUTS, PLACE, PLACES, TOP, Document
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.model.amounts import parse_duration, quote_value
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Reason
@@ -133,6 +134,7 @@ def _request(shape: Document, now: datetime, reading: Reading) -> Request:
         costs=read_limits(shape, "costs", reading),
         metrics=read_limits(shape, "metrics", reading),
         after=reading.attempt((), _after, shape.get(AFTER, ())),
+        places=reading.attempt((), read_places, shape.get(PLACES, ())),
         outputs=reading.attempt((), read_outputs, shape.get(OUTPUTS, ())),
         platform=where.get("platform", ""),
         pledge=where.get("pledge", ""),

@@ -22,9 +22,10 @@ Document = dict[str, Any]
 PLACE = ("platform", "pledge")
 WHERE = (*PLACE, *SCHEDULER_NAMES)  # only there, and who pays
 AFTER = "after"  # the sessions that must have completed first
+PLACES = "places"  # directories of the system that it shares with other sessions
 OUTPUTS = "outputs"  # results that are sent somewhere at the end
 TOP = frozenset(
-    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, OUTPUTS, *WHERE}
+    {"executable", "compute", "storage", "data", "schedule", "costs", "metrics", AFTER, OUTPUTS, PLACES, *WHERE}
     | {"resources", "volumes", "computer", "kind", "type", "meta", "name", "description"}  # of older shapes
 )
 # What schemas put on every component, and a request may carry although only a service fills it in.
@@ -32,7 +33,7 @@ COMMON = frozenset(
     {"kind", "type", "meta", "name", "uuid", "ident", "href", "url", "description", "created", "modified"}
     | {"messages", "options", "costs", "metrics", "phase", "state", "status", "schedule"}
 )
-_AS_THEY_ARE = frozenset({*WHERE, AFTER, OUTPUTS, "costs", "metrics", "meta"})
+_AS_THEY_ARE = frozenset({*WHERE, AFTER, OUTPUTS, PLACES, "costs", "metrics", "meta"})
 _RESOURCES = frozenset({"compute", "computer", "storage", "data", "volumes"})
 _IDENTITY = ("name", "uuid", "description")
 _REQUESTED = frozenset({"duration", "start", "datetime"})

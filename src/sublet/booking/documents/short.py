@@ -21,6 +21,7 @@ from sublet.booking.documents.shapes import (
     AFTER,
     DEFAULT_DURATION,
     OUTPUTS,
+    PLACES,
     TOP,
     WHERE,
     Document,
@@ -70,7 +71,7 @@ _ONLY_SHORT = frozenset(
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
-_SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, *WHERE})
+_SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
 _DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
 _FOLDER = ("location", "ignore", "size")
@@ -123,7 +124,7 @@ def _expand_environment(short: Document) -> Document:
     if "max_cost" in short:
         most = a_number(short["max_cost"], "max_cost")
         full["costs"] = [{"kind": SIMPLE_COST, "type": MONETARY, "max": most}]
-    return full | {name: short[name] for name in (*WHERE, AFTER, OUTPUTS) if name in short}
+    return full | {name: short[name] for name in (*WHERE, AFTER, OUTPUTS, PLACES) if name in short}
 
 
 def _executable(short: Document) -> tuple[str, Document | None]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sublet.booking.loop.state import LoopState
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource
+from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource, PlaceSource
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
 from sublet.data.executables import ExecutableKinds, Movers
@@ -33,4 +33,5 @@ class LoopContext:
     code: CodeGuard
     callbacks: Callbacks
     credentials: CredentialSource
+    places: PlaceSource
     has_strangers: bool  # what is run is not for the person whose machine this is

@@ -189,6 +189,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         person=session.person,
         platform=session.offer.platform,
         network=platform.choose_network_policy(context.has_strangers or platform.hosts(session.person)),
+        places=await context.places.bind(session, platform, request),
         has_files=bool(list_laid_out(request)),
     )
     return Job(
@@ -198,6 +199,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         until=session.until or context.now() + session.offer.duration,
         warn=_warning(context, session),
         mounts=setting.mounts,
+        places=setting.places,
         kept=find_kept_files(place) if place else {},
         person=session.person,
         name=session.name,

@@ -17,7 +17,7 @@ from sublet.store.store import Store
 OFTEN = timedelta(hours=1)  # how often each platform is swept
 AGAIN = timedelta(minutes=2)  # after a try that found no open login
 PAUSE = 5.0  # seconds between two looks whether one is due
-APPS, OLD = "apps/", "retention/"  # no platform is called so
+APPS, OLD, SCRATCH = "apps/", "retention/", "scratch/"  # no platform is called so
 SETTLED = timedelta(hours=1)  # something younger may belong to what is being done just now
 
 
@@ -64,14 +64,28 @@ class Archives(Protocol):
         ...
 
 
+class ExpiredScratch(Protocol):
+    """Keeps people's scratch."""
+
+    async def sweep(self, now: datetime) -> None:
+        """Remove what was not used for its keep time."""
+        ...
+
+
 class Sweeper:
     """Sweeps every platform once in a while, beside the loop; without a login it waits for one."""
 
     def __init__(
-        self, context: LoopContext, archives: Archives, pause: float = PAUSE, again: timedelta = AGAIN
+        self,
+        context: LoopContext,
+        archives: Archives,
+        scratch: ExpiredScratch,
+        pause: float = PAUSE,
+        again: timedelta = AGAIN,
     ) -> None:
         """Nothing was swept yet."""
-        self._context, self._archives, self._pause, self._again = context, archives, pause, again
+        self._context, self._archives, self._scratch = context, archives, scratch
+        self._pause, self._again = pause, again
 
     async def run(self) -> None:
         """Until it is stopped."""
@@ -81,6 +95,9 @@ class Sweeper:
             for name in list(self._context.platforms.by_name):
                 if due.get(name, 0) <= clock():
                     due[name] = clock() + (await self._sweep(name)).total_seconds()
+            if due.get(SCRATCH, 0) <= clock():
+                due[SCRATCH] = clock() + AGAIN.total_seconds()
+                await self._sweep_scratch()
             if due.get(APPS, 0) <= clock():
                 due[APPS] = clock() + OFTEN.total_seconds()
                 await self._sweep_apps()
@@ -94,6 +111,12 @@ class Sweeper:
             await forget_old(self._context)
         except (SubletError, OSError) as error:
             log.warning("retention.failed", why=str(error))
+
+    async def _sweep_scratch(self) -> None:
+        try:
+            await self._scratch.sweep(self._context.now())
+        except (SubletError, OSError) as error:
+            log.warning("sweep.failed", platform="", why=str(error))
 
     async def _sweep_apps(self) -> None:
         """Remove the code of apps that no version needs."""

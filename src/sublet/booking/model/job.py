@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from sublet.booking.model.marks import NONE, Marks
+from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.session import Connector, End
 from sublet.booking.model.shape import Amounts
@@ -49,6 +50,7 @@ class Job:
     until: datetime  # the end of the booked time
     warn: timedelta  # how long before the end it is warned
     mounts: tuple[Mount, ...] = ()
+    places: tuple[BoundPlace, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)  # a path below the session's directory → the kept file there
     person: str = ""
     name: str = ""

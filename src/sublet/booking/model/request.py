@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Any
 
+from sublet.booking.model.places import PlaceWish
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
 
@@ -205,6 +206,7 @@ class Request:
     pledge: str = ""  # of a platform with pledges: only this one, or what is `open`
     parts: int = 1  # into how many parts a shared queue may get it, at most: its kind says that
     after: tuple[str, ...] = ()  # sessions that must have completed first
+    places: tuple[PlaceWish, ...] = ()  # directories of the platform that it shares with other sessions
     outputs: tuple[SentResults, ...] = ()  # results that are sent somewhere at the end
     not_before: datetime | None = None  # when the last of those is planned to have ended
 

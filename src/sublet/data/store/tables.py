@@ -1,8 +1,8 @@
-"""What opens other people's storage, for whom; and what people have uploaded."""
+"""What opens other people's storage, for whom; what people have uploaded; and the directories that sessions share."""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Table, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Text, UniqueConstraint
 
 from sublet.kernel.db.schema import Id, metadata
 
@@ -48,4 +48,30 @@ upload_files = Table(
     Column("executable", BigInteger, nullable=False),  # 0 or 1
     Index(None, "upload", "path"),
     Index(None, "whole", "expires"),
+)
+
+places = Table(
+    "places",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, nullable=False),  # reference, shared or scratch
+    Column("path", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("writable", Boolean, nullable=False),
+    Column("keep", BigInteger, nullable=False),  # seconds
+    Column("apps", Text, nullable=False),  # patterns, a line each
+    Column("note", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+)
+
+scratches = Table(
+    "scratches",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("place", Text, primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("path", Text, primary_key=True),  # as the place was declared then
+    Column("until", BigInteger, nullable=False),
 )

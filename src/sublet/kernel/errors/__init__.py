@@ -132,6 +132,7 @@ from sublet.kernel.errors.sessions import (
     NotChangeable,
     NotOverYet,
     OverCostLimit,
+    ScratchInUse,
     SessionUnreachable,
 )
 from sublet.kernel.errors.signing_in import (
@@ -280,6 +281,7 @@ __all__ = [
     "RepositoryUnreachable",
     "RequestTooSlow",
     "ReviewersOnly",
+    "ScratchInUse",
     "ServerNotInstalled",
     "ServiceFull",
     "ServiceShort",

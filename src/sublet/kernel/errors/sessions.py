@@ -12,6 +12,13 @@ class NotAllowedNow(SubletError):
     status = 409
 
 
+class ScratchInUse(SubletError):
+    """The session {session} uses your scratch in {place}."""
+
+    hint = "Empty it when the session is over, or cancel that: sublet cancel {session}"
+    status = 409
+
+
 class NoRoom(SubletError):
     """It can't be extended to {until}: the next booking starts at {free_until}."""
 

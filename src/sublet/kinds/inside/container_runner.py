@@ -345,7 +345,9 @@ def clean(plan: Plan, image: ToolImage) -> None:
             with alone():
                 quietly(tool, "rmi", image.reference)
         if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
-            ours = [source for source, _, read_only in tools.inner_mounts(plan) if not read_only]
+            shared = {source for source, _, _ in plan.get("places", ())}
+            mounts = tools.inner_mounts(plan)
+            ours = [source for source, _, read_only in mounts if not read_only and source not in shared]
             quietly(tool, "unshare", "chown", "-hR", "0:0", *ours)
         if plan["tool"] == "podman":
             sweep(tool)

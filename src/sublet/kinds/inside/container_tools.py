@@ -30,7 +30,8 @@ def inner_work(plan: Plan) -> str:
     """Where the container sees the working directory: where the plan says, else /work unless a volume is there."""
     if plan.get("inside"):
         return str(plan["inside"])
-    taken = any(target.rstrip("/") == "/work" or target.startswith("/work/") for _, target, _ in plan["mounts"])
+    seen = [*plan["mounts"], *plan.get("places", ())]
+    taken = any(target.rstrip("/") == "/work" or target.startswith("/work/") for _, target, _ in seen)
     return "/sublet/work" if taken else "/work"
 
 
@@ -38,7 +39,7 @@ def inner_mounts(plan: Plan) -> list[tuple[str, str, bool]]:
     """Source, target and whether read-only: what others may lie below comes first, of these the working directory."""
     work = inner_work(plan)
     mounts = [(plan["work"], work, False)]
-    for source, target, read_only in plan["mounts"]:
+    for source, target, read_only in [*plan["mounts"], *plan.get("places", ())]:
         mounts.append((source, target if target.startswith("/") else f"{work}/{target}", read_only))
     return sorted(mounts, key=lambda mount: mount[1].rstrip("/").count("/"))
 
@@ -134,8 +135,10 @@ def _like_docker(
     # without --rm: if it can't be started, only the container itself tells that from a program that failed
     argv = [f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
+    shared = {source for source, _, _ in plan.get("places", ())}  # whose owner is not changed: it is others' too
     for source, target, read_only in inner_mounts(plan):
-        argv += ["--mount", f"type=bind,source={source},target={target}" + (",readonly" if read_only else writable)]
+        mode = ",readonly" if read_only else "" if source in shared else writable
+        argv += ["--mount", f"type=bind,source={source},target={target}{mode}"]
     argv += [f"--network={machine.network}"] if machine.network else []
     if plan["port"] and machine.network != "none":
         argv += [f"--publish=127.0.0.1::{plan['port']}"]

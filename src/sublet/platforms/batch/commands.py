@@ -145,6 +145,17 @@ def to_clean(failures: Failures, root: str, key: str) -> Command[str]:
     return Command(script("clean", root, key), failures.reading(str), seconds=600)
 
 
+def to_open_place(failures: Failures, root: str, path: str, scratch: str) -> Command[str]:
+    """Find a directory that sessions share, or make someone's scratch."""
+    words = script("scratch" if scratch else "place", root, path, scratch)
+    return Command(words, failures.reading(lambda text: text.rstrip("\n")))
+
+
+def to_remove_scratch(failures: Failures, root: str, path: str, scratch: str) -> Command[str]:
+    """Remove someone's scratch."""
+    return Command(script("unscratch", root, path, scratch), failures.reading(str), seconds=600)
+
+
 def to_sweep(failures: Failures, root: str, owner: str, age: timedelta) -> Command[list[str]]:
     """The sessions that this service left there so long ago."""
     return Command(script("sweep", root, owner, str(round(age.total_seconds()))), failures.reading(str.split))

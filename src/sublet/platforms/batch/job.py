@@ -13,7 +13,7 @@ from shlex import quote
 from sublet.booking.model.job import Job
 from sublet.booking.model.shape import Amounts
 from sublet.platforms.batch.quoting import function, variable, word
-from sublet.platforms.told import tell_amounts
+from sublet.platforms.told import tell_amounts, tell_places
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
@@ -63,6 +63,7 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
     variables = {
         "PYTHONUNBUFFERED": "1",
         **tell_amounts(submission.amounts),
+        **tell_places(job.places),
         **job.program.environment,
     }
     links = [
@@ -71,6 +72,9 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
         if not mount.target.startswith("/")
     ]
     links = [f"point {word(name)} {word(target)}" for name, target in job.kept.items()] + links
+    links += [
+        f"point {word(f'work/{place.target}')} {word(place.path)}" for place in job.places if place.target[0] != "/"
+    ]
     lines = [f"{name}={word(str(value))}" for name, value in values.items()]
     lines += [
         f"local_scratch={_place(around.scratch)}",

@@ -69,6 +69,7 @@ class BatchPlatform(RemotePlatform):
 
     scheduler: ClassVar[Scheduler]
     has_queues: ClassVar[bool] = True
+    has_places: ClassVar[bool] = True
     fetches: ClassVar[bool] = False  # nodes have no way out at most sites
     queue: Name = Field(default="", description="The queue, or partition, to use; empty: each that fits is asked.")
     queues: dict[str, dict[str, Name]] = Field(
@@ -243,6 +244,14 @@ class BatchPlatform(RemotePlatform):
     async def sweep(self) -> Sequence[str]:
         """Let go of shared files that were not needed for long."""
         return await self.let_go(idle=self.unused)
+
+    async def open_place(self, path: str, scratch: str = "") -> str:
+        """A directory of the system's, as the login host sees it."""
+        return await self.reach.run(to.to_open_place(self.failures, await self.root(), path, scratch))
+
+    async def remove_scratch(self, path: str, scratch: str) -> None:
+        """Remove someone's scratch there."""
+        await self.reach.run(to.to_remove_scratch(self.failures, await self.root(), path, scratch))
 
     # Jobs
 

@@ -22,6 +22,7 @@ SHARED = "sublet.platforms.batch"
 BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
     **dict.fromkeys(("root", "submit", "incoming", "keep"), ("own",)),
+    **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
 JOB = "job"

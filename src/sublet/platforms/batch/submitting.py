@@ -57,6 +57,8 @@ class Submitter:
             raise PlatformRefused(platform=self.platform, why=str(error)) from error
         for path in (*(mount.source for mount in job.mounts), *job.kept):
             inside(path, self.platform, "the session's directory")
+        for place in job.places:
+            inside(place.target.lstrip("/"), self.platform)
         files = {f"work/{inside(name, self.platform)}": data for name, data in job.program.files.items()}
         own = {
             "job.sh": job_script(self.scheduler.package),

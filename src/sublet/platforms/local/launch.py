@@ -23,7 +23,7 @@ from sublet.platforms.local.shim.processes import boot_id, find_marked, send, st
 from sublet.platforms.local.shim.shortage import NO_ROOM, is_short
 from sublet.platforms.local.shim.watch import SIGNALS
 from sublet.platforms.sessiondir import SessionDir, Shim
-from sublet.platforms.told import tell_amounts
+from sublet.platforms.told import tell_amounts, tell_places
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOWEST_START = 30.0  # seconds
@@ -57,6 +57,7 @@ def environment(
         "SUBLET_UNTIL": job.until.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "SUBLET_DATA": str(session.root / "data"),
         "SUBLET_WARNING": str(session.root / "warning"),
+        **tell_places(job.places, str(session.work)),
         **job.program.environment,
     }
 

@@ -31,7 +31,7 @@ from sublet.kernel import container_network
 from sublet.kernel.descriptors import usual_limit
 from sublet.kernel.errors import DiskFull, PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, machine
-from sublet.platforms.local import launch
+from sublet.platforms.local import launch, places
 from sublet.platforms.local.pools import PoolSettings, make_storage, refuse_scratch, remove_storage, storage_path
 from sublet.platforms.local.shim import clocks, scratch
 from sublet.platforms.port import Duration, Memory, Platform, PoolName, Results, Survey
@@ -52,6 +52,7 @@ class Local(Platform):
     kind: ClassVar[str] = "local"
     tells: ClassVar[bool] = True
     is_here: ClassVar[bool] = True
+    has_places: ClassVar[bool] = True
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
     cores: int | None = Field(default=None, ge=1, description="How many cores to offer; default: all that we may use.")
     memory: Memory | None = Field(
@@ -73,9 +74,7 @@ class Local(Platform):
     output_limit: Memory = Field(
         default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is kept of each session."
     )
-    processes: int = Field(
-        default=2048, ge=16, description="How many processes and threads a session may have at a time."
-    )
+    processes: int = Field(default=2048, ge=16, description="The most processes and threads of a session at a time.")
     cgroups: bool = Field(
         default=True, description="Hold each session's memory by a control group, where one can be made."
     )
@@ -201,7 +200,7 @@ class Local(Platform):
             if session.ran:
                 return
             session.write_program(dict(job.program.files))
-            volumes = session.volumes(job.mounts)
+            volumes = session.volumes(job.mounts) + session.places(job.places)
             there = {"cores": machine.cores(), "gpus": list(range(machine.gpus() if self.gpus is None else self.gpus))}
             wanted = {"cores": job.amounts.shape.cores, "gpus": job.amounts.shape.gpus}
             try:
@@ -247,6 +246,16 @@ class Local(Platform):
             "news": str(session.news),
             "scratch": [session.make_scratch(), str(session.root / "tmp")],
         }
+
+    async def open_place(self, path: str, scratch: str = "") -> str:
+        """A directory of this machine."""
+        with self._words():
+            return await asyncio.to_thread(places.open_place, self.name, self._home, path, scratch)
+
+    async def remove_scratch(self, path: str, scratch: str) -> None:
+        """Remove someone's scratch."""
+        with self._words():
+            await asyncio.to_thread(places.remove_scratch, self.name, self._home, path, scratch)
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
         """The states of many jobs at once, as their files and processes show them."""
@@ -370,8 +379,7 @@ class Local(Platform):
 
     async def results(self, key: str) -> Results:
         """The files in its working directory."""
-        session = self._session(key)
-        return await asyncio.to_thread(session.results)
+        return await asyncio.to_thread(self._session(key).results)
 
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
@@ -380,8 +388,7 @@ class Local(Platform):
 
     async def clean(self, key: str) -> None:
         """Remove the session's directory and marks; what still runs must be cancelled first."""
-        session = self._session(key)
-        await asyncio.to_thread(self._clean, session)
+        await asyncio.to_thread(self._clean, self._session(key))
 
     def _clean(self, session: SessionDir) -> None:
         if self._state(session).state is State.RUNNING:

@@ -70,6 +70,7 @@ def attach(job: dict[str, Any], volumes: str) -> None:
         if job["mounts"] and volumes == "bind":
             mounts.enter_own_namespace()
         for mount in job["mounts"]:
-            put(mount["source"], os.path.join(job["work"], mount["target"]), mount["read_only"])
+            is_ours = put is mounts.bind or not mount.get("shared")  # by a link its files would lose their permissions
+            put(mount["source"], os.path.join(job["work"], mount["target"]), mount["read_only"] and is_ours)
     except OSError as error:
         raise VolumesFailed(str(error)) from error

@@ -1,0 +1,33 @@
+"""Places: directories of a system that sessions share, as a request names them and as a job has them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PLACE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceWish:
+    """A place that a session is to see."""
+
+    name: str
+    path: str = ""  # where it is to see it; empty: as the place was declared
+    read_only: bool = False  # it is not to be changed, though it could be
+    is_needed: bool = True  # without it the session can't run
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPlace:
+    """A place as one job has it."""
+
+    name: str
+    path: str  # on the platform, absolute
+    target: str  # absolute: inside its container; relative: below its working directory
+    read_only: bool = True
+
+
+def variable_of(name: str) -> str:
+    """The environment variable that tells a program where a place is."""
+    return f"SUBLET_PLACE_{name.upper().replace('-', '_')}"
