@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import pytest
 
 from sublet.booking.model.request import Data
+from sublet.booking.model.session import OfferSet
 from sublet.data.executables import Movers
 from sublet.data.resolving import bring_files, find_files, look_up
 from sublet.kernel.errors import DataNotThere
@@ -22,7 +23,9 @@ from sublet.movers.http import HttpMover
 from sublet.movers.ivo import IvoMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Resolves
 from sublet.movers.skao import SkaoMover
+from sublet.service import Service
 from tests import threads
+from tests.contract.services import ME, serving
 
 pytestmark = pytest.mark.anyio
 BODY = b"SIMPLE  =                    T" * 100
@@ -197,8 +200,9 @@ async def test_the_skaos_data_comes_from_the_first_replica_that_has_it_and_is_ch
 ) -> None:
     data = skao("gsiftp://old.example.org/x", f"{known.address}/gone.fits", f"{known.address}/cube.fits")
     assert await bring(data, tmp_path, UNLIMITED) == {"m51.fits": BODY}
-    with pytest.raises(DataNotThere, match=r"came from none of its 2 addresses.*links.*expected.*gone\.fits.*404"):
-        await bring(skao(f"{known.address}/links", f"{known.address}/gone.fits"), tmp_path / "no", UNLIMITED)
+    dead = skao(*(f"{known.address}/{name}" for name in ("links", "gone.fits", "locked.fits")))
+    with pytest.raises(DataNotThere, match=r"came from none of its 3.*links.*expected.*gone.*404.*locked.*403"):
+        await bring(dead, tmp_path / "no", UNLIMITED)
 
 
 async def test_the_skaos_data_without_a_usable_replica_is_a_no_that_says_why() -> None:
@@ -210,3 +214,45 @@ async def test_the_skaos_data_without_a_usable_replica_is_a_no_that_says_why() -
     )
     assert "gsiftp: addresses" in reasons[0].message
     assert "srm: addresses" in reasons[0].message
+
+
+KINDS = "https://www.purl.org/ivoa.net/Calycopis-openapi/schema/v1.0/kinds"
+EVERY_KIND: dict[str, dict[str, object]] = {
+    "simple-data-resource": {"location": "https://data.example.org/x"},
+    "S3-data-resource": {
+        "endpoint": "https://s3.example.org",
+        "template": "{endpoint}/{bucket}/{object}",
+        "bucket": "sky",
+    },
+    "rucio-data-resource": {"rucio": {"scope": "ska", "object": "m51.fits", "type": "DATASET"}},
+    "ivoa-data-resource": {"ivoa": {"ivoid": "ivo://vo.example/x"}},
+    "skao-data-resource": {"skao": {"namespace": "testing", "objectname": "m51.fits", "objecttype": "FILE"}},
+}
+
+
+async def answer(service: Service, kind: str) -> OfferSet:
+    executable = {"kind": "urn:sublet:kind:executable:command", "argv": ["true"]}
+    data = {"kind": f"{KINDS}/data/{kind}.yaml", "meta": {"name": "sky"}, **EVERY_KIND[kind]}
+    document = json.dumps({"executable": executable, "data": [data]}).encode()
+    return await service.asking.ask(ME, await service.asking.read(document, "application/json", ME))
+
+
+async def test_every_kind_of_ivoas_data_is_offered_where_it_can_be_found(tmp_path: Path) -> None:
+    known = {"rucio_server": "https://rucio.example.org", "ivo_resolver": "https://vo.example.org/{ivoid}"}
+    async with serving(tmp_path, platforms={"trial": {"kind": "memory"}}, loop=False, **known) as service:
+        answers = {kind: (await answer(service, kind)).result for kind in EVERY_KIND}
+    assert answers == dict.fromkeys(EVERY_KIND, "YES")
+
+
+async def test_data_that_nobody_here_can_find_is_a_no_that_says_what_is_missing(tmp_path: Path) -> None:
+    missing = {
+        "rucio-data-resource": "rucio_server",
+        "ivoa-data-resource": "ivo_resolver",
+        "skao-data-resource": "rucio_server",
+    }
+    async with serving(tmp_path, platforms={"trial": {"kind": "memory"}}, loop=False) as service:
+        for kind, setting in missing.items():
+            refused = await answer(service, kind)
+            assert refused.result == "NO"
+            assert setting in refused.reasons[0].message
+            assert refused.reasons[0].nearest

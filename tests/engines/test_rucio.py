@@ -157,7 +157,7 @@ async def test_when_all_replicas_are_dead_or_wrong_the_reason_names_them(archive
         await bring(archive, archive.named("wrong.fits"), tmp_path)
     with pytest.raises(DataNotThere, match=rf"http://127\.0\.0\.1:{DEAD}/gone/ska/\S+/dead\.fits.*tries"):
         await bring(archive, archive.named("dead.fits"), tmp_path)
-    with pytest.raises(DataNotThere, match=r"gsiftp://old\.example\.org.*Nothing here can bring data from gsiftp:"):
+    with pytest.raises(DataNotThere, match=r"gsiftp://old\.example\.org.*nothing here brings gsiftp: addresses"):
         await bring(archive, archive.named("survey"), tmp_path)
     assert not any(name.endswith(".fits") for name in seen(tmp_path))
 
@@ -242,7 +242,7 @@ def test_a_session_has_a_dataset_before_it_starts_and_tells_why_another_can_not_
         count = f"test $(cat night/*.fits | wc -c) = {2 * len(BODY)}"
         session = client.run(run=["sh", "-c", count], data=[whole], time="1m", timeout=120)
         assert session.phase == "COMPLETED", session.end
-        lost = {"location": archive.named("nothing").location, "path": "x", "writable": True}
+        lost = {"location": archive.named("nothing").location, "path": "x", "writable": True, "size": 1}
         failed = client.run(run=["true"], data=[lost], time="1m", timeout=120)
         assert failed.phase == "FAILED"
         assert "Data identifier 'ska:nothing' not found" in repr(failed)

@@ -46,7 +46,7 @@ def test_what_a_path_is_and_which_version_it_has_is_read() -> None:
     [
         (
             "Run: [ERROR] Server responded with an error: [3011] Unable to open /x; no such file (source)\n\n",
-            "Server responded with an error: [3011] Unable to open /x; no such file",
+            "Unable to open /x; no such file",
         ),
         ("[FATAL] Socket timeout\n", "the server did not answer in time"),
         ("Run: [FATAL] Connection error:  (source)\n", "the server can't be reached"),

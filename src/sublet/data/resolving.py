@@ -56,7 +56,8 @@ def _choose_sources(movers: Movers, data: Data, file: ResolvedFile, *, guest: bo
     for replica in file.replicas:
         mover = movers.choose(replica, guest=guest)
         if isinstance(mover, Reason):
-            refused.append(f"{without_secrets(replica.location)}: {mover.message}")
+            scheme = replica.location.partition(":")[0]
+            refused.append(f"{without_secrets(replica.location)}: nothing here brings {scheme}: addresses")
         elif isinstance(mover, Resolves):
             refused.append(f"{without_secrets(replica.location)}: this is a name, too, and not an address")
         elif reasons := mover.check(replica):

@@ -167,7 +167,7 @@ def read_refusal(answer: bytes) -> str:
     """Why a server refused, in its own words; empty: it said nothing that can be read."""
     try:
         refusal = json.loads(answer)
-        return " ".join(str(refusal["ExceptionMessage"]).split())[:300]
+        return " ".join(str(refusal["ExceptionMessage"]).split())[:300].rstrip(".")
     except (ValueError, TypeError, KeyError):
         return ""
 

@@ -175,4 +175,5 @@ def read_complaint(text: str) -> str:
         return "the client failed without a word"
     words = re.sub(r"^.*?\[(?:ERROR|FATAL)\]\s*", "", errors[-1])
     words = re.sub(r":?\s*\((?:source|destination)\)$", "", words).strip()
+    words = re.sub(r"^Server responded with an error: \[\d+\]\s*", "", words)
     return EXPLAINED.get(words, words) or "the client failed without a word"
