@@ -64,7 +64,6 @@ from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
 from sublet.booking.rerun import Rerun
 from sublet.booking.session_endings import SessionEndings
-from sublet.booking.session_results import SessionResultsMover
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
@@ -73,7 +72,6 @@ from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
 from sublet.data.uploads.area import FOLDER, UploadArea
 from sublet.data.uploads.care import UploadCare
-from sublet.data.uploads.mover import UploadMover
 from sublet.data.uploads.names import UploadNames
 from sublet.data.uploads.transfers import UploadTransfers
 from sublet.data.uploads.uploads import Uploads
@@ -84,8 +82,7 @@ from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
 from sublet.kernel.vault import Vault
-from sublet.loading import load_executable_kinds, load_known_platforms, load_movers
-from sublet.movers.port import Mover
+from sublet.loading import list_own_movers, load_executable_kinds, load_known_platforms, load_movers
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
 from sublet.notices.webhooks import WebhookDelivery
@@ -113,7 +110,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     platforms = KnownPlatforms(store, now, settings.answer_within, known, broken, names_all=is_personal)
     upload_area = UploadArea(settings.home / FOLDER)
     of_uploads = settings, store, now, upload_area
-    own_movers: list[Mover] = [SessionResultsMover(store, platforms), UploadMover(store, upload_area)]
+    own_movers = list_own_movers(store, platforms, upload_area, own_logins=is_personal)
     movers, bad_movers = load_movers(choose_mover_policies(settings), own_movers)
     broken |= bad_kinds | bad_movers
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()

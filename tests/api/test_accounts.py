@@ -10,10 +10,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from sublet.access.account_keys import read_key
 from sublet.app import open_service
 from sublet.kernel.master_key import make
 from sublet.kernel.settings import Settings
+from sublet.kernel.ssh_keys import read_key
 from sublet.service import Service
 from tests.api.conftest import Callers
 from tests.api.test_access_pages import signed_in

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import httpx2
 import pytest
+
+from tests.sshd import make_key
 
 pytestmark = pytest.mark.anyio
 KEYS = {"place": "s3://bucket", "kind": "s3", "user": "AKIA", "secret": "hush", "endpoint": "https://s3.example.org"}
@@ -36,9 +41,31 @@ async def test_a_credential_is_kept_listed_without_its_secret_and_removed_by_its
         {"endpoint": "not-a-server"},
         {"secret": ""},
         {"kind": "password"},
+        {"kind": "key", "place": "sftp://data.example.org", "endpoint": ""},  # it is no key
+        {"kind": "login", "place": "sftp://data.example.org", "endpoint": "not-a-host-key"},
+        {"kind": "token", "place": "sftp://data.example.org", "endpoint": ""},
     ],
 )
 async def test_what_could_never_open_anything_is_refused(ann: httpx2.AsyncClient, wrong: dict[str, str]) -> None:
     answer = await ann.post("/v1/credentials", json=KEYS | wrong)
     assert answer.status_code == 400, answer.text
     assert "hush" not in answer.text
+
+
+async def test_a_key_is_kept_without_its_passphrase_and_with_the_host_key(
+    ann: httpx2.AsyncClient, tmp_path: Path
+) -> None:
+    key = await asyncio.to_thread(make_key, tmp_path / "key", "sesame")
+    ask = {
+        "place": "sftp://data.example.org",
+        "kind": "key",
+        "user": "marie",
+        "secret": key.read_text(),
+        "endpoint": f"SHA256:{'a' * 43}",
+    }
+    refused = await ann.post("/v1/credentials", json=ask)
+    assert refused.json()["code"] == "passphrase-needed"
+    assert (await ann.post("/v1/credentials", json=ask | {"passphrase": "sesame"})).status_code == 201
+    (kept,) = (await ann.get("/v1/credentials")).json()["items"]
+    assert (kept["kind"], kept["endpoint"]) == ("key", ask["endpoint"])
+    assert "secret" not in kept

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from sublet.data.views.credentials import CredentialList, CredentialView
 from tests.canned import NOW, Said
 from tests.cli.conftest import Serve, Type
+from tests.sshd import make_key
 
 pytestmark = pytest.mark.usefixtures("in_utc")
 KEPT = CredentialView(place="s3://bucket", kind="s3", user="AKIA", endpoint="https://s3.example.org", created=NOW)
@@ -29,6 +31,24 @@ def test_it_must_be_said_what_it_is(type_in: Type, canned: Serve, words: tuple[s
     said = type_in("credential", "add", "https://example.org", *words)
     assert said.code == 2
     assert "--user NAME, --token or --access-key KEY" in said.err
+
+
+def test_a_private_key_is_read_from_its_file_with_the_host_key_that_is_right(
+    type_in: Type, canned: Serve, tmp_path: Path
+) -> None:
+    asked = canned({"POST /v1/credentials": Said(KEPT, 201)})
+    public = make_key(tmp_path / "key").with_suffix(".pub").read_text()
+    (tmp_path / "known_hosts").write_text(f"other {public}[data.org]:2222 {public}")
+    words = ("credential", "add", "sftp://data.org:2222/team", "--user", "me", "--key", str(tmp_path / "key"))
+    fingerprint, line = "SHA256:" + "a" * 43, " ".join(public.split()[:2])
+    for given, kept in ((fingerprint, fingerprint), (str(tmp_path / "known_hosts"), line), (public, line)):
+        assert type_in(*words, "--host-key", given).code == 0
+        body = json.loads(asked.heard[-1].body)
+        assert (body["kind"], body["user"], body["endpoint"]) == ("key", "me", kept)
+        assert body["secret"] == (tmp_path / "key").read_text()
+    assert "no key of data.org" in type_in(*words, "--host-key", "nonsense").err
+    assert "can't be read" in type_in(*words[:-1], "/no/such").err
+    assert type_in("credential", "add", "https://x.org", "--token", "--key", "x").code == 2
 
 
 def test_credentials_are_listed_and_forgotten(type_in: Type, canned: Serve) -> None:

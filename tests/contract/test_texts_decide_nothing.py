@@ -16,7 +16,6 @@ import pytest
 from pydantic import PrivateAttr
 
 import sublet
-from sublet.access.account_keys import read_key
 from sublet.apps.manifests.page import ManifestPage
 from sublet.booking.logins import needs_login
 from sublet.booking.model.drain import Drain
@@ -28,6 +27,7 @@ from sublet.booking.store import rows
 from sublet.booking.store import sessions as stored_sessions
 from sublet.booking.store.events import EventStore
 from sublet.kernel.errors import BadKey, LoginNeeded, PassphraseNeeded, SubletError
+from sublet.kernel.ssh_keys import read_key
 from sublet.people.model.person import Person
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.service import Service

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from sublet.access.account_keys import read_key
 from sublet.access.model.account import fingerprint
 from sublet.client import Client
 from sublet.kernel.master_key import make
+from sublet.kernel.ssh_keys import read_key
 from tests.nursery import typed
 from tests.serving import Serving
 from tests.sites import Site

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sublet.access.account_keys import read_key
 from sublet.kernel.errors import BadKey
+from sublet.kernel.ssh_keys import read_key
 
 
 def made(tmp_path: Path, *words: str, passphrase: str = "") -> tuple[str, str]:

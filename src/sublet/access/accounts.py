@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from sublet.access.account_keys import read_key
 from sublet.access.account_platforms import PURPOSE, AccountPlatforms
 from sublet.access.model.access import AccessRule, Limits
 from sublet.access.model.account import CONNECTORS, Account, host_key
@@ -33,6 +32,7 @@ from sublet.kernel.errors import (
 )
 from sublet.kernel.settings import Settings
 from sublet.kernel.settings_lines import at_setting
+from sublet.kernel.ssh_keys import read_key
 from sublet.kernel.vault import Vault
 from sublet.people.model.mailboxes import fold_address
 from sublet.people.model.person import Person

@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from sublet.data.model.credentials import Credential, SealedCredential, check_place
+from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential, check_place
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotAllowed, NotFound
+from sublet.kernel.ssh_keys import read_key
 from sublet.kernel.vault import Vault
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -26,14 +27,19 @@ class Credentials:
     now: Clock
     vault: Vault
 
-    async def add(self, person: Person, credential: Credential, host: str = "") -> SealedCredential:
-        """Keep one, in place of the one that there was for the same address."""
+    async def add(
+        self, person: Person, credential: Credential, host: str = "", passphrase: str = ""
+    ) -> SealedCredential:
+        """Keep one, in place of the one that there was for the same address; a key is kept without its passphrase."""
         if person.guest:
             raise NotAllowed(why="Guests of a personal service keep no credentials here.", how="Use your own service.")
         if why := check_place(credential.place, credential.kind, credential.endpoint):
             raise BadRequest(detail=why)
         if not credential.secret:
             raise BadRequest(detail="it has no secret", hint="Type the password, the token or the secret key.")
+        if credential.kind is CredentialKind.KEY:
+            key, _ = await asyncio.to_thread(read_key, credential.secret, passphrase)
+            credential = replace(credential, secret=key)
         new = SealedCredential(str(uuid4()), person.name, self.now(), credential)
         sealed = await asyncio.to_thread(self.vault.seal, new.purpose, credential.secret)
         new = replace(new, credential=replace(credential, secret=sealed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 
 import httpx2
 
@@ -33,7 +34,7 @@ class BearerAuth(httpx2.Auth):
 
 def sign_in(credential: Credential | None) -> httpx2.Auth | None:
     """How a credential is shown to a web server; a pair of S3 keys is not."""
-    if credential is None or credential.kind is CredentialKind.S3:
+    if credential is None or credential.kind in (CredentialKind.S3, CredentialKind.KEY):
         return None
     if credential.kind is CredentialKind.TOKEN:
         return BearerAuth(credential.secret)
@@ -104,3 +105,13 @@ def describe_refusal(response: httpx2.Response) -> str:
     text = "" if is_page else " ".join(re.sub(r"<[^>]*>", " ", response.text).split())[:LONGEST_ANSWER]
     answer = f"the server answered {response.status_code} {response.reason_phrase}".strip()
     return f"{answer}: {text}" if text else answer
+
+
+async def spool(content: Content, file: Path) -> None:
+    """Write it to this disk first, for programs that send nothing but files."""
+    await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
+    with file.open("wb") as writer:
+        async for piece in content.read(0):
+            await asyncio.to_thread(writer.write, piece)
+        if writer.tell() != content.size:
+            raise unsent(content.path, "", f"it changed as it was read: {writer.tell()} of {content.size} bytes came")

@@ -6,7 +6,7 @@ import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 
-from sublet.access.model.account import host_key
+from sublet.access.model.account import fingerprint, host_key
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.reach.target import check_name
 
@@ -31,3 +31,17 @@ async def scan(host: str, port: int) -> Sequence[str]:
     if not keys:
         raise PlatformUnreachable(platform=host, why=f"nothing on port {port} shows a host key")
     return sorted(keys, key=lambda key: "ed25519" not in key)
+
+
+async def find_confirmed(host: str, port: int, confirmed: Sequence[str]) -> Sequence[str]:
+    """Those host keys that a person confirmed: by the key, or by a fingerprint, whose key the host has to show."""
+    keys = [line for line in confirmed if host_key(line)]
+    prints = set(confirmed) - set(keys)
+    if prints:
+        keys += [key for key in await scan(host, port) if fingerprint(key) in prints]
+    return keys
+
+
+async def describe_keys(host: str, port: int) -> str:
+    """The fingerprints of what a host shows, for a person to compare."""
+    return ", ".join(f"{fingerprint(key)} ({key.partition(' ')[0]})" for key in await scan(host, port))

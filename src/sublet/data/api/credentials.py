@@ -19,7 +19,8 @@ async def add(request: Request, ask: CredentialAsk) -> Response:
     """Keep a credential for the addresses that begin with `place`; its secret is never shown again."""
     person = await person_of(request)
     new = Credential(ask.place, CredentialKind(ask.kind), ask.user, ask.secret, ask.endpoint, ask.region)
-    return json_response(_view(await service_of(request).credentials.add(person, new, host_of(request))), 201)
+    kept = await service_of(request).credentials.add(person, new, host_of(request), ask.passphrase)
+    return json_response(_view(kept), 201)
 
 
 @router.get("", response_model=CredentialList, responses=described.problems(401))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Literal
+from urllib.parse import urlsplit
 
 import click
 
+from sublet.access.model.known_hosts import read_host_keys
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.prompts import ask_for
@@ -15,13 +19,17 @@ from sublet.cli.screen import is_terminal
 from sublet.cli.texts import when
 from sublet.data.calls import credentials as calls
 from sublet.data.views.credentials import CredentialAsk
+from sublet.kernel.errors import BadRequest, PassphraseNeeded, UnknownHostKey
 
-ASKS: dict[Literal["login", "token", "s3"], str] = {"login": "Password", "token": "Token", "s3": "Secret access key"}
+Kind = Literal["login", "token", "s3", "key"]
+ASKS: dict[Kind, str] = {"login": "Password", "token": "Token", "s3": "Secret access key"}
+LONGEST_KEY = 1 << 16  # bytes
+SSH_PORT = 22
 
 
 @click.group("credential", cls=CommandGroup, epilog=Example("sublet credential add davs://data.example.org --user me"))
 def credential() -> None:
-    """Keep what opens the storage that your data is in: passwords, tokens and S3 keys, each for one address alone."""
+    """Keep what opens the storage that your data is in: passwords, tokens, SSH and S3 keys, each for one address."""
 
 
 @command(
@@ -29,9 +37,16 @@ def credential() -> None:
     "sublet credential add davs://data.example.org/team --user marie",
     "sublet credential add s3://my-bucket --access-key AKIA… --endpoint https://s3.example.org",
     "sublet credential add https://archive.example.org --token <token.txt",
+    "sublet credential add sftp://login.example.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
 )
 @click.argument("place", metavar="ADDRESS")
-@click.option("--user", metavar="NAME", help="A login: this user name, and a password.")
+@click.option("--user", metavar="NAME", help="A login: this user name, and a password or a key.")
+@click.option("--key", metavar="FILE", help="Of sftp: and rsync+ssh: addresses, a private key instead of a password.")
+@click.option(
+    "--host-key",
+    metavar="TEXT",
+    help="The host key that is right: its fingerprint (SHA256:…), the key, or a known_hosts file.",
+)
 @click.option("--token", is_flag=True, help="A token, which the server is shown as a bearer's.")
 @click.option("--access-key", metavar="KEY", help="A pair of S3 keys: this one, and its secret.")
 @click.option("--endpoint", metavar="URL", help="The server that s3://BUCKET is on; Amazon's if left out.")
@@ -40,6 +55,8 @@ def add(
     out: Output,
     place: str,
     user: str | None,
+    key: str | None,
+    host_key: str | None,
     token: bool,
     access_key: str | None,
     endpoint: str | None,
@@ -52,17 +69,46 @@ def add(
     """
     if sum((user is not None, token, access_key is not None)) != 1:
         raise click.UsageError("Say what it is: --user NAME, --token or --access-key KEY.")
-    kind: Literal["login", "token", "s3"] = "login" if user else "token" if token else "s3"
+    if (key or host_key) and not user:
+        raise click.UsageError("--key and --host-key belong to a login by SSH: add --user NAME.")
+    kind: Kind = "key" if key else "login" if user else "token" if token else "s3"
     ask = CredentialAsk(
         place=place,
         kind=kind,
-        secret=_read_secret(ASKS[kind]),
+        secret=_read_key_file(key) if key else _read_secret(ASKS[kind]),
         user=user or access_key or "",
-        endpoint=endpoint or "",
+        endpoint=_read_host_keys(place, host_key) if host_key else endpoint or "",
         region=region or "",
     )
-    kept = out.link().do(calls.add(ask))
+    try:
+        kept = out.link().do(calls.add(ask))
+    except PassphraseNeeded:
+        advice = "Type it in a terminal, or keep a key without one."
+        passphrase = ask_for("Passphrase of the key", advice, hide_input=True)
+        kept = out.link().do(calls.add(replace(ask, passphrase=passphrase)))
     out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
+
+
+def _read_key_file(path: str) -> str:
+    try:
+        with open(os.path.expanduser(path), encoding="utf-8") as file:
+            return file.read(LONGEST_KEY)
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise BadRequest(f"{path} can't be read: {why}.", hint="Name the file of a private key.") from error
+
+
+def _read_host_keys(place: str, given: str) -> str:
+    """A fingerprint as it is, else the keys of that host in a line or a file."""
+    if given.startswith("SHA256:"):
+        return given
+    parts = urlsplit(place)
+    text = _read_key_file(given) if os.path.exists(os.path.expanduser(given)) else given
+    keys = read_host_keys(text, parts.hostname or "", parts.port or SSH_PORT)
+    if not keys:
+        hint = "Give a fingerprint (SHA256:…), a known_hosts file or a line of one."
+        raise UnknownHostKey(f"There is no key of {parts.hostname} in {given}.", hint=hint)
+    return "\n".join(keys)
 
 
 def _read_secret(what: str) -> str:
@@ -75,7 +121,10 @@ def _read_secret(what: str) -> str:
 def list_credentials(out: Output) -> None:
     """List the addresses that there are credentials for; secrets are not shown."""
     view, now = out.link().do(calls.credentials()), datetime.now(UTC)
-    rows = [(known.place, known.kind, known.user, known.endpoint, when(known.created, now)) for known in view.items]
+    rows = [
+        (known.place, known.kind, known.user, known.endpoint.partition("\n")[0][:60], when(known.created, now))
+        for known in view.items
+    ]
     head = ("ADDRESS", "KIND", "USER", "SERVER", "ADDED")
     out.show(view, lambda: table(head, rows) if rows else [], lambda: (known.place for known in view.items))
     if not rows and out.for_people:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,12 +17,17 @@ SECURE = {
     "rucio": "https",
     "rucio+http": "http",
     "xroots": "roots",
+    "sftp": "ssh",
+    "rsync+ssh": "ssh",
 }
 PORTS = {"https": 443, "http": 80}
-DEFAULT_PORTS = PORTS | {"roots": 1094}
+DEFAULT_PORTS = PORTS | {"roots": 1094, "ssh": 22, "rsync": 873}
 S3_SCHEMES = ("s3", "s3+https", "s3+http")
 WEB_SCHEMES = ("https", "davs", "http", "dav", "rucio", "rucio+http")
 TOKEN_SCHEMES = (*WEB_SCHEMES, "roots")  # XRootD shows tokens over TLS alone, and no passwords
+SSH_SCHEMES = ("sftp", "rsync+ssh")
+FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+HOST_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}")
 
 
 class CredentialKind(StrEnum):
@@ -30,12 +36,14 @@ class CredentialKind(StrEnum):
     LOGIN = "login"  # a user name and a password
     TOKEN = "token"  # noqa: S105 - a bearer token
     S3 = "s3"  # an access key and its secret
+    KEY = "key"  # a user name and a private SSH key
 
 
 SCHEMES = {
-    CredentialKind.LOGIN: WEB_SCHEMES,
+    CredentialKind.LOGIN: (*WEB_SCHEMES, *SSH_SCHEMES, "rsync"),
     CredentialKind.TOKEN: TOKEN_SCHEMES,
     CredentialKind.S3: S3_SCHEMES,
+    CredentialKind.KEY: SSH_SCHEMES,
 }
 
 
@@ -47,7 +55,7 @@ class Credential:
     kind: CredentialKind
     user: str = ""  # the user name, or the access key
     secret: str = field(default="", repr=False)
-    endpoint: str = ""  # of s3://BUCKET: the server, as https://s3.example.org
+    endpoint: str = ""  # of s3://BUCKET: the server, as https://s3.example.org; of SSH: the host keys, one on each line
     region: str = ""
 
     def covers(self, location: str) -> bool:
@@ -94,8 +102,9 @@ class SealedCredential:
 
 def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
     """What is wrong with the address that a credential is for, or with the server that it names; empty: nothing."""
+    is_ssh = place.partition(":")[0].lower() in SSH_SCHEMES
     try:
-        parts, server = urlsplit(place), urlsplit(endpoint)
+        parts, server = urlsplit(place), urlsplit("" if is_ssh else endpoint)
         _ = parts.port, server.port
     except ValueError as error:
         return f"{place} is not an address: {error}"
@@ -104,6 +113,15 @@ def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
         return f"{place} is no address that it could be for; write one that begins with {' or '.join(schemes)}"
     if parts.username or parts.password or parts.query or parts.fragment:
         return "the address has a user name, a password or a query in it; write it without"
+    if is_ssh:
+        return _check_host_keys(endpoint)
     if endpoint and (server.scheme.lower() not in PORTS or not server.hostname or parts.scheme.lower() != "s3"):
         return f"{endpoint} is not the address of a server; write --endpoint https://s3.example.org with s3://BUCKET"
+    return ""
+
+
+def _check_host_keys(text: str) -> str:
+    for line in text.splitlines():
+        if not FINGERPRINT.fullmatch(line) and not HOST_KEY.fullmatch(line):
+            return f"{line[:80]!r} is no host key; write its fingerprint, as SHA256:…, or the key, as ssh-ed25519 AAAA…"
     return ""

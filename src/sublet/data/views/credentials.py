@@ -12,7 +12,7 @@ class CredentialView:
     """A credential without its secret, which is never shown again."""
 
     place: str  # the beginning of the addresses that it is for
-    kind: Literal["login", "token", "s3"]
+    kind: Literal["login", "token", "s3", "key"]
     user: str = ""  # the user name, or the access key
     endpoint: str = ""
     region: str = ""
@@ -28,11 +28,12 @@ class CredentialList:
 
 @dataclass(frozen=True, kw_only=True)
 class CredentialAsk:
-    """A credential that is to be kept: a login (user and secret), a token (secret), or S3 keys (user and secret)."""
+    """A credential that is to be kept: a login (user and secret), a token, S3 keys (user and secret), or an SSH key."""
 
     place: str
-    kind: Literal["login", "token", "s3"]
+    kind: Literal["login", "token", "s3", "key"]
     secret: str
     user: str = ""
-    endpoint: str = ""
+    endpoint: str = ""  # of s3://BUCKET the server; of SSH the host keys or their fingerprints, one on each line
     region: str = ""
+    passphrase: str = ""  # of an SSH key; it is not kept

@@ -1,4 +1,4 @@
-"""An account's private key: read once from what an operator gives, and then only sealed or in the agent."""
+"""A private SSH key: read once from what a person gives, and then only sealed or in an agent."""
 
 from __future__ import annotations
 

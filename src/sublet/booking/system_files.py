@@ -1,0 +1,124 @@
+"""Files on a system that one has signed in to: `ssh://SYSTEM/PATH`, over the login that is open."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from posixpath import basename, join
+from urllib.parse import unquote, urlsplit
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.port import SIMPLE, Content, Progress
+from sublet.movers.sending import spool
+from sublet.reach.port import Command, Reach, read_printed
+
+SCHEME = "ssh"
+EXAMPLE = "ssh://SYSTEM/home/marie/survey/"
+HOME = "/~/"  # a path that begins with this is below the home directory there
+SPEED = 20_000_000  # bytes a second, for a guess
+MOMENT = 3.0  # seconds that an asker waits for a size
+_FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"; else ls -d -- "$1"; exit 1; fi"""
+
+
+@dataclass
+class SystemFilesMover:
+    """Brings and sends files over a person's own login to a system; nobody is asked again while it is open."""
+
+    platforms: KnownPlatforms
+    is_allowed: bool  # whether the logins here are the asker's own
+    name: str = "system"
+    schemes: Sequence[str] = (SCHEME,)
+    kinds: Sequence[str] = (SIMPLE,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if why := self.check_push(data.location):
+            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
+        return reasons
+
+    def check_push(self, location: str) -> str:
+        """Whether it names a system that one signs in to, and a path."""
+        if not self.is_allowed:
+            return "files of a system are brought by its user's own service alone; write sftp://"
+        parts = urlsplit(location)
+        if parts.username or parts.password or ":" in parts.netloc or not unquote(parts.path).strip("/~"):
+            return f"it is not like {EXAMPLE}; another host than a system that is known here is sftp://HOST/PATH"
+        try:
+            self._find(location)
+        except NotFound as error:
+            return f"{error.clause}; a host that is no system here is sftp://{parts.netloc}{parts.path}"
+        except PlatformRefused as error:
+            return error.clause
+        return ""
+
+    def _find(self, location: str) -> tuple[Reach, str]:
+        """The login to a system, and the path there."""
+        parts = urlsplit(location)
+        login = self.platforms.get(parts.netloc).login
+        if login is None:
+            raise PlatformRefused(platform=parts.netloc, why="nobody signs in to it by SSH")
+        path = unquote(parts.path)
+        return login.reach, path.removeprefix(HOME) if path.startswith(HOME) else path
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of a file; a folder would take too long to add up."""
+        with suppress(SubletError, TimeoutError):
+            async with asyncio.timeout(MOMENT):
+                facts = await self._look(*self._find(data.location))
+                return int(facts) if facts.isdecimal() else None
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Bring a file under its own name, or all that is in a folder; goes on where an earlier try stopped."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        try:
+            reach, path = self._find(data.location)
+            is_folder = await self._look(reach, path) == "folder"
+            if is_folder and data.checksum:
+                raise missing(data, "it is a folder, and a checksum is of a file")
+            place = target if is_folder else target / safe_name(basename(path))
+            await reach.fetch(path.rstrip("/") or "/", place, progress)
+        except PlatformRefused as error:
+            raise missing(data, error.clause) from error
+        if not is_folder:
+            await asyncio.to_thread(_check, data, place)
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file, which gets its name when it is whole; it lies here until it is there."""
+        sent = join(location, content.path) if location.endswith("/") else location
+        reach, path = self._find(location)
+        with tempfile.TemporaryDirectory(prefix="sublet-send-") as name:
+            file = Path(name, "file")
+            await spool(content, file)
+            try:
+                await reach.send(file, join(path, content.path) if location.endswith("/") else path, progress)
+            except PlatformRefused as error:
+                raise unsent(content.path, sent, error.clause) from error
+        return sent
+
+    async def _look(self, reach: Reach, path: str) -> str:
+        """`folder`, or the size of a file."""
+        return (await reach.run(Command(("sh", "-c", _FACTS, "sh", path), read_printed))).strip()
+
+
+def _check(data: Data, file: Path) -> None:
+    try:
+        check_arrived(data, file)
+    except Exception:
+        file.unlink()  # going on with it could never make it right
+        raise

@@ -1,0 +1,268 @@
+"""Files by rsync: `rsync+ssh://USER@HOST/PATH` over SSH, and `rsync://HOST/MODULE/PATH` from an rsync server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from posixpath import join
+from urllib.parse import unquote, urlsplit
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.data.model.credentials import credential_for
+from sublet.kernel.descriptors import restore_limit
+from sublet.kernel.public_addresses import NotPublic, public_addresses
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, unsent
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.sending import spool
+from sublet.movers.ssh_access import SshDenied, explain_refusal, open_way, split_ssh_address
+from sublet.movers.trees import MOST_FILES, safe_path
+
+EXAMPLE = "rsync+ssh://marie@data.example.org/home/marie/survey/"
+OVER_SSH = "rsync+ssh"
+SPEED = 20_000_000  # bytes a second, for a guess
+PORT = 873
+IDLE = "120"  # seconds without a byte after which it is given up
+# Links arrive as what they lead to; neither devices, owners nor permissions other than "may be executed" do.
+BRING = ("--recursive", "--times", "--executability", "--copy-links", "--no-devices", "--no-specials")
+GO_ON = ("--partial", "--append-verify")  # what came of a file stays, and is checked when the rest has come
+ALWAYS = ("-s", "--no-motd", "--no-human-readable", f"--timeout={IDLE}", "--no-super")
+TRY_AGAIN = frozenset({10, 12, 20, 30, 35})  # exit codes: the connection broke, or nothing came in time
+TRIES = 5
+PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+TOTAL = re.compile(r"Total file size: (\d+)")
+FILES = re.compile(r"Number of files: (\d+)")
+FOLDERS = re.compile(r"Number of files: .*\bdir: \d")
+DONE = re.compile(rb"\s(\d+)\s+\d+%")
+BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login was there, and was lost
+NEVER_IN = "(0 bytes received so far)"
+MOST_WORDS = 1 << 16  # bytes of what it says that are kept
+Tell = Callable[[int], None]  # bytes so far
+
+
+@dataclass(frozen=True)
+class RsyncRoad:
+    """How rsync is called for one address."""
+
+    address: str  # as rsync takes it
+    options: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)  # it may have a password in it
+
+
+class RsyncFailed(Exception):
+    """It ended badly: its exit code and its words."""
+
+    def __init__(self, code: int, words: str) -> None:
+        """Keep both."""
+        super().__init__(words or f"rsync ended with exit code {code}")
+        self.code = code
+
+
+@dataclass
+class RsyncMover:
+    """Brings files and folders, and sends files."""
+
+    policy: Policy
+    pause: float = PAUSE
+    name: str = "rsync"
+    schemes: Sequence[str] = (OVER_SSH, "rsync")
+    kinds: Sequence[str] = (SIMPLE,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if why := self.check_push(data.location):
+            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
+        return reasons
+
+    def check_push(self, location: str) -> str:
+        """Whether it names a host and a path."""
+        try:
+            split_ssh_address(location)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    async def measure(self, data: Data) -> int | None:
+        """Nobody knows before it is listed, which may take long."""
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take."""
+        return guess(data, SPEED)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Bring a file under its own name, or what is in a folder; goes on where an earlier try stopped."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        try:
+            async with self._open(data.location) as road:
+                total = await self._measure(data, road)
+                await self._persist(data, road, target, lambda done: progress(done, total))
+        except SshDenied as denied:
+            raise missing(data, str(denied)) from denied
+        except RsyncFailed as failed:
+            raise missing(data, await self._explain(data.location, failed)) from failed
+        await asyncio.to_thread(_check, data, target)
+        progress(total, total)
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Send a file, which rsync gives its name when it is whole; it lies here until it is there."""
+        sent = join(location, content.path) if location.endswith("/") else location
+        folder = content.path if location.endswith("/") else ""
+        with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as name:
+            file = Path(name, folder or "file")
+            await spool(content, file)
+            try:
+                async with self._open(location) as road:
+                    source = f"{name}/./{folder}" if folder else str(file)
+                    words = ("--times", "--mkpath", *(("--relative",) if folder else ()), "--", source, road.address)
+                    await _run(road, ("--partial", "--info=progress2", *words), lambda n: progress(n, content.size))
+            except SshDenied as denied:
+                raise unsent(content.path, sent, str(denied)) from denied
+            except RsyncFailed as failed:
+                raise unsent(content.path, sent, await self._explain(location, failed)) from failed
+        return sent
+
+    async def _measure(self, data: Data, road: RsyncRoad) -> int:
+        """How many bytes it has in all; DataNotThere if that is too much."""
+        with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as empty:
+            answer = await _run(road, ("--dry-run", "--stats", *BRING, "--", road.address, empty))
+        size, files = TOTAL.search(answer), FILES.search(answer)
+        if size is None or files is None:
+            raise missing(data, "rsync did not say how much it is")
+        if int(files[1]) > MOST_FILES:
+            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+        if FOLDERS.search(answer) and not data.location.endswith("/"):
+            raise missing(data, "it is a folder; write a / at the end of its address to bring what is in it")
+        self._check_size(data, int(size[1]))
+        return int(size[1])
+
+    def _check_size(self, data: Data, size: int) -> None:
+        if self.policy.largest and size > self.policy.largest:
+            raise missing(data, f"it has more than {self.policy.largest} bytes, the most that is downloaded here")
+
+    async def _persist(self, data: Data, road: RsyncRoad, target: Path, tell: Tell) -> None:
+        """Try until it is whole, as long as there is progress or patience."""
+        failures, best = 0, 0
+
+        def hear(done: int) -> None:
+            nonlocal best
+            best = max(best, done)
+            self._check_size(data, done)
+            tell(done)
+
+        while True:
+            before = best
+            try:
+                words = ("--info=progress2", *BRING, *GO_ON, "--", road.address, f"{target}/")
+                await _run(road, words, hear)
+                return
+            except RsyncFailed as failed:
+                failures = 1 if best > before else failures + 1
+                if failures >= TRIES or not (failed.code in TRY_AGAIN or BROKEN_OFF.search(str(failed))):
+                    raise
+            await asyncio.sleep(self.pause * 2 ** (failures - 1))
+
+    @contextlib.asynccontextmanager
+    async def _open(self, location: str) -> AsyncIterator[RsyncRoad]:
+        if urlsplit(location).scheme.lower() == OVER_SSH:
+            async with open_way(self.policy, location) as way:
+                place = way.place
+                host = f"[{place.host}]" if ":" in place.host else place.host
+                options = (*ALWAYS, f"--rsh={way.shell_line}")
+                yield RsyncRoad(f"{host}:{place.path}", options, way.environment)
+            return
+        yield await self._find_server(location)
+
+    async def _find_server(self, location: str) -> RsyncRoad:
+        """An rsync server, which is shown a password if it asks for one."""
+        parts = urlsplit(location)
+        credential, host = credential_for(self.policy.credentials, location), parts.hostname or ""
+        if self.policy.public_only:
+            try:
+                host = (await public_addresses(host, parts.port or PORT))[0]
+            except (NotPublic, OSError) as error:
+                raise SshDenied(str(error)) from error
+        host = f"[{host}]" if ":" in host else host
+        user = unquote(parts.username or "") or (credential.user if credential else "")
+        address = f"{user}@{host}" if user else host
+        port = (f"--port={parts.port}",) if parts.port else ()
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+        environment["RSYNC_PASSWORD"] = credential.secret if credential else ""  # empty: it asks nobody
+        return RsyncRoad(f"{address}::{unquote(parts.path).lstrip('/')}", (*ALWAYS, *port), environment)
+
+    async def _explain(self, location: str, failed: RsyncFailed) -> str:
+        """In ssh's words, where it never got in, else in rsync's own."""
+        words = str(failed)
+        lines = words.strip().splitlines() or ["rsync gave no reason"]
+        own = [line for line in lines if line.startswith(("rsync:", "@ERROR", "rsync error"))]
+        others = [line for line in lines if line not in own]
+        if NEVER_IN in words and others and urlsplit(location).scheme.lower() == OVER_SSH:
+            return await explain_refusal(split_ssh_address(location), "\n".join(others))
+        return (own or lines)[0].removeprefix("rsync: ")
+
+
+def _check(data: Data, target: Path) -> None:
+    """See that a single file is what was asked for, and that the names in a folder can be used."""
+    if data.location.endswith("/"):
+        if data.checksum:
+            raise missing(data, "it is a folder, and a checksum is of a file")
+        for folder, _, names in os.walk(target):
+            for name in names:
+                safe_path(data, os.path.relpath(os.path.join(folder, name), target))
+        return
+    file = target / unquote(urlsplit(data.location).path).rpartition("/")[2]
+    try:
+        check_arrived(data, file)
+    except Exception:
+        file.unlink(missing_ok=True)
+        raise
+
+
+async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: None) -> str:
+    """Run rsync to its end, and tell how far it is; what it printed. RsyncFailed, if it ends badly."""
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *("rsync", *road.options, *words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            env=road.environment,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise RsyncFailed(127, "there is no rsync on the service's machine") from error
+    restore_limit(process.pid)
+    complaining = asyncio.create_task(_read(process.stderr, lambda _: None))
+    try:
+        answer = await _read(process.stdout, hear)
+        code, complaint = await process.wait(), await complaining
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        complaining.cancel()
+        await asyncio.gather(complaining, return_exceptions=True)
+        await process.communicate()
+    if code:
+        raise RsyncFailed(code, complaint)
+    return answer
+
+
+async def _read(stream: asyncio.StreamReader | None, hear: Tell) -> str:
+    """The last of what comes, as text."""
+    kept = b""
+    while stream and (piece := await stream.read(1 << 14)):
+        kept = (kept + piece)[-MOST_WORDS:]
+        if numbers := DONE.findall(piece):
+            hear(int(numbers[-1]))
+    return kept.decode("utf-8", "replace")

@@ -1,0 +1,233 @@
+"""Files on machines with SSH: `sftp://USER@HOST/PATH`, a file or a folder; `/~/PATH` is below the home directory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from posixpath import basename, dirname, join
+from typing import NamedTuple
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.http import PartFile
+from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.ssh_access import SshDenied, SshPlace, explain_refusal, open_way, split_ssh_address
+from sublet.movers.trees import MOST_FILES, safe_path
+from sublet.reach.sftp import SftpClient
+from sublet.reach.sftp_packets import RemoteEntry, SftpLost, SftpRefused, SftpStatus
+
+EXAMPLE = "sftp://marie@data.example.org/home/marie/cube.fits"
+SPEED = 20_000_000  # bytes a second, for a guess
+MOMENT = 3.0  # seconds that an asker waits for a size
+TRIES = 5  # without any progress between them
+PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+PART = ".part"  # what is being sent has this at the end of its name
+FINAL = ("Permission denied", "Host key", "host key", "Could not resolve", "REMOTE HOST", "subsystem request failed")
+
+
+class FoundFile(NamedTuple):
+    """A file there, and where it goes here."""
+
+    path: str  # there
+    below: str  # here, below the directory of the data
+    entry: RemoteEntry
+
+
+@dataclass
+class SftpMover:
+    """Brings files and folders, and sends files."""
+
+    policy: Policy
+    pause: float = PAUSE
+    name: str = "sftp"
+    schemes: Sequence[str] = ("sftp",)
+    kinds: Sequence[str] = (SIMPLE,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        if why := self.check_push(data.location):
+            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
+        return reasons
+
+    def check_push(self, location: str) -> str:
+        """Whether it names a host and a path."""
+        try:
+            split_ssh_address(location)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    async def measure(self, data: Data) -> int | None:
+        """The size of a file; a folder would take too long to add up."""
+        if self.check(data) or data.location.endswith("/"):
+            return None
+        with contextlib.suppress(SshDenied, SftpLost, SftpRefused, TimeoutError, OSError):
+            async with asyncio.timeout(MOMENT), self._open(data.location) as (client, place):
+                entry = await client.find(place.path)
+                return entry.size if entry.is_file else None
+        return None
+
+    def estimate(self, data: Data) -> timedelta:
+        """How long it is going to take."""
+        return guess(data, SPEED)
+
+    @contextlib.asynccontextmanager
+    async def _open(self, location: str) -> AsyncIterator[tuple[SftpClient, SshPlace]]:
+        async with open_way(self.policy, location) as way:
+            argv = way.to_run("-s", "--", way.place.host, "sftp")
+            async with SftpClient.open(argv, way.environment) as client:
+                yield client, way.place
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Bring a file under its own name, or all that is in a folder; a lost connection is opened again."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        transfer, failures = _Transfer(self.policy, data, target, progress), 0
+        while True:
+            before = transfer.came
+            try:
+                async with self._open(data.location) as (client, place):
+                    await transfer.bring(client, place.path)
+                return
+            except SftpRefused as refused:
+                raise missing(data, str(refused)) from refused
+            except SshDenied as denied:
+                raise missing(data, str(denied)) from denied
+            except SftpLost as lost:
+                failures = 1 if transfer.came > before else failures + 1
+                if failures >= TRIES or any(word in str(lost) for word in FINAL):
+                    why = await explain_refusal(split_ssh_address(data.location), str(lost))
+                    raise missing(data, why) from lost
+            await asyncio.sleep(self.pause * 2 ** (failures - 1))
+
+    async def push(self, content: Content, location: str, progress: Progress) -> str:
+        """Write a file under another name and give it its own when it is whole; its folders are made."""
+        sent = join(location, content.path) if location.endswith("/") else location
+        try:
+            async with self._open(location) as (client, place):
+                path = join(place.path, content.path) if location.endswith("/") else place.path
+                await _make_folders(client, dirname(path))
+                await client.write(path + PART, _count_out(content, progress))
+                size = (await client.find(path + PART)).size
+                if size != content.size:
+                    raise unsent(content.path, sent, f"it has {content.size} bytes, and {size} arrived")
+                await client.rename(path + PART, path)
+        except (SftpRefused, SshDenied) as error:
+            raise unsent(content.path, sent, str(error)) from error
+        except SftpLost as lost:
+            why = await explain_refusal(split_ssh_address(location), str(lost))
+            raise unsent(content.path, sent, why) from lost
+        return sent
+
+
+class _Transfer:
+    """One item of data on its way."""
+
+    def __init__(self, policy: Policy, data: Data, target: Path, progress: Progress) -> None:
+        self._policy, self._data, self._target, self._progress = policy, data, target, progress
+        self.came = 0  # bytes, over all tries
+
+    async def bring(self, client: SftpClient, path: str) -> None:
+        entry = await client.find(path)
+        if entry.is_folder:
+            if self._data.checksum:
+                raise missing(self._data, "it is a folder, and a checksum is of a file")
+            files = await self._list(client, path)
+        else:
+            files = [FoundFile(path, safe_name(basename(path.rstrip("/"))), entry)]
+        total = sum(file.entry.size for file in files)
+        if self._policy.largest and total > self._policy.largest:
+            limit = f"it has more than {self._policy.largest} bytes, the most that is downloaded here"
+            raise missing(self._data, limit)
+        done = 0
+        for file in files:
+            await self._bring_file(client, file, done, total, is_all=not entry.is_folder)
+            done += file.entry.size
+            self._progress(done, total)
+
+    async def _list(self, client: SftpClient, top: str) -> list[FoundFile]:
+        """All files below a folder; a link to a file is that file, and a link to a folder is left out."""
+        files: list[FoundFile] = []
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            await asyncio.to_thread((self._target / folder).mkdir, parents=True, exist_ok=True)
+            for name, entry in sorted(await client.list(join(top, folder))):
+                below = str(safe_path(self._data, join(folder, name)))
+                if entry.is_folder:
+                    waiting.append(below)
+                    continue
+                is_link, path = entry.is_link, join(top, below)
+                entry = await client.find(path) if is_link else entry
+                if entry.is_file:
+                    files.append(FoundFile(path, below, entry))
+                elif not entry.is_folder:
+                    raise missing(self._data, f"{below} in it is neither a file nor a folder")
+            if len(files) + len(waiting) > MOST_FILES:
+                raise missing(self._data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+        return files
+
+    async def _bring_file(self, client: SftpClient, file: FoundFile, done: int, total: int, *, is_all: bool) -> None:
+        if not file.entry.is_file:
+            raise missing(self._data, "it is neither a file nor a folder")
+        place, mark = self._target / file.below, f"{file.entry.changed}-{file.entry.size}"
+        part = PartFile(place)
+        if await asyncio.to_thread(place.is_file) and place.stat().st_size == file.entry.size:
+            if is_all:
+                await asyncio.to_thread(check_arrived, self._data, place)
+            return
+        if part.mark != mark or part.size > file.entry.size:
+            part.begin(mark)
+        with part.path.open("ab") as writer:
+            async with contextlib.aclosing(client.read(file.path, part.size)) as pieces:
+                async for piece in pieces:
+                    self._check_room(file, writer.tell() + len(piece))
+                    await asyncio.to_thread(writer.write, piece)
+                    self.came += len(piece)
+                    self._progress(done + writer.tell(), total)
+        await asyncio.to_thread(self._finish, file, part, is_all=is_all)
+
+    def _check_room(self, file: FoundFile, size: int) -> None:
+        if size > file.entry.size:
+            raise missing(self._data, f"{file.path} grew as it was read")
+
+    def _finish(self, file: FoundFile, part: PartFile, *, is_all: bool) -> None:
+        try:
+            if part.size != file.entry.size:
+                why = f"{file.path} has {file.entry.size} bytes, and {part.size} came"
+                raise missing(self._data, why)
+            if is_all:
+                check_arrived(self._data, part.path)
+        except Exception:
+            part.drop()  # going on with it could never make it right
+            raise
+        part.path.chmod(0o755 if file.entry.mode & 0o100 else 0o644)
+        part.finish()
+
+
+async def _make_folders(client: SftpClient, folder: str) -> None:
+    """Make a folder, and those above it that aren't there."""
+    if not folder.strip("/."):
+        return
+    try:
+        await client.find(folder)
+    except SftpRefused as refused:
+        if refused.code != SftpStatus.NO_SUCH_FILE:
+            raise
+        await _make_folders(client, dirname(folder))
+        with contextlib.suppress(SftpRefused):  # another file's sender may have made it just now
+            await client.make_folder(folder)
+
+
+async def _count_out(content: Content, progress: Progress) -> AsyncIterator[bytes]:
+    sent = 0
+    async for piece in content.read(0):
+        sent += len(piece)
+        yield piece
+        progress(sent, content.size)
