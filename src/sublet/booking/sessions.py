@@ -219,7 +219,9 @@ class Sessions:
         tx.events.add(now, id, session.person, EventKind.ACCEPTED, "", Phase.ACCEPTED)
         until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
         when = (Phase.OFFERED,)
-        moved = tx.sessions.move(id, Phase.ACCEPTED, when=when, now=now, start=start, until=until, due=now)
+        moved = tx.sessions.move(
+            id, Phase.ACCEPTED, when=when, now=now, known=session, start=start, until=until, due=now
+        )
         return require_moved(moved, id)
 
     async def reject(self, name: str, person: Person) -> Session:

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 DAY, TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d)?"
-INSTANT = re.compile(  # as the service writes them, but not inside the name of a file or an interval
+INSTANT = (  # as the service writes them, but not inside the name of a file or an interval; compiled when it is needed
     rf"(?P<at>\bat )?(?<![\w./-])(?P<day>{DAY})[T ](?P<time>{TIME})"
     rf"(?:Z(?![\w/-]|\.\w)| UTC\b| to (?={DAY} {TIME} UTC\b))"
 )
-NAMED_DAY = re.compile(r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b")  # why an offer was made
+NAMED_DAY = r"\b\d\d:\d\d on [A-Z][a-z]+day \d{1,2} [A-Z][a-z]+, UTC\b"  # why an offer was made
 
 
 def length(duration: timedelta, units: int = 2) -> str:
@@ -110,7 +110,7 @@ def round_number(amount: float) -> str:
 
 def with_local_times(text: str, now: datetime | None = None) -> str:
     """A sentence of the service, with its instants as times of day here."""
-    return INSTANT.sub(lambda match: _local_instant(match, now or datetime.now(UTC)), text)
+    return re.sub(INSTANT, lambda match: _local_instant(match, now or datetime.now(UTC)), text)
 
 
 def _local_instant(match: re.Match[str], now: datetime) -> str:
@@ -124,4 +124,4 @@ def _local_instant(match: re.Match[str], now: datetime) -> str:
 
 def with_local_start(why: str, start: datetime, now: datetime) -> str:
     """Why an offer was made, with its start by the clock of this machine."""
-    return NAMED_DAY.sub(lambda _: moment(start, now), why)
+    return re.sub(NAMED_DAY, lambda _: moment(start, now), why)

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from sublet.booking.model.request import Data, Request, Volume
 from sublet.kernel.errors import DataNotThere
-from sublet.kernel.texts import directory_name
+from sublet.kernel.value_names import directory_name
 
 BROUGHT = "brought.json"  # in a session's directory: size and time of each file, or empty FOLDER/, that was laid out
 

@@ -24,7 +24,7 @@ from sublet.data.model.credentials import Credential
 from sublet.data.resolving import bring_files, find_files, look_up
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
-from sublet.kernel.texts import directory_name
+from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import describe_archive
 from sublet.movers.port import AnyMover, Pins, Progress, Resolves, SignsIn

@@ -1,12 +1,8 @@
-"""Values as words, and words as names."""
+"""Values as words. Every command needs these, so that nothing is imported here that is slow to load."""
 
 from __future__ import annotations
 
-import json
-import re
 from datetime import timedelta
-from typing import Any
-from urllib.parse import unquote, urlsplit
 
 STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -27,19 +23,3 @@ def describe_duration(length: timedelta, units: int | None = None) -> str:
         if count or parts:
             parts.append((count, unit))
     return " ".join(f"{count} {unit}" for count, unit in parts[:units] if count) or "0 s"
-
-
-def value_text(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def directory_name(name: str) -> str:
-    """A resource's name as the name of its directory."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
-
-
-def last_name(location: str) -> str:
-    """What a location is called: the last part of its path."""
-    plain = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]
-    return "".join(sign for sign in plain if sign.isprintable()).strip() if plain.strip(".") else ""

@@ -21,7 +21,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.kernel.errors import BadManifest
-from sublet.kernel.texts import value_text
+from sublet.kernel.value_names import value_text
 from sublet.kinds import container, images
 from sublet.kinds import fields as f
 from sublet.kinds.container import TOOLS

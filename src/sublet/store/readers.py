@@ -126,6 +126,7 @@ class _Reader:
         """Begin to read, on a new connection if the last one was lost meanwhile."""
         if self._sql is not None:
             try:
+                self._sql.forget()
                 self._database.begin_reading(self._sql.connection)
             except DBAPIError as error:
                 self._disconnect()

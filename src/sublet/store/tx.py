@@ -48,7 +48,6 @@ class Tx:
     accounts: AccountStore
     annexes: AnnexStore
     apps: AppStore
-    audit: Audit
     clocks: Clocks
     codes: Codes
     credentials: CredentialStore
@@ -80,6 +79,7 @@ class Tx:
         self._sql = sql
         self.books = Books(sql, memory, locking)
         self.events = EventStore(sql)
+        self.audit = Audit(sql)
         self.sessions = SessionStore(sql, self.books)
 
     def __getattr__(self, name: str) -> Any:
@@ -93,16 +93,19 @@ class Tx:
         """What one work did is to stay."""
         self.books.settle()
         self.events.settle()
+        self.audit.settle()
 
     def revert(self) -> None:
         """Undo what one work did and the database can't undo by itself."""
         self.books.revert()
         self.events.revert()
+        self.audit.revert()
 
     def flush(self) -> None:
         """Write what was gathered."""
         self.books.flush()
         self.events.flush()
+        self.audit.flush()
 
 
 NOUNS: dict[str, Callable[[Sql], Any]] = get_type_hints(Tx)

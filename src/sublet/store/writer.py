@@ -125,6 +125,7 @@ class Writer:
         """Begin a transaction, on a new connection if the last one was lost meanwhile."""
         if self._sql is not None:
             try:
+                self._sql.forget()
                 self._database.begin(self._sql.connection)
             except DBAPIError as error:
                 self._disconnect()
@@ -144,6 +145,7 @@ class Writer:
             tx.settle()
         except BaseException as error:
             sql.word("ROLLBACK TO SAVEPOINT work")
+            sql.forget()
             tx.revert()
             job.error = self._database.meaning(error)
         sql.word("RELEASE SAVEPOINT work")

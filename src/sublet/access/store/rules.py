@@ -61,7 +61,7 @@ class Rules:
 
     def list(self, noun: str = "") -> list[AccessRule]:
         """All of them, or those about one noun; oldest first."""
-        rows = self._sql.rows(OF_NOUN, {"of_noun": noun}) if noun else self._sql.rows(ALL, {})
+        rows = self._sql.recall(OF_NOUN, {"of_noun": noun}) if noun else self._sql.recall(ALL, {})
         return [_rule(row) for row in rows]
 
     def remove(self, id: str) -> bool:

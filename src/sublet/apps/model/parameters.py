@@ -17,7 +17,7 @@ from sublet.booking.model.amounts import quote_value
 from sublet.booking.model.offer import Reason
 from sublet.kernel.patterns import LONGEST as LONGEST_MATCHED
 from sublet.kernel.patterns import pattern_problem
-from sublet.kernel.texts import value_text
+from sublet.kernel.value_names import value_text
 
 # What a schema of a parameter may say: nothing that leads elsewhere.
 KEYWORDS = frozenset(

@@ -9,7 +9,7 @@ from typing import Any
 from sublet.booking.documents.kinds import short_name
 from sublet.booking.model.bag import as_text
 from sublet.kernel.document_fields import MISSING, a_list, a_map, a_text, decline
-from sublet.kernel.texts import directory_name, last_name
+from sublet.kernel.value_names import directory_name, last_name
 
 Document = dict[str, Any]
 

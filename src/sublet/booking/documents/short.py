@@ -44,7 +44,7 @@ from sublet.kernel.document_fields import (
     refuse_unknown_fields,
 )
 from sublet.kernel.errors import BadAmount
-from sublet.kernel.texts import directory_name, last_name
+from sublet.kernel.value_names import directory_name, last_name
 
 # What is to run: the field, and the kind that it makes.
 EXECUTABLES = {

@@ -14,7 +14,7 @@ from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.windows import DAYS, parse_start
 from sublet.booking.pages.scheduler import fill_scheduler_fields, read_scheduler_fields
 from sublet.kernel.errors import BadAmount, BadRequest, SubletError
-from sublet.kernel.texts import directory_name, last_name
+from sublet.kernel.value_names import directory_name, last_name
 from sublet.web.words import machine
 
 Values = dict[str, str]

@@ -62,8 +62,8 @@ class Clocks:
 
     def offset(self, boot: str) -> timedelta | None:
         """How far a machine's clock is ahead of its steady one, as recorded times have it; None: nobody has looked."""
-        row = self._sql.row(GET, {"of_boot": boot})
-        return timedelta(microseconds=row[0]) if row else None
+        rows = self._sql.recall(GET, {"of_boot": boot})
+        return timedelta(microseconds=rows[0][0]) if rows else None
 
     def last_step(self, boot: str) -> ClockStep | None:
         """The last step of a machine's clock in this run of it."""

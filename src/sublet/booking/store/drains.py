@@ -45,8 +45,8 @@ class DrainStore:
 
     def get(self, platform: str, now: datetime) -> Drain | None:
         """The drain of a platform, if it counts now."""
-        row = self._sql.row(GET, {"of": plain(platform)})
-        return found if row and (found := _drain(row)).is_active(now) else None
+        rows = self._sql.recall(GET, {"of": plain(platform)})
+        return drain if rows and (drain := _drain(rows[0])).is_active(now) else None
 
     def active(self, now: datetime) -> dict[str, Drain]:
         """All that count now, by platform."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -75,6 +75,21 @@ DELETE_TOKENS = delete(tokens).where(tokens.c.session == bind("session_id"))
 DELETE_EMPTY_SET = delete(offersets).where(
     offersets.c.id == bind("of_set"), ~select(S.id).where(S.offerset == offersets.c.id).exists()
 )
+VERSIONS = select(versions.c.id).where(versions.c.app == bind("app"))
+_annexes = select(annexes.c.id).where(annexes.c.name == bind("annex"))
+NARROWED: dict[str, ColumnElement[bool]] = {
+    "person": S.person == bind("person"),
+    "kind": S.kind == bind("kind"),
+    "platform": S.platform == bind("platform"),
+    "annex": or_(
+        S.platform == bind("annex_platform"),
+        S.id.in_(select(leases.c.session).where(leases.c.annex.in_(_annexes))),
+    ),
+    "since": S.created >= bind("since"),
+    "until": S.created < bind("until"),
+    "part": func.lower(S.name).like(func.lower(bind("part")), escape="/"),
+    "seen_id": tuple_(S.created, S.id) < tuple_(bind("seen_created"), bind("seen_id")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,25 +155,22 @@ class SessionStore(Claims):
 
         `app` is a name, or NAME@NUMBER for one version of it; `since` and `until` say when they were asked for.
         """
-        query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(limit + 1)
-        query = _equal(query, person=person, kind=kind, platform=platform)
-        if phases is not None:
-            query = query.where(S.phase.in_([phase.value for phase in phases]))
-        if active is not None:
-            query = query.where(S.phase.in_([phase.value for phase in (ACTIVE if active else OVER)]))
-        if app:
-            query = query.where(S.app.in_(_versions(app)))
+        among = None if active is None else (ACTIVE if active else OVER)
+        kept = [set(some) for some in (phases, among) if some is not None]
+        states = tuple(sorted(phase.value for phase in set.intersection(*kept))) if kept else None
+        of_app, _, number = (app or "").partition("@")
+        texts = {"person": person, "kind": kind, "platform": platform, "app": of_app or None, "annex": annex or None}
+        values: dict[str, Any] = {key: plain(text) for key, text in texts.items() if text is not None}
+        values |= {key: micros(time) for key, time in (("since", since), ("until", until)) if time}
+        if number:
+            values["number"] = int(number) if number.isdecimal() and len(number) < 10 else -1
         if annex:
-            query = query.where(_in_annex(annex))
-        if since:
-            query = query.where(S.created >= micros(since))
-        if until:
-            query = query.where(S.created < micros(until))
+            values["annex_platform"] = plain(f"{ANNEX_PLATFORM}{annex}")
         if name:
-            query = query.where(S.name.icontains(plain(name), autoescape=True))
+            values["part"] = f"%{_escape(plain(name))}%"
         if after:
-            query = query.where(tuple_(S.created, S.id) < tuple_(*_cursor(after)))
-        rows = self._sql.select(query)
+            values["seen_created"], values["seen_id"] = _cursor(after)
+        rows = self._sql.rows(_listing(tuple(values), states), {**values, "most": limit + 1})
         more = len(rows) > limit
         items = tuple(read_session(row) for row in rows[:limit])
         return Page(items, f"{micros(items[-1].created)}.{items[-1].id}" if more and items else None)
@@ -171,15 +183,16 @@ class SessionStore(Claims):
         now: datetime,
         when: Collection[Phase] | None = None,
         token: str | None = None,
+        known: Session | None = None,
         **changes: Any,
     ) -> Session | None:
         """Move it to a phase and say how it is now; None if it is not in a phase from which that is a move.
 
         `when` narrows those phases, `token` is a claim that must still hold, and `changes` are other fields of the
-        session, or `due`.
+        session, or `due`. `known` is the session as this transaction has read it, so that it is not read again.
         """
         allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
-        moved = self._change(id, allowed, now, token, {"phase": to, **changes})
+        moved = self._change(id, allowed, now, token, {"phase": to, **changes}, known)
         if moved and to in ENDS:
             self._sql.change(END_USE, end_use(moved, now))
         return moved
@@ -246,7 +259,13 @@ class SessionStore(Claims):
         return True
 
     def _change(
-        self, id: str, when: Sequence[Phase], now: datetime, token: str | None, changes: dict[str, Any]
+        self,
+        id: str,
+        when: Sequence[Phase],
+        now: datetime,
+        token: str | None,
+        changes: dict[str, Any],
+        known: Session | None = None,
     ) -> Session | None:
         columns = {name: to_stored(name, value) for name, value in changes.items()}
         statement = _update(tuple(sorted(columns)), tuple(sorted(phase.value for phase in when)), token is not None)
@@ -254,7 +273,11 @@ class SessionStore(Claims):
         params |= {"session_id": plain(id), "new_modified": micros(now)}
         if token is not None:
             params["token"] = token
-        return self.get(id) if self._sql.change(statement, params) else None
+        if not self._sql.change(statement, params):
+            return None
+        if known is None:
+            return self.get(id)
+        return replace(known, modified=now, **{name: value for name, value in changes.items() if name != "due"})
 
 
 @cache
@@ -267,27 +290,24 @@ def _update(columns: tuple[str, ...], phases: tuple[str, ...], claimed: bool) ->
     return statement.where(S.claim_token == bind("token")) if claimed else statement
 
 
-def _equal(query: Select[Any], **wanted: str | None) -> Select[Any]:
-    for name, value in wanted.items():
-        if value is not None:
-            query = query.where(S[name] == plain(value))
+@lru_cache(maxsize=256)
+def _listing(given: tuple[str, ...], states: tuple[str, ...] | None) -> Select[Any]:
+    """The list that is narrowed by what is given; there are few combinations, so each is compiled once."""
+    query: Select[Any] = SESSION.order_by(S.created.desc(), S.id.desc()).limit(bind("most"))
+    if states is not None:
+        query = query.where(S.phase.in_(states))
+    for name in given:
+        if name in NARROWED:
+            query = query.where(NARROWED[name])
+    if "app" in given:
+        of = VERSIONS.where(versions.c.number == bind("number")) if "number" in given else VERSIONS
+        query = query.where(S.app.in_(of))
     return query
 
 
-def _versions(app: str) -> Select[Any]:
-    """The ids of an app's versions: of all of them, or of the one whose number is named."""
-    name, _, number = app.partition("@")
-    found = select(versions.c.id).where(versions.c.app == plain(name))
-    if not number:
-        return found
-    return found.where(versions.c.number == (int(number) if number.isdecimal() and len(number) < 10 else -1))
-
-
-def _in_annex(annex: str) -> ColumnElement[bool]:
-    """On an annex of this name, or one of its leases."""
-    of = select(annexes.c.id).where(annexes.c.name == plain(annex))
-    its_leases = select(leases.c.session).where(leases.c.annex.in_(of))
-    return or_(S.platform == plain(f"{ANNEX_PLATFORM}{annex}"), S.id.in_(its_leases))
+def _escape(text: str) -> str:
+    """A text of which each character stands for itself in a LIKE."""
+    return text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
 
 def _cursor(text: str) -> tuple[int, str]:

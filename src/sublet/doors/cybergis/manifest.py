@@ -8,7 +8,7 @@ from typing import Any
 from sublet.apps.model.manifest import Manifest, Parameter, ResourceBounds
 from sublet.apps.model.resources import COUNT, MEMORY, NAMES, TIME
 from sublet.doors.cybergis.wire import SLURM
-from sublet.kernel.texts import value_text
+from sublet.kernel.value_names import value_text
 
 MIB, GIB = 1024**2, 1024**3
 THEIRS = {ours: theirs for theirs, ours in reversed(SLURM.items())}

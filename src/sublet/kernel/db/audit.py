@@ -52,13 +52,14 @@ class Audit:
     """The audit log, as one transaction sees it and adds to it."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Added entries are written together, when the transaction ends."""
         self._sql = sql
+        self._added: list[dict[str, Any]] = []
+        self._settled = 0
 
     def add(self, entry: AuditEntry) -> None:
-        """Write it down; no secret belongs in there."""
-        self._sql.change(
-            ADD,
+        """Write it down; no secret belongs in there. `list` shows it once this write is committed."""
+        self._added.append(
             {
                 "time": micros(entry.time),
                 "person": plain(entry.person),
@@ -67,8 +68,21 @@ class Audit:
                 "name": plain(entry.name),
                 "detail": json.dumps(entry.detail),
                 "host": plain(entry.host),
-            },
+            }
         )
+
+    def settle(self) -> None:
+        """What one work added is to stay."""
+        self._settled = len(self._added)
+
+    def revert(self) -> None:
+        """Drop what one work added."""
+        del self._added[self._settled :]
+
+    def flush(self) -> None:
+        """Write what was added."""
+        self._sql.change_many(ADD, self._added)
+        self._added, self._settled = [], 0
 
     def list(
         self,

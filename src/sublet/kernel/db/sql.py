@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import BindParameter, Connection, Executable, bindparam
+from sqlalchemy import BindParameter, Connection, Executable, Select, Table, bindparam
 from sqlalchemy.sql.elements import ClauseElement
+from sqlalchemy.sql.visitors import iterate
 
 from sublet.booking.model.timeline import micros, moment
 from sublet.kernel.errors import BadRequest
@@ -33,6 +35,7 @@ class Sql:
         self._dialect = connection.dialect
         self.dialect = self._dialect.name
         self._texts = _compiled.setdefault(self.dialect, WeakKeyDictionary())
+        self._recalled: dict[tuple[ClauseElement, tuple[Any, ...]], list[Row]] = {}
 
     def rows(self, statement: ClauseElement, params: Params) -> list[Row]:
         """All rows of a constant query."""
@@ -44,6 +47,21 @@ class Sql:
         self._run(statement, params)
         return self._cursor.fetchone()
 
+    def recall(self, statement: Select[Any], params: Params) -> list[Row]:
+        """All rows of a constant query, read once in a transaction, until one of its tables is changed in it.
+
+        For what every work of a transaction reads anew and almost none changes: nobody else changes it meanwhile.
+        """
+        key = (statement, tuple(params.values()))
+        rows = self._recalled.get(key)
+        if rows is None:
+            rows = self._recalled[key] = self.rows(statement, params)
+        return rows
+
+    def forget(self) -> None:
+        """Read all of that anew: a transaction begins, or a part of it is undone."""
+        self._recalled.clear()
+
     def number(self, statement: ClauseElement, params: Params) -> int:
         """The one number of a constant query; 0 if there is none."""
         row = self.row(statement, params)
@@ -51,11 +69,13 @@ class Sql:
 
     def change(self, statement: ClauseElement, params: Params) -> int:
         """Run a constant statement that changes rows and say how many."""
+        self._note_change(statement)
         self._run(statement, params)
         return self._cursor.rowcount
 
     def change_many(self, statement: ClauseElement, params: Sequence[Params]) -> None:
         """Run a constant statement once for each."""
+        self._note_change(statement)
         if len(params) == 1:
             self._run(statement, params[0])
         elif params:
@@ -68,11 +88,18 @@ class Sql:
 
     def modify(self, statement: Executable) -> int:
         """Run a statement that is put together when it is needed, and say how many rows it changed."""
+        self.forget()
         return int(self.connection.execute(statement).rowcount)
 
     def word(self, words: str) -> None:
         """Run one of SQL's own words on transactions."""
         self._cursor.execute(words)
+
+    def _note_change(self, statement: ClauseElement) -> None:
+        """Recall nothing that this may change."""
+        table = getattr(statement, "table", None)
+        if self._recalled and any(table is None or table in _tables(query) for query, _ in self._recalled):
+            self.forget()
 
     def _run(self, statement: ClauseElement, params: Params) -> None:
         text, constants = self._text(statement)
@@ -85,6 +112,12 @@ class Sql:
             constants = {name: value for name, value in compiled.params.items() if value is not None}
             known = self._texts[statement] = (str(compiled), constants)
         return known
+
+
+@cache
+def _tables(query: ClauseElement) -> frozenset[Table]:
+    """The tables that a constant query reads."""
+    return frozenset(element for element in iterate(query) if isinstance(element, Table))
 
 
 def bind(name: str) -> BindParameter[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from typing import ClassVar
 
 
@@ -36,5 +35,7 @@ class SubletError(Exception):
 
 
 def _fill(template: str, values: dict[str, object]) -> str:
+    import string  # slow to load, and most commands meet no error
+
     names = [name for _, name, _, _ in string.Formatter().parse(template) if name]
     return template.format(**{name: values.get(name, f"({name})") for name in names})

@@ -44,7 +44,7 @@ class GroupStore:
 
     def of(self, person: str) -> tuple[str, ...]:
         """The groups that someone is in."""
-        return tuple(row[0] for row in self._sql.rows(OF, {"who": plain(person)}))
+        return tuple(row[0] for row in self._sql.recall(OF, {"who": plain(person)}))
 
     def join(self, name: str, person: str) -> bool:
         """Take someone in; whether they were not there yet."""

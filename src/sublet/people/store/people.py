@@ -51,7 +51,8 @@ class PeopleStore:
 
     def find(self, kind: str, value: str) -> Known | None:
         """Whose identity this is."""
-        return _read_known(self._sql.row(FIND, {"k": plain(kind), "v": plain(value)}))
+        rows = self._sql.recall(FIND, {"k": plain(kind), "v": plain(value)})
+        return _read_known(rows[0] if rows else None)
 
     def set_role(self, name: str, role: Role) -> None:
         """Give someone another part."""
@@ -79,7 +80,7 @@ class PeopleStore:
         """The identities that someone has."""
         return [
             Identity(kind, value, person, moment(created))
-            for kind, value, person, created in self._sql.rows(IDENTITIES, {"of": plain(name)})
+            for kind, value, person, created in self._sql.recall(IDENTITIES, {"of": plain(name)})
         ]
 
     def remove_identity(self, name: str, kind: str, value: str) -> bool:

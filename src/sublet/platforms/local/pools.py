@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from sublet.kernel.texts import directory_name
+from sublet.kernel.value_names import directory_name
 from sublet.platforms.port import Memory
 from sublet.platforms.sessiondir import remove_tree
 
