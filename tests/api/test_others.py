@@ -237,6 +237,8 @@ PAGES_FOR_ALL = {
     "/ask",
     "/sessions",
     "/hooks",
+    "/uploads",
+    "/credentials",
     "/apps",
     "/platforms",
     "/access",
@@ -253,6 +255,8 @@ FORMS_FOR_ALL = {
     "/account/revoke",
     "/ask",
     "/hooks",
+    "/credentials",
+    "/credentials/remove",
     "/apps",
     "/access/ask",
 }

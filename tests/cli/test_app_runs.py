@@ -29,6 +29,7 @@ def test_values_data_and_resources_are_sent_as_typed_and_the_offer_is_taken(type
         "resources": {"cores": 4, "time": "2h"},
         "scheduler": {},
         "places": [],
+        "outputs": [],
     }
 
 

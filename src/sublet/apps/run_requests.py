@@ -27,6 +27,7 @@ class AppWish:
     words: Mapping[str, str] = field(default_factory=dict)  # parameters as text, to be typed by the app's schema
     data: Mapping[str, str] = field(default_factory=dict)  # the name of an input → where it is
     places: Sequence[str] = ()  # directories of the system that it is to see
+    outputs: Sequence[Mapping[str, Any]] = ()  # results that are sent somewhere: as a request has them
     resources: Mapping[str, Any] = field(default_factory=dict)
     scheduler: Mapping[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 
@@ -39,6 +40,8 @@ def document_of(wish: AppWish, app: str, version: int, parameters: Mapping[str, 
     short |= wish.scheduler
     if wish.places:
         short["places"] = list(wish.places)
+    if wish.outputs:
+        short["outputs"] = [dict(output) for output in wish.outputs]
     if wish.hpc:
         short["platform"] = wish.hpc
     full = full_document({**short, "data": data} if data else short)

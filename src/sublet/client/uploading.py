@@ -77,19 +77,19 @@ def plan_upload(places: Sequence[str | os.PathLike[str]], name: str = "", ignore
     if not paths:
         raise BadRequest(detail="nothing is named that could be uploaded", hint="Name a folder or files.")
     called = name or make_upload_name(os.path.basename(os.path.realpath(paths[0])))
-    found = [file for path in paths for file in _list_files(path, ignore, is_alone=len(paths) == 1)]
+    files = [file for path in paths for file in _list_files(path, ignore, is_alone=len(paths) == 1)]
     try:
         check_upload_name(called)
-        for file in found:
+        for file in files:
             check_upload_path(file.path)
     except WrongUpload as error:
         raise BadRequest(detail=str(error), hint="Rename it, or say another name: --name NAME.") from None
     twice = (
-        {file.path for file in found if sum(other.path == file.path for other in found) > 1} if len(paths) > 1 else ()
+        {file.path for file in files if sum(other.path == file.path for other in files) > 1} if len(paths) > 1 else ()
     )
     for path in twice:
         raise BadRequest(detail=f"several files would be at {path}", hint="Send them as two uploads.")
-    return UploadPlan(called, tuple(found))
+    return UploadPlan(called, tuple(files))
 
 
 def _list_files(place: str, ignore: Sequence[str], *, is_alone: bool) -> Iterator[LocalFile]:

@@ -20,7 +20,7 @@ from sublet.web.entry import Visitor, form_token
 from sublet.web.local_times import localize
 from sublet.web.words import Clock
 
-ROOMS = ("web", "booking", "people", "access", "annexes", "apps", "notices")  # each has templates of its own
+ROOMS = ("web", "booking", "people", "access", "annexes", "apps", "notices", "data")  # each has templates of its own
 ZONE = "sublet_zone"  # a cookie that the pages' script sets: the browser's own zone
 
 

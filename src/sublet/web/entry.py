@@ -179,13 +179,13 @@ def form_token(service: Service, cookie: str, path: str) -> str:
     return _sign(service, "form", f"{cookie} {path}")
 
 
-def check_post(request: Request, cookie: str, token: str) -> None:
-    """Refuse a form that another site sent, or that carries no proof."""
+def check_post(request: Request, cookie: str, token: str, path: str = "") -> None:
+    """Refuse a form that another site sent, or that carries no proof; a script's requests have that of one `path`."""
     service = service_of(request)
     site = request.headers.get("sec-fetch-site", "same-origin")
     origin = request.headers.get("origin", "null")  # our pages send no referrer, so browsers may say null
     ours = origin == "null" or origin.partition("://")[2] == request.headers.get("host", "")
-    genuine = hmac.compare_digest(form_token(service, cookie, request.url.path).encode(), token.encode())
+    genuine = hmac.compare_digest(form_token(service, cookie, path or request.url.path).encode(), token.encode())
     if site not in ("same-origin", "none") or not ours or not genuine:
         raise Forged
 

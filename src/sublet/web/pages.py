@@ -37,6 +37,7 @@ from sublet.booking.pages import (
     sessions,
     systems,
 )
+from sublet.data.pages import credentials, tus, uploads
 from sublet.kernel.errors import NotSignedIn, ServiceFull, SubletError, TooMany
 from sublet.notices.pages import hooks
 from sublet.people.pages import account, factors, login, oidc, people, signing_in
@@ -94,6 +95,17 @@ def mount(app: FastAPI) -> None:
             Route("/hooks", hooks.look, methods=["GET"]),
             Route("/hooks", hooks.add, methods=["POST"]),
             Route("/hooks/{id}/{change}", hooks.change, methods=["POST"]),
+            Route("/uploads", uploads.listing),
+            Route("/uploads/{name}", uploads.look),
+            Route("/uploads/{name}/files", uploads.files),
+            Route("/uploads/{name}/{change}", uploads.change, methods=["POST"]),
+            Route("/tus", tus.create, methods=["POST"]),
+            Route("/tus/{id}", tus.look, methods=["GET"]),
+            Route("/tus/{id}", tus.append, methods=["PATCH"]),
+            Route("/tus/{id}", tus.remove, methods=["DELETE"]),
+            Route("/credentials", credentials.look, methods=["GET"]),
+            Route("/credentials", credentials.add, methods=["POST"]),
+            Route("/credentials/remove", credentials.remove, methods=["POST"]),
             Route("/annexes", annexes.listing),
             Route("/annexes/{name}", annexes.look),
             Route("/annexes/{name}/{change}", annexes.change, methods=["POST"]),

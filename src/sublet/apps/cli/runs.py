@@ -14,7 +14,7 @@ from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
 from sublet.booking.cli.running import accept_and_follow
 from sublet.booking.cli.waiting import ask_service
-from sublet.booking.cli.wishes import number_of
+from sublet.booking.cli.wishes import number_of, read_output
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
@@ -33,8 +33,14 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--hpc", "--platform", "hpc", metavar="NAME", help="Only there: a system, or a community account.")
 @click.option("--set", "words", metavar="NAME=VALUE", multiple=True, help="A parameter; the app says of which type.")
 @click.option("--set-json", "values", metavar="NAME=JSON", multiple=True, help="A parameter, as JSON.")
-@click.option("--data", metavar="[NAME=]WHERE", multiple=True, help="An input of the app: a URL. Can be repeated.")
+@click.option(
+    "--data",
+    metavar="[NAME=]WHERE",
+    multiple=True,
+    help="An input of the app: a URL, or upload:NAME/. Can be repeated.",
+)
 @click.option("--place", "places", metavar="NAME", multiple=True, help="A place of the system that it is to see.")
+@click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Send results there: 'out/*=s3://bucket/run1/'.")
 @click.option("--nodes", metavar="N", help="How many nodes.")
 @click.option("--tasks", metavar="N", help="How many copies of its execution stage.")
 @click.option("--cores", metavar="N", help="Cores for each task.")
@@ -57,6 +63,7 @@ def run(
     values: tuple[str, ...],
     data: tuple[str, ...],
     places: tuple[str, ...],
+    output: tuple[str, ...],
     only_ask: bool,
     wait: bool,
     yes: bool,
@@ -83,6 +90,7 @@ def run(
         "set": set_json(values),
         "data": dict(_inputs(data, local=link.address.local)),
         "places": places,
+        "outputs": [read_output(item) for item in output],
         "resources": {each: number_of(given[each]) for each in RESOURCES if given[each] is not None},
         "scheduler": read_scheduler_flags(given),
     }
@@ -98,4 +106,9 @@ def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:
         name, given, place = item.partition("=")
         if not given or "/" in name or ":" in name:
             name, place = "", item
-        yield name, os.path.abspath(os.path.expanduser(place)) if local and "://" not in place else place
+        yield (
+            name,
+            os.path.abspath(os.path.expanduser(place))
+            if local and "://" not in place and not place.startswith("upload:")
+            else place,
+        )

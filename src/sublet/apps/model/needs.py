@@ -75,7 +75,7 @@ SIGNS: dict[NeedKind, re.Pattern[str]] = {
 WORDS = {
     NeedKind.MOUNT: "a mount: it uses {what} ({where}), a folder of a centre; a place of that name answers it, or what "
     "is in it comes as data",
-    NeedKind.UPLOAD: "data: whoever runs it brings some ({where}), named by an https address",
+    NeedKind.UPLOAD: "data: whoever runs it brings some ({where}), uploaded, or named by an address",
     NeedKind.MPI: "MPI: it uses {what} ({where}); its tasks are started by srun on Slurm, else by mpirun",
     NeedKind.NETWORK: "the internet: it fetches while it runs ({what}, {where}), and compute nodes may have no way out",
     NeedKind.GPU: "GPUs ({where})",

@@ -24,7 +24,7 @@ from sublet.kernel.errors import BadAmount
 from sublet.web.fields import Field
 
 PARAMETER, RESOURCE, DATA, SCHEDULER = "parameters.", "resources.", "data.", "scheduler."
-VERSION, WHERE, NAME, MORE = "version", "hpc", "name", "more"
+VERSION, WHERE, NAME, MORE, SEND = "version", "hpc", "name", "more", "send"
 LABELS = {
     "nodes": "Nodes",
     "tasks": "Tasks",
@@ -62,6 +62,7 @@ class Form:
     where: Field
     name: Field
     more: Field | None  # other parameters, where the app takes any
+    send: Field  # where results go
     options: tuple[Field, ...]  # of a cluster's scheduler
     ids: Mapping[str, str] = field(default_factory=dict)  # of each field, by the name under which it is sent
 
@@ -101,10 +102,12 @@ def form_of(
     more = (
         Field(MORE, "more", "Other parameters", "lines", given.get(MORE, ""), hint) if manifest.any_parameters else None
     )
+    hint = "A folder of yours, as s3://bucket/run1/ or davs://server/run1/; empty: they stay here to be downloaded."
+    send = Field(SEND, "send", "Send results to", "text", given.get(SEND, ""), hint, attributes={"inputmode": "url"})
     options = make_scheduler_fields(choosable, given, SCHEDULER)
-    everything = (*parameters, *resources, *data, where, name, *((more,) if more else ()), *options)
+    everything = (*parameters, *resources, *data, where, name, *((more,) if more else ()), send, *options)
     ids = {each.key: each.id for each in everything}
-    return Form(parameters, resources, fixed, data, where, name, more, options, ids)
+    return Form(parameters, resources, fixed, data, where, name, more, send, options, ids)
 
 
 def bounds_of(manifest: Manifest) -> dict[str, ResourceBounds | None]:
@@ -135,9 +138,9 @@ def _resource(name: str, bounds: ResourceBounds | None, value: str) -> Field:
 
 
 def _input(one: Input, id: str, value: str) -> Field:
-    attributes = {"inputmode": "url"} | ({"required": ""} if one.required else {})
+    attributes = {"inputmode": "url", "list": "uploads-known"} | ({"required": ""} if one.required else {})
     described = one.description[:1].upper() + one.description[1:]
-    asked = "An https: address" if one.required else "An https: address, or empty"
+    asked = "An https: address, or upload:NAME/" + ("" if one.required else ", or empty")
     hint = f"{described.rstrip('.')}. {asked}" if described else asked
     return Field(f"{DATA}{one.name}", id, one.name, "text", value, hint, attributes=attributes)
 
@@ -169,6 +172,7 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
     asked = {"time": duration_text(request.duration), "tasks": fields.get("tasks")} | (fields.get("resources") or {})
     values |= {f"{RESOURCE}{name}": str(amount) for name, amount in asked.items() if amount is not None}
     values |= {f"{DATA}{one.name}": one.location for one in request.data}
+    values[SEND] = request.outputs[0].to if request.outputs else ""
     name = request.executable.name if request.executable else ""
     values |= fill_scheduler_fields(request.scheduler, SCHEDULER)
     return values | {WHERE: request.platform, NAME: "" if name == manifest.name else name}
@@ -210,6 +214,7 @@ def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
         set=chosen,
         words={name.strip(): word for name, word in words.items()},
         data=data,
+        outputs=[{"path": "*", "to": f"{to.rstrip('/')}/"}] if (to := values.get(SEND, "").strip()) else [],
         resources=_amounts(manifest, values),
         scheduler=read_scheduler_fields(values, SCHEDULER),
     )
@@ -260,6 +265,8 @@ def key_of(manifest: Manifest, values: Values, path: str) -> str:
         return plain if plain in keys else MORE if MORE in keys else ""
     if plain in ("platform", "system", "account"):
         return WHERE if values.get(WHERE) else ""
+    if plain.startswith("outputs"):
+        return SEND
     if plain.startswith("data"):
         return _data_key(manifest, values, plain)
     if (option := plain.partition(".")[0]) in SCHEDULER_NAMES:

@@ -124,6 +124,7 @@ async def _page(
     if manifest and earlier:
         values = app_form.values_of(manifest, places.names, earlier.request)
     options = service_of(request).candidates.list_options(places.names)
+    uploads = await service_of(request).uploads.kept.list(who.person)
     return page(
         request,
         "app.html",
@@ -138,5 +139,6 @@ async def _page(
         others=answer.others if answer else (),
         approved=[version for version in state.versions if version.state is VersionState.APPROVED],
         state_tones=TONES,
+        uploads=uploads,
         instead_of=earlier.id if earlier else instead_of,
     )

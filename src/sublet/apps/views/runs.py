@@ -19,6 +19,7 @@ class AppAsk:
     words: dict[str, str] = field(default_factory=dict)  # parameters as text, typed by the app's schema
     data: dict[str, str] = field(default_factory=dict)  # the name of an input → where it is
     places: tuple[str, ...] = ()  # directories of the system that it is to see
+    outputs: tuple[dict[str, Any], ...] = ()  # results that are sent somewhere: {path, to, when}
     resources: dict[str, Any] = field(default_factory=dict)  # nodes, tasks, cores, memory, gpus, time
     scheduler: dict[str, Any] = field(default_factory=dict)  # constraint, nice, …: as a request has them
 

@@ -183,7 +183,8 @@ def _place(item: str) -> dict[str, Any]:
     return {"name": name} | ({"path": path} if path else {}) | ({"writable": False} if is_read else {})
 
 
-def _output(item: str) -> dict[str, str]:
+def read_output(item: str) -> dict[str, str]:
+    """`FILES=ADDRESS`: results that are sent somewhere."""
     path, given, address = item.partition("=")
     if not given or not path or not address:
         raise click.UsageError(f"--output {item}: write FILES=ADDRESS, as in 'out/*.csv=s3://bucket/run1/'.")
@@ -228,6 +229,6 @@ MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
     ("data", "data_from", _source),
     ("places", "place", _place),
-    ("outputs", "output", _output),
+    ("outputs", "output", read_output),
     ("after", "after", str),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import AsyncIterator
 from email.utils import format_datetime
 from typing import Annotated, Any
 
@@ -61,7 +62,8 @@ async def options(request: Request) -> Response:
 )
 async def create(request: Request) -> Response:
     """Begin a file: `Upload-Length`, and in `Upload-Metadata` its `upload` and `path`, or its `filename`."""
-    return await create_file(request, await person_of(request), "/v1/tus")
+    person = await person_of(request)
+    return await create_file(request, person, _stream(request, person), "/v1/tus")
 
 
 @router.get("/{id}", status_code=200, response_class=Response, responses=described.problems(401, 404, 412))
@@ -79,7 +81,8 @@ async def look(request: Request, id: Id) -> Response:
 )
 async def append(request: Request, id: Id) -> Response:
     """Go on with a file at `Upload-Offset`."""
-    return await append_to_file(request, await person_of(request), id)
+    person = await person_of(request)
+    return await append_to_file(request, person, _stream(request, person), id)
 
 
 @router.delete("/{id}", status_code=204, response_class=Response, responses=described.problems(401, 403, 404, 412))
@@ -91,11 +94,12 @@ async def terminate(request: Request, id: Id) -> Response:
 @router.post("/{id}", status_code=204, response_class=Response, include_in_schema=False)
 async def override(request: Request, id: Id) -> Response:
     """For clients behind something that knows GET and POST alone: `X-HTTP-Method-Override`."""
-    acts = {"PATCH": append_to_file, "DELETE": remove_file, "HEAD": look_at_file}
-    act = acts.get(request.headers.get("x-http-method-override", "").upper())
-    if act is None:
-        raise BadUpload(why="X-HTTP-Method-Override has to be PATCH, DELETE or HEAD here.")
-    return await act(request, await person_of(request), id)
+    method, person = request.headers.get("x-http-method-override", "").upper(), await person_of(request)
+    if method == "PATCH":
+        return await append_to_file(request, person, _stream(request, person), id)
+    if method == "DELETE":
+        return await remove_file(request, person, id)
+    raise BadUpload(why="X-HTTP-Method-Override has to be PATCH or DELETE here.")
 
 
 def options_response(most: int) -> Response:
@@ -109,7 +113,7 @@ def options_response(most: int) -> Response:
     return _answer(204, headers)
 
 
-async def create_file(request: Request, person: Person, prefix: str) -> Response:
+async def create_file(request: Request, person: Person, pieces: AsyncIterator[bytes], prefix: str) -> Response:
     """Begin a file of this person's, with the first of its bytes if they came along."""
     _check_version(request)
     if "upload-defer-length" in request.headers:
@@ -123,7 +127,7 @@ async def create_file(request: Request, person: Person, prefix: str) -> Response
     file = await transfers.begin(person, wish, host_of(request))
     arrived = Arrived(file, 0)
     if request.headers.get("content-type", "") == OCTETS and size:
-        arrived = await transfers.append(person, file.id, 0, _pieces(request, person), _read_checksum(request))
+        arrived = await transfers.append(person, file.id, 0, pieces, _read_checksum(request))
     headers = {"location": f"{prefix}/{file.id}", "upload-address": f"{SCHEME}:{wish.name}/"}
     return _answer(201, headers | _progress(arrived))
 
@@ -136,7 +140,7 @@ async def look_at_file(request: Request, person: Person, id: str) -> Response:
     return _answer(200, headers | _progress(arrived))
 
 
-async def append_to_file(request: Request, person: Person, id: str) -> Response:
+async def append_to_file(request: Request, person: Person, pieces: AsyncIterator[bytes], id: str) -> Response:
     """Go on with it."""
     _check_version(request)
     kind = request.headers.get("content-type", "")
@@ -144,7 +148,7 @@ async def append_to_file(request: Request, person: Person, id: str) -> Response:
         raise WrongType(type=kind or "(none)", hint=f"Send {OCTETS}.")
     offset, checksum = _read_number(request, "upload-offset"), _read_checksum(request)
     transfers = service_of(request).uploads.transfers
-    arrived = await transfers.append(person, id, offset, _pieces(request, person), checksum)
+    arrived = await transfers.append(person, id, offset, pieces, checksum)
     return _answer(204, _progress(arrived))
 
 
@@ -155,7 +159,7 @@ async def remove_file(request: Request, person: Person, id: str) -> Response:
     return _answer(204, {})
 
 
-def _pieces(request: Request, person: Person) -> Any:
+def _stream(request: Request, person: Person) -> AsyncIterator[bytes]:
     """What comes, until whoever sends it may do so no more."""
     return while_welcome(request, person, request.stream())
 

@@ -24,16 +24,16 @@ Force = Annotated[bool, Query(description="Also if sessions wait for it; they ar
 async def uploads(request: Request) -> Response:
     """The asker's uploads."""
     service = service_of(request)
-    found = await service.uploads.kept.list(await person_of(request))
-    size, most = sum(upload.size for upload in found), service.settings.uploads.per_person
-    return json_response(UploadList(items=tuple(map(view_upload, found)), size=size, most=most))
+    own = await service.uploads.kept.list(await person_of(request))
+    size, most = sum(upload.size for upload in own), service.settings.uploads.per_person
+    return json_response(UploadList(items=tuple(map(view_upload, own)), size=size, most=most))
 
 
 @router.get("/{name}", response_model=UploadShown, responses=described.problems(401, 404))
 async def upload(request: Request, name: Name) -> Response:
     """One of them, with its files, whole or not."""
-    found, files, uses = await service_of(request).uploads.kept.get(await person_of(request), name)
-    return json_response(UploadShown(upload=view_upload(found), items=view_files(files), sessions=tuple(uses)))
+    known, files, uses = await service_of(request).uploads.kept.get(await person_of(request), name)
+    return json_response(UploadShown(upload=view_upload(known), items=view_files(files), sessions=tuple(uses)))
 
 
 @router.post("/{name}/keep", response_model=UploadView, responses=described.problems(400, 401, 403, 404))

@@ -145,10 +145,10 @@ def remove(out: Output, names: tuple[str, ...], force: bool) -> None:
 
 
 def _remove_files(link: Link, name: str, path: str) -> None:
-    found = list(_choose(link.do(calls.upload(name)).items, path.rstrip("/")))
-    if not found:
+    chosen = list(_choose(link.do(calls.upload(name)).items, path.rstrip("/")))
+    if not chosen:
         raise NotFound(f"The upload {name} has no file {path}.", hint=f"sublet upload show {name} lists its files.")
-    for file in found:
+    for file in chosen:
         link.do(calls.cancel(file.id))
 
 

@@ -96,14 +96,14 @@ def check_upload_path(path: str) -> str:
 
 def parse_metadata(header: str) -> dict[str, str]:
     """What stands in tus' `Upload-Metadata`: pairs of a name and a value in Base64, with commas between them."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in filter(None, (pair.strip() for pair in header.split(","))):
         name, _, value = pair.partition(" ")
         try:
-            found[name] = base64.b64decode(value.strip(), validate=True).decode()
+            values[name] = base64.b64decode(value.strip(), validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
             raise WrongUpload(f"Upload-Metadata has a value for {name[:60]!r} that is not text in Base64.") from None
-    return found
+    return values
 
 
 def write_metadata(values: Mapping[str, str]) -> str:

@@ -113,8 +113,8 @@ class UploadStore:
         above = ["/".join(parts[:number]) for number in range(1, len(parts))]
         in_the_way: ColumnElement[bool] = and_(F.path > f"{plain(path)}/", F.path < f"{plain(path)}0")
         query = select(F.path).where(F.upload == upload, or_(F.path.in_(above), in_the_way)).limit(1)
-        found = self._sql.select(query)
-        return str(found[0][0]) if found else None
+        rows = self._sql.select(query)
+        return str(rows[0][0]) if rows else None
 
     def add_file(self, new: UploadedFile) -> None:
         """Add one that is to come."""
