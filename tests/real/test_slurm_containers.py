@@ -13,6 +13,8 @@ import pytest
 from sublet.apps.calls import trials
 from sublet.apps.model.tree import TreeFile, archive_of
 from sublet.client import Client
+from sublet.data.calls import places
+from sublet.data.views.places import PlaceAsk
 from tests.real import images, mpi
 from tests.real.jupyter_image import jupyter_archive
 from tests.real.notebooks import notebook
@@ -23,6 +25,8 @@ from tests.sites import Site
 from tests.sites import running as site_running
 
 KEPT = "/home/researcher/.sublet/kept"
+LOOK = "cat /compute_shared/dem.txt; (echo x >/compute_shared/new) 2>/dev/null || echo refused"
+MANIFEST = {"name": "flood", "container": "box", "execution_stage": "sh /job/executable/main.sh"}
 WRONG = "sha256:" + "0" * 64
 
 
@@ -221,3 +225,65 @@ def test_a_repository_that_is_one_notebook_runs_in_a_generic_image(client: Clien
     assert session.wait(timeout=180).exit_code == 0, said(session, "stderr")
     assert said(session) == "years 3 /job []\n"
     assert "years 3" in session.result("result/executed.ipynb").text()
+
+
+@pytest.fixture(scope="module")
+def declared(client: Client, box: Site) -> None:
+    """Reference data and scratch."""
+    box.on("researcher@login", "sh", "-c", "mkdir -p /scratch/reference && echo heights >/scratch/reference/dem.txt")
+    shared = PlaceAsk(name="compute_shared", platform=box.name, kind="reference", path="/scratch/reference")
+    client.do(places.add(shared))
+    client.do(places.add(PlaceAsk(name="scratch", platform=box.name, kind="scratch", keep=3600)))
+
+
+def test_reference_data_is_read_only_and_scratch_is_found_again_by_the_next_session(
+    client: Client, box: Site, made: Path, declared: None
+) -> None:
+    images.oci_archive(made / "box.tar", Entrypoint=[])
+    image = f"file://{made}/box.tar"
+    script = f"{LOOK}; cat /compute_shared/dem.txt >$SUBLET_PLACE_SCRATCH/kept; ls /home; echo $SUBLET_PLACE_SCRATCH"
+    first = asked(client, box, image, "sh", "-c", script, places=["compute_shared", "scratch"])
+    second = asked(
+        client, box, image, "cat", "/mine/kept", places=[{"name": "scratch", "path": "/mine"}], after=[first.id]
+    )
+    assert first.wait(timeout=120).exit_code == 0, said(first, "stderr")
+    assert said(first).splitlines() == ["heights", "refused", "/scratch"]
+    assert second.wait(timeout=120).exit_code == 0, (second.end, said(second, "stderr"))
+    assert said(second) == "heights\n"
+    [found] = box.on("researcher@login", "sh", "-c", "cd ~/.sublet/places && stat -c '%a %n' *").splitlines()
+    assert found.startswith("700 scratch-")
+    plain = client.ask(
+        run=["sh", "-c", "cat scratch/kept compute_shared/dem.txt"],
+        platform=box.name,
+        time="2m",
+        places=["scratch", "compute_shared"],
+    )[0].accept()
+    assert plain.wait(timeout=120).exit_code == 0, said(plain, "stderr")
+    assert said(plain) == "heights\nheights\n"
+    client.do(places.clear(box.name, "scratch"))
+    assert box.on("researcher@login", "ls", "-A", ".sublet/places") == ""
+    assert box.on("researcher@login", "ls", "/scratch/reference") == "dem.txt\n", "no session changed it"
+
+
+def test_a_cybergis_manifest_with_a_mount_runs_where_there_is_such_a_place(
+    client: Client, box: Site, made: Path, declared: None
+) -> None:
+    images.oci_archive(made / "box.tar", Entrypoint=[])
+    manifest = json.dumps(MANIFEST | {"mount": ["/compute_shared"], "supported_hpc": [box.name]}).encode()
+    code = archive_of([TreeFile("manifest.json", manifest), TreeFile("main.sh", f"{LOOK}\n".encode())])
+    trial = client.do(trials.try_app(code, image=f"file://{made}/box.tar"))
+    offers = client.ask(app=trial.name, memory="200MiB", time="3m", platform=box.name)
+    assert offers, offers.reasons
+    session = offers[0].accept()
+    assert session.wait(timeout=180).exit_code == 0, said(session, "stderr")
+    assert said(session) == "heights\nrefused\n"
+    client.do(places.remove(box.name, "compute_shared"))
+    refused = client.ask(app=trial.name, memory="200MiB", time="3m", platform=box.name)
+    assert refused.result == "NO"
+    assert [reason.message for reason in refused.reasons] == [
+        f"{box.name} has no place compute_shared; it has: scratch."
+    ]
+    bad = PlaceAsk(name="gone", platform=box.name, kind="reference", path="/scratch/gone")
+    client.do(places.add(bad))
+    late = asked(client, box, f"file://{made}/box.tar", "true", places=["gone"]).wait(timeout=60)
+    assert "/scratch/gone is not a directory there" in late.end.detail

@@ -51,7 +51,7 @@ def _one_file(data: Data, folder: Path, path: str) -> Path | None:
     """The one file that the data is, if the path is meant as that file's; None: the path is a folder's."""
     entries = sorted(folder.iterdir())
     location = unquote(urlsplit(data.location).path) if ":" in data.location else data.location
-    if len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
+    if data.unpack or len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
         return None
     wanted, name = PurePosixPath(path), entries[0]
     is_its_name = wanted.name in (name.name, os.path.basename(location))

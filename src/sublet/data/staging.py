@@ -22,6 +22,7 @@ from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
 from sublet.data.model.credentials import Credential
 from sublet.data.resolving import bring_files, find_files, look_up
+from sublet.data.unpacking import unpack_brought
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
@@ -352,4 +353,7 @@ async def _bring(
     else:
         await asyncio.to_thread(_make_room, data, target)
         await mover.bring(data, target, progress)
+    if data.unpack:
+        context.loop_state.staging[session] = f"unpacking {data.name}"
+        await asyncio.to_thread(unpack_brought, data, target)
     log.info("data.brought", session=session, data=data.name, location=data.location)

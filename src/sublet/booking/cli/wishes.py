@@ -36,6 +36,7 @@ AMOUNTS = (
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
+    click.option("--unpack", metavar="WHERE[:PATH]", multiple=True, help="An archive to bring and unpack."),
     click.option("--data-from", metavar="SESSION[:PATH]", multiple=True, help="Results of a session, when it is over."),
     click.option("--place", metavar="NAME[:PATH]", multiple=True, help="A shared place of the system (place list)."),
     click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Results to send somewhere at the end."),
@@ -169,6 +170,11 @@ def _read_upload(item: str) -> dict[str, Any]:
     return {"location": f"{UPLOAD}{where}", "path": path or where.rstrip("/").rpartition("/")[2], "writable": True}
 
 
+def _archive(item: str) -> dict[str, Any]:
+    given = _data(item)
+    return {"location": given, "unpack": True} if isinstance(given, str) else {**given, "unpack": True}
+
+
 def _source(item: str) -> dict[str, Any]:
     session, _, path = item.partition(":")
     return {"location": f"session:{session}/{path}", "path": path.strip("/") or ".", "writable": True}
@@ -227,6 +233,7 @@ def _text(path: str) -> str:
 # What can be said several times: its name in the short form, the option, and how each is read.
 MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
+    ("data", "unpack", _archive),
     ("data", "data_from", _source),
     ("places", "place", _place),
     ("outputs", "output", read_output),

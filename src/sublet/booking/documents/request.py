@@ -46,13 +46,13 @@ _STORAGE = COMMON | {"size", "data", "pool"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
 _ANY_DATA = COMMON | {"storage"}
 _DATA = {
-    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore"},
+    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore", "unpack"},
     "S3-data-resource": _ANY_DATA | {"endpoint", "template", "bucket", "object"},
     "rucio-data-resource": _ANY_DATA | {"rucio"},
     "ivoa-data-resource": _ANY_DATA | {"ivoa"},
     "skao-data-resource": _ANY_DATA | {"ivoa", "skao"},
 }
-_DATA_READ = COMMON | {"storage", "location", "size", "checksum"}
+_DATA_READ = COMMON | {"storage", "location", "size", "checksum", "unpack"}
 _REQUESTED = frozenset({"duration", "start"})
 _ISO_DURATION = re.compile(r"\s*-?[Pp]")
 _COMPUTE_KINDS = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
@@ -251,8 +251,15 @@ def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
         size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
+        unpack=_flag(found.get("unpack", False), f"{path}.unpack"),
         fields=_rest(found, path),
     )
+
+
+def _flag(value: Any, path: str) -> bool:
+    if not isinstance(value, bool):
+        decline(path, f"{quote_value(value)} is not true or false")
+    return value
 
 
 def _rest(found: Document, path: str) -> Document:

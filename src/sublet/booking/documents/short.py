@@ -73,7 +73,7 @@ _ONLY_SHORT = frozenset(
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
-_DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore")
+_DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore", "unpack")
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "pool", "path", "writable")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -303,12 +303,13 @@ def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> 
         location = a_text(given.get("location"), f"{path}.location", 4096)
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
-        extras = {key: given[key] for key in ("checksum", "size", "storage", "ignore") if key in given}
+        extras = {key: given[key] for key in ("checksum", "size", "storage", "ignore", "unpack") if key in given}
         found.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
         if is_app or not {"name", "path", "storage"}.isdisjoint(given):
             volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))
         else:
-            volumes.append(_volume({"writable": True} | given, last_name(location) or name, name, path))
+            own_name = name if given.get("unpack") is True else last_name(location) or name
+            volumes.append(_volume({"writable": True} | given, own_name, name, path))
         _check_apart(volumes, path)
     return found
 

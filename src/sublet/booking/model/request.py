@@ -120,6 +120,7 @@ class Data:
     size: int | None = None  # in bytes, when known
     checksum: str = ""  # "sha256:…"
     prepare: timedelta | None = None  # the asker's own estimate
+    unpack: bool = False  # it is an archive, and its content is what is wanted
     shared: bool = False  # a file that is only read: one copy on a system serves all who need it
     fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
 
