@@ -17,6 +17,7 @@ from tests.git_server import git  # noqa: F401 - a fixture for every ring
 from tests.postgres import postgres  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
+gc.disable()  # until all tests are collected: what is imported stays
 # A busy machine is slow, and that is no failure. The same examples each time: who looks for others says so.
 settings.register_profile(
     "steady", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -81,6 +82,7 @@ def pytest_collection_finish() -> None:
     """What is there by now stays to the end: nobody needs to look for garbage in it."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -223,6 +223,7 @@ def leave(code: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    gc.disable()
     for name in LOADED:
         importlib.import_module(name)
     for plugin in (one for group in GROUPS for one in plugins(group)):
@@ -230,4 +231,5 @@ if __name__ == "__main__":
     assert threading.active_count() == 1, "threads are lost in a process that begins here"
     gc.collect()
     gc.freeze()  # what is loaded stays, and is shared by all
+    gc.enable()
     Nursery(socket.socket(fileno=0)).serve()

@@ -82,11 +82,12 @@ class Serving:
 
 def eventually(look: object, what: str = "it", seconds: float = PATIENCE, every: float = 0.02) -> object:
     """Look again and again until the answer is true; it is the answer."""
-    deadline = time.monotonic() + seconds
+    first = time.monotonic()
     while True:
         began = time.monotonic()
         answer = look()  # type: ignore[operator]
         if answer:
             return answer
-        assert time.monotonic() < deadline, f"{what} did not happen in {seconds:.0f} s"
-        time.sleep(pause(time.monotonic() - began, every))
+        now = time.monotonic()
+        assert now < first + seconds, f"{what} did not happen in {seconds:.0f} s"
+        time.sleep(pause(now - began, every, now - first))

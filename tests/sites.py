@@ -114,11 +114,11 @@ class Site:
 
     def wait(self, happened: Callable[[], bool], seconds: float = 30) -> None:
         """Return when something has happened on the site, asked again and again."""
-        deadline = time.monotonic() + seconds
-        began = time.monotonic()
+        first = began = time.monotonic()
         while not happened():
-            assert time.monotonic() < deadline, f"it did not happen within {seconds} s"
-            time.sleep(pause(time.monotonic() - began, 0.25))
+            now = time.monotonic()
+            assert now < first + seconds, f"it did not happen within {seconds} s"
+            time.sleep(pause(now - began, 0.25, now - first))
             began = time.monotonic()
 
 

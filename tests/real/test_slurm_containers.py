@@ -195,6 +195,7 @@ stages:
     assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"
 
 
+@pytest.mark.soak
 def test_an_mpi_program_runs_over_two_nodes_in_a_container_and_an_app_by_apptainer(
     client: Client, box: Site, made: Path
 ) -> None:

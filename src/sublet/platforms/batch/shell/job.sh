@@ -153,15 +153,14 @@ ends() { # when its time is over, in seconds since the epoch
 
 nap() {
     sleep "$1" &
-    sleeping=$!
-    wait "$sleeping"
-    kill "$sleeping" 2>/dev/null
+    wait "$!"
+    kill -s KILL "$!" 2>/dev/null
 }
 
 watch() { # keep its time: warn, stop it at the end; and see to it that a stop by others is a stop
-    stopped= warned= sleeping=
+    stopped= warned= others=$!
     trap 'stopped=1' TERM
-    trap 'kill $sleeping 2>/dev/null; exit 0' USR1
+    trap '[ "$!" = "$others" ] || kill -s KILL "$!" 2>/dev/null; exit 0' USR1 # a nap that has only just begun would miss a TERM
     while :; do
         [ -n "$stopped" ] && { date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
         now=$(date +%s) over=$(ends)
