@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,6 +59,10 @@ class Observatory(BaseHTTPRequestHandler):
                 json.dumps({"replicas": [{"dataurl": f"{host}/gone.fits"}, {"dataurl": f"{host}/cube.fits"}]}),
             ),
             "/resolve/ivo://vo.example/page": ("text/plain", "Welcome"),
+            "/resolve/ivo://vo.example/here": (
+                "application/json",
+                '[{"access_url": "file:///etc/passwd"}, "/etc/passwd"]',
+            ),
             "/resolve/ivo://vo.example/none": ("application/json", "[]"),
             "/resolve/ivo://vo.example/loop": (
                 "application/json",
@@ -151,6 +155,7 @@ async def test_a_table_of_links_leads_to_the_data_itself_and_its_size(known: Kno
         ("page", "a VOTable or JSON was expected"),
         ("none", "nothing is known of it there"),
         ("loop", "nothing is known of it there"),
+        ("here", "files of this machine"),
         ("nothing", "answered 404"),
         ("locked", "answered 403"),
     ],
@@ -162,12 +167,12 @@ async def test_what_the_resolver_does_not_tell_is_told(known: Known, tmp_path: P
 
 async def test_a_dead_or_silent_resolver_is_given_up_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ivo, "PATIENCE", 0.3)
-    server = await asyncio.start_server(lambda reader, writer: asyncio.sleep(5), "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
     data = Data("x", SIMPLE, "ivo://vo.example/x")
-    with pytest.raises(DataNotThere, match="not told within"):
-        await bring(data, tmp_path, Policy(public_only=False, ivo_resolver=f"http://127.0.0.1:{port}/{{ivoid}}"))
-    server.close()
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # nobody takes what comes in
+        resolver = f"http://127.0.0.1:{silent.getsockname()[1]}/{{ivoid}}"
+        with pytest.raises(DataNotThere, match="not told within"):
+            await bring(data, tmp_path, Policy(public_only=False, ivo_resolver=resolver))
+    monkeypatch.undo()
     with pytest.raises(DataNotThere, match="can't be asked"):
         await bring(data, tmp_path, Policy(public_only=False, ivo_resolver="http://127.0.0.1:9/{ivoid}"))
 

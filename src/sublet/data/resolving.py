@@ -22,6 +22,7 @@ AT_ONCE = 8  # files that are brought side by side
 MOMENT = 4.0  # seconds that an asker waits for a name to be resolved
 INCOMING = ".incoming"  # below the directory of the data, while its files come
 MOST_NAMED = 10  # addresses that a reason names
+OWN = ("session", "upload", "app")  # what is kept here, by names that no catalogue of others may use
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ def _choose_sources(movers: Movers, data: Data, file: ResolvedFile, *, guest: bo
     refused: list[str] = []
     for replica in file.replicas:
         mover = movers.choose(replica, guest=guest)
-        if isinstance(mover, Reason):
-            scheme = replica.location.partition(":")[0]
+        scheme = replica.location.partition(":")[0].lower()
+        if isinstance(mover, Reason) or scheme in OWN:
             refused.append(f"{without_secrets(replica.location)}: nothing here brings {scheme}: addresses")
         elif isinstance(mover, Resolves):
             refused.append(f"{without_secrets(replica.location)}: this is a name, too, and not an address")
@@ -153,6 +154,8 @@ def _put_in_place(replica: Data, room: Path, place: Path, *, is_file: bool) -> N
     entries = sorted(room.iterdir())
     if not is_file:
         for entry in entries:
+            if (place / entry.name).is_dir():
+                shutil.rmtree(place / entry.name)  # of a try that was cut off
             entry.rename(place / entry.name)
         return
     if len(entries) != 1 or not entries[0].is_file():

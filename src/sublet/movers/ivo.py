@@ -27,6 +27,7 @@ NO_RESOLVER = "An IVOID only names data, and this service asks no registry (ivo_
 WITH_ADDRESS = "give its address as ivoa.obscore.access_url, or as a simple-data-resource"
 ACCEPTED = "application/x-votable+xml;serialization=TABLEDATA, application/json;q=0.9, */*;q=0.1"
 IVOID = re.compile(r"ivo://[A-Za-z0-9][\w.~-]{2,}([/?#][\w.~*=+!$()@:%/?#&,;-]*)?", re.ASCII)  # it may stand in a query
+HERE = ("file:", "/", "git+file:")  # addresses of this machine
 PATIENCE = 60.0  # seconds for all that is asked about one name
 MOST_BYTES = 16 << 20  # of one answer
 
@@ -70,7 +71,10 @@ class IvoMover:
             raise missing(data, f"where it is was not told within {PATIENCE:.0f} s") from error
         if not rows:
             raise missing(data, "nothing is known of it there, or it has no address")
-        replicas = [Data("", SIMPLE, row.address, size=row.size, checksum=row.checksum) for row in rows]
+        elsewhere = [row for row in rows if not row.address.lower().startswith(HERE)]
+        if not elsewhere:
+            raise missing(data, "what was told are files of this machine, which no registry can know")
+        replicas = [Data("", SIMPLE, row.address, size=row.size, checksum=row.checksum) for row in elsewhere]
         return [ResolvedFile("", replicas)]
 
 

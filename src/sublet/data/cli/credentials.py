@@ -38,6 +38,7 @@ def credential() -> None:
     "sublet credential add s3://my-bucket --access-key AKIA… --endpoint https://s3.example.org",
     "sublet credential add https://archive.example.org --token <token.txt",
     "sublet credential add sftp://login.example.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
+    "sublet credential add rucio://rucio.example.org --user marie",
 )
 @click.argument("place", metavar="ADDRESS")
 @click.option("--user", metavar="NAME", help="A login: this user name, and a password or a key.")
