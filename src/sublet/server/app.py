@@ -47,7 +47,7 @@ under the same key, sent again, starts nothing anew and gets the same offers, se
 it is a 422. What came to nothing, a NO or offers that nobody took while they stood, is asked anew."""
 
 NOUNS = (
-    *(offersets, sessions, logs, results, events, platforms, pledges, systems, calendar),
+    *(sessions, offersets, events, logs, results, platforms, pledges, systems, calendar),
     *(
         annexes,
         templates,
@@ -109,8 +109,8 @@ def _find_route() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.router.routes.extend(broker.ROUTES)
-    for noun in NOUNS:
+    for noun in NOUNS:  # looked through in this order for each request, so that what is asked for most comes first
         app.router.routes.extend(noun.router.routes)  # included they would be made anew, at the first request
+    app.router.routes.extend(broker.ROUTES)
     app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]
     return app
