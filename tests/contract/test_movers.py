@@ -308,13 +308,16 @@ async def test_what_never_ends_is_stopped_and_nothing_of_it_is_kept(tmp_path: Pa
     assert os.listdir(tmp_path) == ["cube"]
 
 
-@pytest.mark.parametrize("path", ["/", "/a/", "/%2e%2e%2f%2e%2e%2fetc", "/.hidden", "/a%00b"])
+@pytest.mark.parametrize(
+    "path", ["/", "/a/", "/%2e%2e%2f%2e%2e%2fetc", "/.hidden", "/a%00b", "/a%0Ab", "/..", "/a/%2e%2e"]
+)
 async def test_a_name_from_an_address_stays_in_the_directory(path: str, tmp_path: Path) -> None:
     with serving(lambda handler, _: send(handler, b"x")) as server:
         await HttpMover(UNLIMITED).bring(data(server.url + path), tmp_path, nothing)
     (brought,) = os.listdir(tmp_path)
     assert (tmp_path / brought).is_file()
     assert not brought.startswith(".")
+    assert brought.isprintable()
 
 
 @pytest.mark.parametrize("location", ["http:///x", "http://[bad/x", "https:"])

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.kernel.data_urls import is_data_url, shorten_location
 from sublet.kernel.errors import DataNotSent, DataNotThere
 
 DIGESTS = {"sha256": 64, "sha512": 128, "md5": 32, "adler32": 8}  # name → hexadecimal digits
@@ -26,7 +27,9 @@ def safe_name(name: str, otherwise: str = "data") -> str:
 def refuse(data: Data, message: str, *, wanted: str = "", nearest: str = "") -> Reason:
     """Why a location can't be used."""
     field = f"data[{data.name}].location"
-    return Reason("urn:invalid-value", field, message, wanted=wanted or data.location, nearest=nearest)
+    return Reason(
+        "urn:invalid-value", field, message, wanted=wanted or shorten_location(data.location), nearest=nearest
+    )
 
 
 def check_checksum(data: Data) -> list[Reason]:
@@ -55,9 +58,14 @@ def without_secrets(location: str) -> str:
     return re.sub(r"//[^/@]*@", "//…@", location).partition("?")[0]
 
 
+def _show(location: str) -> str:
+    """An address in an error: without a password, and not as long as a file that is in it."""
+    return shorten_location(location) if is_data_url(location) else re.sub(r"//[^/@]*@", "//…@", location)
+
+
 def missing(data: Data, why: str) -> DataNotThere:
     """The error that says which data isn't there, and why; a password in its address is not repeated."""
-    return DataNotThere(name=data.name, location=re.sub(r"//[^/@]*@", "//…@", data.location), why=why)
+    return DataNotThere(name=data.name, location=_show(data.location), why=why)
 
 
 def unsent(name: str, location: str, why: str) -> DataNotSent:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from sublet.booking.documents.inline import read_location
 from sublet.kernel.document_fields import MISSING, a_map, a_text, decline
 
 MOST_LINE = 4096
@@ -27,7 +28,7 @@ def locate_data(found: Mapping[str, Any], kind: str, path: str) -> str:
     if location is None and kind == "simple-data-resource":
         hint = "Write where the data is: https://… or file:///…."
         decline(f"{path}.location", "it is missing", hint, MISSING)
-    return "" if location is None else a_text(location, f"{path}.location", MOST_LINE)
+    return "" if location is None else read_location(location, f"{path}.location")
 
 
 def _object_address(found: Mapping[str, Any], path: str) -> str:

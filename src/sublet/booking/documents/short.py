@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sublet.booking.documents.inline import CONTENT, has_content, locate_content, read_location
 from sublet.booking.documents.kinds import (
     MONETARY,
     NODE_COMPUTE,
@@ -73,7 +74,7 @@ _ONLY_SHORT = frozenset(
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
-_DATA = ("name", "location", "checksum", "size", "path", "writable", "storage", "ignore", "unpack")
+_DATA = ("name", "location", *CONTENT, "checksum", "size", "path", "writable", "storage", "ignore", "unpack")
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "pool", "path", "writable")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -300,7 +301,9 @@ def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> 
         path = f"data[{i}]"
         given = {"location": item} if isinstance(item, str) else without_nulls(a_map(item, path))
         refuse_unknown_fields(given, _DATA, path)
-        location = a_text(given.get("location"), f"{path}.location", 4096)
+        if has_content(given):
+            given = {"writable": True} | given | {"location": locate_content(given, path)}
+        location = read_location(given.get("location"), f"{path}.location")
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
         extras = {key: given[key] for key in ("checksum", "size", "storage", "ignore", "unpack") if key in given}

@@ -13,6 +13,7 @@ from sublet.booking.model.request import Data, Executable, Range, Recurring, Req
 from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.windows import DAYS, parse_start
 from sublet.booking.pages.scheduler import fill_scheduler_fields, read_scheduler_fields
+from sublet.kernel.data_urls import is_data_url
 from sublet.kernel.errors import BadAmount, BadRequest, SubletError
 from sublet.kernel.value_names import directory_name, last_name
 from sublet.web.words import machine
@@ -219,6 +220,8 @@ def _executable(executable: Executable) -> Values | None:
 def _line(data: Data, path: str) -> str | None:
     """What to type for data that is seen at this path; None if a line can't say that."""
     if data.kind != "simple-data-resource" or data.storage or data.size or data.checksum or data.fields:
+        return None
+    if is_data_url(data.location):
         return None
     if path == last_name(data.location):
         return data.location

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from sublet.booking.model.request import Data, Executable, Range, Request
+from sublet.kernel.data_urls import shorten_location
 from sublet.kernel.texts import describe_duration
 from sublet.web.words import count_text, memory_about
 
@@ -97,7 +98,8 @@ def _without_secrets(value: Any) -> Any:
 
 def _of_data(data: Data) -> WorkPart:
     size = f" ({memory_about(data.size)})" if data.size else ""
-    return WorkPart(f"Data: {data.name}", f"{hide_credentials(data.location) or data.kind}{size}")
+    location = hide_credentials(shorten_location(data.location))
+    return WorkPart(f"Data: {data.name}", f"{location or data.kind}{size}")
 
 
 def hide_credentials(address: str) -> str:

@@ -1,0 +1,76 @@
+"""Small files that are in an address themselves (RFC 2397): `data:text/plain;charset=utf-8;name=a.txt,hello`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, unquote_to_bytes
+
+SCHEME = "data:"
+MOST = 1 << 16  # bytes of content
+MOST_URL = 2 * MOST  # characters
+SHOWN = 60  # characters of what is shown where the whole address would be too long
+NO_NAME = "data"
+SAFE = "/:;,=@&+$!*'()~-._?[]{}|"
+
+
+@dataclass(frozen=True)
+class DataUrl:
+    """What is in it."""
+
+    name: str  # of the file; as it was given, so not yet one to be trusted
+    content: bytes
+
+
+def is_data_url(location: str) -> bool:
+    """Whether an address is of this kind."""
+    return location[: len(SCHEME)].lower() == SCHEME
+
+
+def read_data_url(location: str) -> DataUrl:
+    """The file that is in an address; ValueError says what is wrong with it."""
+    facts, comma, body = location[len(SCHEME) :].partition(",")
+    if not comma:
+        raise ValueError("it has no comma, after which the content would be")
+    _, *parameters = facts.split(";")
+    content = unquote_to_bytes(body)
+    if parameters and parameters[-1].strip().lower() == "base64":
+        content = decode_base64(content.decode("ascii", "replace"))
+    if len(content) > MOST:
+        raise ValueError(f"it has {len(content)} bytes, and at most {MOST} can be in a request")
+    return DataUrl(find_name(location), content)
+
+
+def find_name(location: str) -> str:
+    """What the file is called; a parameter of its type says so."""
+    facts = location[len(SCHEME) :].partition(",")[0]
+    names = [word.partition("=")[2] for word in facts.split(";")[1:] if word.lower().startswith("name=")]
+    return unquote(names[0]) if names and names[0] else NO_NAME
+
+
+def write_data_url(name: str, content: bytes) -> str:
+    """An address that holds a file: readable if that is not longer."""
+    packed = base64.b64encode(content).decode()
+    try:
+        plain = quote(content.decode("utf-8"), safe=SAFE)
+    except UnicodeDecodeError:
+        plain = ""
+    if (plain and len(plain) <= len(packed)) or not content:
+        return f"{SCHEME}text/plain;charset=utf-8;name={quote(name, safe='')},{plain}"
+    return f"{SCHEME}application/octet-stream;name={quote(name, safe='')};base64,{packed}"
+
+
+def decode_base64(text: str) -> bytes:
+    """What it stands for; ValueError if it is none."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("its content is no base64") from error
+
+
+def shorten_location(location: str) -> str:
+    """An address as it may be shown: of a file that is in it only the beginning."""
+    if not is_data_url(location) or len(location) <= SHOWN:
+        return location
+    return f"{location[:SHOWN]}… ({len(location)} characters)"

@@ -1,0 +1,64 @@
+"""Small files in the request itself: `data:` addresses (RFC 2397), and the `content` of an item of data."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
+from sublet.kernel.data_urls import read_data_url
+from sublet.movers.arrival import check_arrived, check_checksum, missing, refuse, safe_name
+from sublet.movers.port import SIMPLE, Policy, Progress
+
+EXAMPLE = "data:text/plain;name=a.txt,hello"
+
+
+@dataclass
+class InlineMover:
+    """Writes what an address holds; nobody has to be asked for it."""
+
+    policy: Policy
+    name: str = "inline"
+    schemes: Sequence[str] = ("data",)
+    kinds: Sequence[str] = (SIMPLE,)
+
+    def check(self, data: Data) -> Sequence[Reason]:
+        """What is wrong with its address or checksum."""
+        reasons = check_checksum(data)
+        try:
+            read_data_url(data.location)
+        except ValueError as error:
+            reasons.append(refuse(data, f"It is not an address that holds a file: {error}.", nearest=EXAMPLE))
+        return reasons
+
+    async def measure(self, data: Data) -> int | None:
+        """How many bytes it holds."""
+        return None if self.check(data) else len(read_data_url(data.location).content)
+
+    def estimate(self, data: Data) -> timedelta:
+        """It is there already."""
+        return data.prepare or timedelta(0)
+
+    async def bring(self, data: Data, target: Path, progress: Progress) -> None:
+        """Write the file, whole and checked."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        held = read_data_url(data.location)
+        await asyncio.to_thread(_write, data, target / safe_name(held.name), held.content)
+        progress(len(held.content), len(held.content))
+
+
+def _write(data: Data, file: Path, content: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
+    part.write_bytes(content)
+    try:
+        check_arrived(data, part)
+    except Exception:
+        part.unlink()
+        raise
+    part.rename(file)

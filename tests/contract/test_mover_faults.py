@@ -1,0 +1,35 @@
+"""Downloads that go wrong leave nothing that looks whole, and are told as what they are."""
+
+from __future__ import annotations
+
+import errno
+import os
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+
+from sublet.kernel.errors import DataNotThere
+from sublet.movers.http import HttpMover
+from sublet.movers.port import UNLIMITED
+from tests.contract.test_movers import data, nothing, send, serving
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_file_that_is_always_shorter_than_promised_is_not_there(tmp_path: Path) -> None:
+    def answer(handler: BaseHTTPRequestHandler, number: int) -> None:
+        send(handler, ranges=False, breaks=1_000_000)
+
+    with serving(answer) as server, pytest.raises(DataNotThere, match=r"3 tries, 1000000 bytes so far"):
+        await HttpMover(UNLIMITED, pause=0, tries=3).bring(data(f"{server.url}/cube"), tmp_path, nothing)
+    assert not (tmp_path / "cube").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+async def test_a_full_disk_is_told_as_one_and_nothing_counts_as_there(tmp_path: Path) -> None:
+    (tmp_path / "cube.part").symlink_to("/dev/full")
+    with serving(lambda handler, _: send(handler)) as server, pytest.raises(OSError, match="No space left") as caught:
+        await HttpMover(UNLIMITED, pause=0).bring(data(f"{server.url}/cube"), tmp_path, nothing)
+    assert caught.value.errno == errno.ENOSPC
+    assert not (tmp_path / "cube").exists()
