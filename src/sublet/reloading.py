@@ -12,7 +12,19 @@ from sublet.kernel.throttle import Throttle
 
 RELOADED = frozenset(
     {
-        *("hold", "most_held", "offers", "longest", "horizon", "release", "keep", "warn", "claim", "poll"),
+        *(
+            "hold",
+            "most_held",
+            "offers",
+            "longest",
+            "horizon",
+            "release",
+            "keep",
+            "longest_keep",
+            "warn",
+            "claim",
+            "poll",
+        ),
         *("prices", "rules", "tokens", "mail", "images", "hooks", "apps", "maintainers", "signing", "throttle"),
         *("logs", "retention", "uploads", "cybergis"),
     }

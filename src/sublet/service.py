@@ -63,6 +63,7 @@ from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.probing import Probing
 from sublet.booking.presenter import Presenter
 from sublet.booking.rerun import Rerun
+from sublet.booking.result_care import ResultCare
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
@@ -220,6 +221,7 @@ class Service:
     direct: Direct
     contents: Contents
     output: SessionOutput
+    results: ResultCare
     events: Events
     explanations: Explain
     rerun: Rerun

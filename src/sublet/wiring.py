@@ -63,6 +63,7 @@ from sublet.booking.platforms.probing import Probing
 from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
 from sublet.booking.rerun import Rerun
+from sublet.booking.result_care import ResultCare
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
@@ -273,6 +274,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         direct=direct,
         contents=contents,
         output=output,
+        results=ResultCare(settings, store, now, platforms, movers, signals, contents, credentials),
         events=Events(store, signals, sessions),
         explanations=Explain(store, now, sessions),
         rerun=Rerun(contents, asking, sessions),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -13,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from sublet.booking.calls import results
 from sublet.booking.calls.platforms import calendar
 from sublet.client import Client
 from sublet.data.calls import credentials
 from sublet.data.model.credentials import Credential
 from sublet.data.views.credentials import CredentialAsk
-from sublet.kernel.errors import DataNotSent, NoOffers
+from sublet.kernel.errors import BadRequest, DataNotSent, NoOffers
 from sublet.kernel.faults import SENDING_POINTS
 from sublet.movers.file import FileMover
 from sublet.movers.port import Content, Policy
@@ -242,3 +244,25 @@ def test_a_file_that_a_session_did_not_leave_fails_the_one_that_needs_it(client:
     second = ran(client, run=["true"], data=[f"session:{first.id}/nothing.txt"])
     assert second.end.kind == "staging-failed"
     assert "left no such file" in second.end.detail
+
+
+def test_results_are_kept_longer_and_sent_to_ones_own_storage_after_the_end(
+    client: Client, bucket: StorageServer
+) -> None:
+    keep(client, bucket.credential)
+    session = ran(client, run=["sh", "-c", "mkdir out; echo a >out/a.txt; echo b >out/b.txt; echo c >c.txt"])
+    left = client.do(results.results(session.id))
+    assert left.kept_until is not None
+    kept = client.do(results.keep(session.id, timedelta(days=90)))
+    assert kept.kept_until - left.kept_until > timedelta(days=59)
+    assert client.do(results.results(session.id)).kept_until == kept.kept_until
+    with pytest.raises(BadRequest, match="at most"):
+        client.do(results.keep(session.id, timedelta(days=900)))
+    place = f"{bucket.credential.place}/bucket/later/"
+    sent = b"".join(client.link.stream(results.send(session.id, place, "out/*"))).splitlines()
+    assert [json.loads(line)["path"] for line in sent] == ["out/a.txt", "out/b.txt"]
+    assert seen(bucket.directory / "bucket" / "later") == {"a.txt": "a\n", "b.txt": "b\n"}
+    with pytest.raises(DataNotSent, match="left no such file"):
+        list(client.link.stream(results.send(session.id, place, "nowhere/*")))
+    with pytest.raises(BadRequest, match="Nothing here can send"):
+        list(client.link.stream(results.send(session.id, "gopher://x/")))

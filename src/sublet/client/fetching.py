@@ -23,7 +23,8 @@ def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
             raise NotFound(f"The session left no file {name}.", hint="`sublet result SESSION` lists the files.")
     some = tuple(file for file in left.items if any(_fits(file.path, name) for name in wanted))
     folders = tuple(path for path in left.folders if any(_fits(path, name) for name in wanted))
-    return ResultList(items=some, size=sum(file.size for file in some), folders=folders)
+    size = sum(file.size for file in some)
+    return ResultList(items=some, size=size, folders=folders, kept_until=left.kept_until)
 
 
 def fetch(stream: Stream, session: str, left: ResultList, directory: str) -> list[str]:

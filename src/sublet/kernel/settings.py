@@ -148,6 +148,11 @@ class Settings(BaseModel):
     horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")
     release: Duration = Field(default=timedelta(seconds=10), description="Time booked after the end, for releasing.")
     keep: Duration = Field(default=timedelta(days=30), description="How long an ended session's files are kept.")
+    longest_keep: Duration = Field(
+        default=timedelta(days=180),
+        gt=timedelta(0),
+        description="How long people can have an ended session's files kept, from that day: `sublet result keep`.",
+    )
     keep_drafts: Duration = Field(
         default=timedelta(days=30),
         description="How long a job that an old client made and never submitted is kept after its last change.",

@@ -8,6 +8,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Request
+from pydantic_core import to_json
 from starlette.responses import Response, StreamingResponse
 
 from sublet.api import described
@@ -15,9 +16,19 @@ from sublet.api.bodies import json_response
 from sublet.api.paths import allow_any_path
 from sublet.api.people import person_of, service_of
 from sublet.booking.api.sessions import LOOK, Id
+from sublet.booking.model.request import SentResults
 from sublet.booking.output import ResultFile
-from sublet.booking.views.results import ResultFileView, ResultList
-from sublet.kernel.errors import Changed
+from sublet.booking.result_care import SentFile
+from sublet.booking.views.results import (
+    ResultFileView,
+    ResultKeepAsk,
+    ResultKept,
+    ResultList,
+    SendAsk,
+    SentFileView,
+)
+from sublet.kernel.errors import Changed, SubletError
+from sublet.kernel.views import plain
 from sublet.people.model.person import Person
 from sublet.service import Service
 
@@ -28,13 +39,15 @@ router = APIRouter(prefix="/v1/sessions", tags=["Logs and results"])
 @router.get("/{id}/results", response_model=ResultList, responses=LOOK)
 async def results(request: Request, id: Id) -> Response:
     """The files in its working directory, and the folders in it that are empty."""
-    left = await service_of(request).output.results(id, await person_of(request))
+    person, service = await person_of(request), service_of(request)
+    left = await service.output.results(id, person)
+    until = await service.results.find_end(id, person)
     views = (
         ResultFileView(path=file.path, size=file.size, modified=file.modified, etag=etag_of(file))
         for file in left.files
     )
     size = sum(file.size for file in left.files)
-    return json_response(ResultList(items=tuple(views), size=size, folders=left.folders))
+    return json_response(ResultList(items=tuple(views), size=size, folders=left.folders, kept_until=until))
 
 
 @router.get("/{id}/results/{path:path}", response_class=Response, **described.FILE)
@@ -89,6 +102,35 @@ def _part_of(asked: Mapping[str, str], size: int, etag: str) -> tuple[int, int] 
     else:
         first, end = max(size - int(last or 0), 0), size
     return (first, end) if first < end else None
+
+
+@router.post("/{id}/keep", response_model=ResultKept, responses=described.problems(400, 401, 403, 404, 409))
+async def keep(request: Request, id: Id, ask: ResultKeepAsk) -> Response:
+    """Keep the files of a session that is over for so long from now on."""
+    until = await service_of(request).results.keep(id, await person_of(request), ask.duration)
+    return json_response(ResultKept(kept_until=until))
+
+
+@router.post("/{id}/send", response_class=Response, **described.SENT)
+async def send(request: Request, id: Id, ask: SendAsk) -> Response:
+    """Send results to storage of the asker's own: a line of JSON for each file, as it is there."""
+    results = SentResults(ask.path or "*", ask.to)
+    lines = _write_lines(service_of(request).results.send(id, await person_of(request), results))
+    first = await anext(lines, b"")  # what can't be sent at all is an error now
+    return StreamingResponse(_chain(first, lines), media_type="application/jsonl")
+
+
+async def _write_lines(sent: AsyncIterator[SentFile]) -> AsyncIterator[bytes]:
+    """A line for each; what goes wrong later is the last one."""
+    count = 0
+    try:
+        async for file in sent:
+            count += 1
+            yield to_json(plain(SentFileView(path=file.path, size=file.size, to=file.to))) + b"\n"
+    except SubletError as error:
+        if not count:
+            raise
+        yield to_json({"error": error.message, "hint": error.advice}) + b"\n"
 
 
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 
-from sublet.booking.views.results import ResultList
-from sublet.client.call import Call, as_bytes, as_view, nothing, path_of
+from sublet.booking.views.results import ResultKeepAsk, ResultKept, ResultList, SendAsk
+from sublet.client.call import Call, as_bytes, as_view, body_of, nothing, path_of
+from sublet.kernel.views import plain
 
 
 def results(id: str) -> Call[ResultList]:
@@ -27,6 +29,23 @@ def rest(id: str, path: str | os.PathLike[str], first: int, etag: str) -> Call[b
 def archive(id: str) -> Call[bytes]:
     """All of them, as one tar.gz."""
     return Call("GET", path_of("sessions", id, "archive"), as_bytes, accept="*/*")
+
+
+def keep(id: str, duration: timedelta) -> Call[ResultKept]:
+    """Keep them for so long from now on."""
+    body = body_of(plain(ResultKeepAsk(duration=duration)))
+    return Call("POST", path_of("sessions", id, "keep"), as_view(ResultKept), body=body)
+
+
+def send(id: str, to: str, path: str = "*") -> Call[bytes]:
+    """Send them to an address, with one's own credentials: a line of JSON for each, as it is there."""
+    body = body_of(plain(SendAsk(to=to, path=path)))
+    return Call("POST", path_of("sessions", id, "send"), as_bytes, accept="*/*", body=body)
+
+
+def part(id: str, path: str | os.PathLike[str], size: int) -> Call[bytes]:
+    """The beginning of one of them."""
+    return Call("GET", _path(id, path), as_bytes, accept="*/*", more={"Range": f"bytes=0-{size - 1}"})
 
 
 def fetched(id: str) -> Call[None]:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 import click
 
 from sublet.booking.calls import results
-from sublet.booking.cli.fetching import check_file, check_folder, count_empty, fetch_all
+from sublet.booking.cli.fetching import check_file, check_folder, fetch_all
+from sublet.booking.cli.result_commands import get, keep, ls, preview, put, show_list
 from sublet.booking.views.results import ResultList
-from sublet.cli.command import command
-from sublet.cli.output import Output, table
-from sublet.cli.texts import size, when
+from sublet.cli.command import DefaultGroup, Example, command
+from sublet.cli.output import Output
 from sublet.client.fetching import choose_results
 from sublet.client.link import Link
-from sublet.kernel.texts import count_text
+
+
+@click.group(
+    "result",
+    cls=DefaultGroup,
+    default="files",
+    epilog=Example("sublet result ls 3f2a", "sublet result get 3f2a 'plots/*.png' --out results", "sublet result 3f2a"),
+)
+def result() -> None:
+    """The files that a session left: list, fetch, send and look at them, and keep them longer.
+
+    `sublet result SESSION` is `sublet result files SESSION`: it lists, prints or fetches by its options.
+    """
 
 
 @command(
-    "result",
+    "files",
     "sublet result 3f2a",
     "sublet result 3f2a out.csv > out.csv",
     "sublet result 3f2a 'plots/*.png' --out results",
@@ -39,7 +50,7 @@ from sublet.kernel.texts import count_text
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 @click.argument("session")
 @click.argument("path", nargs=-1)
-def result(
+def files(
     out: Output,
     only_list: bool,
     to: str | None,
@@ -68,7 +79,7 @@ def result(
             file.writelines(link.stream(results.archive(session)))
         out.show({"archive": archive}, lambda: [archive], lambda: [archive])
     elif only_list or not (path or to):
-        _list(out, link, session, path)
+        show_list(out, link, session, path)
     elif to is not None:
         made = fetch_all(out, link, session, to, keep, path)
         out.show({"files": made}, lambda: made, lambda: made)
@@ -82,16 +93,5 @@ def _choose_results(link: Link, session: str, wanted: Sequence[str]) -> ResultLi
     return choose_results(link.do(results.results(session)), wanted)
 
 
-def _list(out: Output, link: Link, session: str, wanted: Sequence[str]) -> None:
-    view, now = _choose_results(link, session, wanted), datetime.now(UTC)
-    rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
-    rows += [(f"{folder}/", "empty", "") for folder in view.folders]
-    out.show(
-        view,
-        lambda: table(("FILE", "SIZE", "MODIFIED"), rows) if rows else [],
-        lambda: (file.path for file in view.items),
-    )
-    if out.for_people:
-        told = f"{count_text(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
-        all_of_it = f"{told}. Fetch with: sublet result {session} --out DIR"
-        out.note(all_of_it if rows else "It left no files.")
+for word in (files, ls, get, put, preview, keep):
+    result.add_command(word)

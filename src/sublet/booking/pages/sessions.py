@@ -14,6 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from sublet.annexes.pages.lease_questions import ask_about_lease
 from sublet.api.people import service_of
 from sublet.booking.logins import needs_login
+from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.phases import GOING_ON, OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.output import Results
@@ -102,6 +103,7 @@ async def _session(
         streams=streams,
         found=await find_words(request, session, person) if readable else None,
         files=await _files(service, session, person) if readable else list_files(Results()),
+        kept_until=await service.results.find_end(session.id, person) if readable else None,
         work=await _work(service, session, person) if readable else [],
         is_private=not readable,
         events=await service.events.events(person, session=session.id, limit=200),
@@ -119,7 +121,7 @@ def _can_sign_in(service: Service, session: Session, person: Person) -> bool:
 
 
 async def change(request: Request) -> Response:
-    """Accept, decline, cancel, pause, resume, extend or delete."""
+    """Accept, decline, cancel, pause, resume, extend, keep or delete."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
     id = request.path_params["id"]
@@ -171,6 +173,11 @@ async def _delete(service: Service, person: Person, id: str, form: dict[str, str
     return "/web/sessions"
 
 
+async def _keep(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
+    await service.results.keep(id, person, parse_duration(form.get("duration", "")))
+    return f"/web/sessions/{id}#files"
+
+
 CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[str]]] = {
     "accept": _accept,
     "reject": _reject,
@@ -178,6 +185,7 @@ CHANGES: dict[str, Callable[[Service, Person, str, dict[str, str]], Awaitable[st
     "pause": _pause,
     "resume": _resume,
     "extend": _extend,
+    "keep": _keep,
     "delete": _delete,
 }
 

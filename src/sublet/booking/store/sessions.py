@@ -33,7 +33,7 @@ from sublet.booking.model.timeline import micros
 from sublet.booking.store.claims import Claims
 from sublet.booking.store.rows import SESSION, S, read_session, session_row, to_stored
 from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
-from sublet.kernel.db.sql import bind, micros_or_none, plain
+from sublet.kernel.db.sql import bind, micros_or_none, moment_or_none, plain
 from sublet.kernel.errors import BadRequest
 from sublet.people.store.tables import tokens
 
@@ -98,6 +98,9 @@ class Page:
 
     items: tuple[Session, ...]
     next: str | None  # the cursor to go on with
+
+
+DUE = select(S.due).where(S.id == bind("of_id"))
 
 
 class SessionStore(Claims):
@@ -224,6 +227,11 @@ class SessionStore(Claims):
     def active(self, platform: str) -> dict[str, str]:
         """The sessions that are being worked on and have a job on the platform: id → job."""
         return dict(self._sql.rows(RUNNING_JOBS, {"on_platform": platform}))
+
+    def find_due(self, id: str) -> datetime | None:
+        """When the loop looks at it next: of a session that is over, when its files go."""
+        row = self._sql.row(DUE, {"of_id": id})
+        return moment_or_none(row[0]) if row else None
 
     def with_files(self, ids: Collection[str]) -> set[str]:
         """Those of them that are being worked on, or over with their files still kept."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,3 +23,35 @@ class ResultList:
     items: tuple[ResultFileView, ...]
     size: int = 0  # of all of them
     folders: tuple[str, ...] = ()  # that it left with nothing in them
+    kept_until: datetime | None = None  # they are removed then; None: it is not over
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultKeepAsk:
+    """For how long results are to be kept, from now on."""
+
+    duration: timedelta
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultKept:
+    """Until when results are kept."""
+
+    kept_until: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendAsk:
+    """Which results are to be sent where."""
+
+    to: str  # the address; of a folder, if it ends in /
+    path: str = "*"  # a file, a folder, or a pattern
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentFileView:
+    """A result that was sent."""
+
+    path: str
+    size: int
+    to: str  # where it is now

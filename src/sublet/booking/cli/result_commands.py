@@ -1,0 +1,118 @@
+"""`result ls`, `get`, `put`, `preview` and `keep`: the files that a session left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from sublet.booking.calls import results
+from sublet.booking.cli.fetching import check_folder, count_empty, fetch_all
+from sublet.booking.cli.result_previews import PREVIEWED, describe_file
+from sublet.booking.model.amounts import parse_duration
+from sublet.cli.command import command
+from sublet.cli.output import Output, table
+from sublet.cli.texts import size, when
+from sublet.client.fetching import choose_results
+from sublet.client.link import Link
+from sublet.kernel.errors import DataNotSent
+from sublet.kernel.texts import count_text
+
+
+@command("ls", "sublet result ls 3f2a", "sublet result ls 3f2a 'plots/*.png'")
+@click.argument("session")
+@click.argument("path", nargs=-1)
+def ls(out: Output, session: str, path: tuple[str, ...]) -> None:
+    """List the files with their sizes, and until when they are kept. PATH is a file, a folder, or a pattern."""
+    show_list(out, out.link(), session, path)
+
+
+def show_list(out: Output, link: Link, session: str, wanted: Sequence[str], fetched_by: str = "") -> None:
+    """What PATH means, with sizes, and how to fetch it."""
+    view, now = choose_results(link.do(results.results(session)), wanted), datetime.now(UTC)
+    rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
+    rows += [(f"{folder}/", "empty", "") for folder in view.folders]
+    out.show(
+        view,
+        lambda: table(("FILE", "SIZE", "MODIFIED"), rows) if rows else [],
+        lambda: (file.path for file in view.items),
+    )
+    if out.for_people:
+        told = f"{count_text(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
+        told += f", kept until {when(view.kept_until, now)}" if view.kept_until else ""
+        all_of_it = f"{told}. {fetched_by or f'Fetch with: sublet result {session} --out DIR'}"
+        out.note(all_of_it if rows else "It left no files.")
+
+
+@command("get", "sublet result get 3f2a", "sublet result get 3f2a 'out/*.nc' --out results --dry-run")
+@click.argument("session")
+@click.argument("path", nargs=-1)
+@click.option(
+    "--out", "to", metavar="DIR", default=".", callback=check_folder, help="Into this directory, not this one."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is; fetch nothing.")
+@click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
+def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool, keep: bool) -> None:
+    """Fetch files: all of them, or those that PATH means. What was broken off goes on where it stopped."""
+    link = out.link()
+    if dry_run:
+        show_list(out, link, session, path, f"This would be fetched into {to}.")
+        return
+    made = fetch_all(out, link, session, to, keep, path)
+    out.show({"files": made}, lambda: made, lambda: made)
+
+
+@command(
+    "put", "sublet result put 3f2a s3://bucket/run1/", "sublet result put 3f2a davs://data.example.org/sums/ 'out/*'"
+)
+@click.argument("session")
+@click.argument("address")
+@click.argument("path", default="*")
+def put(out: Output, session: str, address: str, path: str) -> None:
+    """Send files from where they are to storage of your own, by the credentials that you keep: sublet credential.
+
+    PATH is a file, a folder, or a pattern; all files if it is left out.
+    """
+    text, sent = b"", []
+    for piece in out.link().stream(results.send(session, address, path)):
+        *lines, text = (text + piece).split(b"\n")
+        for line in lines:
+            told = json.loads(line)
+            if "error" in told:
+                raise DataNotSent(told["error"], hint=told["hint"])
+            sent.append(told)
+            out.detail(f"sent {told['path']} ({size(told['size'])})")
+    total = size(sum(file["size"] for file in sent))
+    words = f"Sent {count_text(len(sent), 'file')} ({total}) to {address}."
+    out.show({"sent": sent}, lambda: [words], lambda: (file["to"] for file in sent))
+
+
+@command("preview", "sublet result preview 3f2a out/table.csv")
+@click.argument("session")
+@click.argument("path", nargs=-1, required=True)
+@click.option(
+    "--lines", metavar="N", type=click.IntRange(1, 1000), default=10, help="So many lines or rows of each: 10."
+)
+def preview(out: Output, session: str, path: tuple[str, ...], lines: int) -> None:
+    """Show the beginning of text and tables, and the facts of images, without fetching them whole."""
+    link = out.link()
+    chosen = choose_results(link.do(results.results(session)), path)
+    shown = [
+        (file, b"".join(link.stream(results.part(session, file.path, PREVIEWED)))) for file in chosen.items if file.size
+    ]
+    views = [describe_file(file.path, file.size, data[:PREVIEWED], lines) for file, data in shown]
+    facts = [{"path": view.path, "size": view.size, "facts": view.facts, "lines": view.lines} for view in views]
+    human = [line for view in views for line in (f"{view.path}: {view.facts}", *view.lines, "")]
+    out.show({"items": facts}, lambda: human[:-1], lambda: (line for view in views for line in view.lines))
+
+
+@command("keep", "sublet result keep 3f2a 7d")
+@click.argument("session")
+@click.argument("duration", metavar="TIME")
+def keep(out: Output, session: str, duration: str) -> None:
+    """Keep the files of a session that is over for so long from now on, as in 12h, 7d or 4w."""
+    view = out.link().do(results.keep(session, parse_duration(duration, timedelta(days=36500))))
+    until = when(view.kept_until, datetime.now(UTC))
+    out.show(view, lambda: [f"Its files are kept until {until}."], lambda: [view.kept_until.isoformat()])
