@@ -71,11 +71,7 @@ from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
-from sublet.data.uploads.area import FOLDER, UploadArea
-from sublet.data.uploads.care import UploadCare
-from sublet.data.uploads.names import UploadNames
-from sublet.data.uploads.transfers import UploadTransfers
-from sublet.data.uploads.uploads import Uploads
+from sublet.data.uploads import FOLDER, UploadArea, UploadCare, UploadNames, Uploads, UploadTransfers
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now

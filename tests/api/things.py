@@ -40,6 +40,8 @@ BODIES: dict[str, Any] = {
     "POST /v1/hooks": {"address": "https://8.8.8.8/told"},
     "POST /v1/credentials": {"place": "s3://bucket", "kind": "s3", "user": "AKIA", "secret": "hush"},
     "POST /v1/uploads/{name}/keep": {"duration": "PT1H"},
+    "POST /v1/sessions/{id}/keep": {"duration": "PT1H"},
+    "POST /v1/sessions/{id}/send": {"to": "s3://bucket/"},
     "POST /v1/places": {"name": "x", "platform": "keeling", "kind": "reference", "path": "/tmp"},
     "PUT /v1/places/{platform}/{name}/scratch": {"seconds": 60},
     "POST /v1/access/requests": {"name": "keeling", "why": "please"},

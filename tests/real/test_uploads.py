@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
 import os
@@ -14,7 +15,8 @@ import pytest
 from tusclient import client as tus
 from tusclient.exceptions import TusCommunicationError
 
-from sublet.client import Client
+from sublet.cli.app import run as run_command
+from sublet.client import AsyncClient, Client
 from sublet.client.uploading import UploadTally, drive, plan_upload, upload_steps
 from sublet.data.calls import uploads
 from sublet.data.views.uploads import UploadShown
@@ -201,3 +203,34 @@ def test_tus_own_client_sends_and_resumes(serving: Serving, client: Client, stoc
     assert content(serving, client, "stock") == checksums(folder, "deep/big.bin")
     with pytest.raises(TusCommunicationError):
         stock.uploader(file_stream=io.BytesIO(b"x"), metadata={"filename": "../up"}).upload()
+
+
+def test_a_service_on_another_machine_is_sent_what_a_command_names(
+    client: Client, folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    (folder / "sim.py").write_text("print(open('a.txt').read(), open('deep/x').read())\n")
+    (folder / "deep" / "x").write_text("deep")
+    (folder / "deep" / "big.bin").unlink()
+    token = client.do(new_token()).token
+    far = Client(f"http://127.0.0.1:{PORT}", token)
+    session = far.run(run=["python3", "sim.py"], data=["a.txt", "deep"], time="1m", timeout=60)
+    assert "".join(session.logs()) == "hello\n deep\n"
+    whole = far.run(run=["cat", "deep/x"], workdir=".", time="1m", timeout=60)
+    assert "".join(whole.logs()) == "deep"
+    assert far.upload("a.txt", "deep", name="both").address == "upload:both/"
+    assert {file.path for file in client.do(uploads.upload("both")).items} == {"a.txt", "deep/x"}
+    monkeypatch.setenv("SUBLET_URL", f"http://127.0.0.1:{PORT}")
+    monkeypatch.setenv("SUBLET_TOKEN", token)
+    assert run_command(["run", "-t", "1m", "--data", "a.txt", "--", "cat", "a.txt"]) == 0
+    assert capfd.readouterr().out == "hello\n"
+
+
+async def upload_without_waiting(token: str, place: Path) -> str:
+    async with AsyncClient(f"http://127.0.0.1:{PORT}", token) as far:
+        return (await far.upload(place, name="async")).address
+
+
+def test_the_async_client_sends_a_folder(serving: Serving, client: Client, folder: Path) -> None:
+    assert asyncio.run(upload_without_waiting(client.do(new_token()).token, folder)) == "upload:async/"
+    assert content(serving, client, "async")["a.txt"] == checksums(folder, "a.txt")["a.txt"]

@@ -81,7 +81,7 @@ def test_an_image_file_that_is_not_here_is_refused_and_never_taken_for_one_of_a_
     for image in (place, {"locations": [place]}):
         with pytest.raises(BadRequest, match=f"There is no image file {re.escape(place)} here"):
             document_of({"image": image}, {}, local=True)
-        with pytest.raises(BadRequest, match="takes no files from this one"):
+        with pytest.raises(BadRequest, match="takes no image files from this one"):
             document_of({"image": image}, {}, local=False)
 
 

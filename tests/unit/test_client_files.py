@@ -152,12 +152,16 @@ def test_a_link_that_leads_out_of_a_folder_is_refused_and_one_inside_is_followed
         document_of({"run": "true", "workdir": "."}, {}, local=True)
 
 
-def test_a_service_elsewhere_takes_no_files_from_here_and_says_so(here: Path) -> None:
-    for more in ({"workdir": "."}, {"data": ["sim.py"]}, {"data": {"location": "sim.py"}}):
-        with pytest.raises(BadRequest, match="on another machine, and takes no files from this one"):
-            document_of({"run": "true", **more}, {}, local=False)
-    prepared = prepare({"run": ["python3", "sim.py"]}, {}, local=False)
-    assert (prepared.stays, prepared.files.names) == (("sim.py",), [])
+def test_what_a_service_elsewhere_needs_from_here_is_marked_to_be_sent(here: Path) -> None:
+    marked = f"here:{here}/sim.py"
+    for more in ({"data": ["sim.py"]}, {"data": {"location": "sim.py"}}):
+        assert document_of({"run": "true", **more}, {}, local=False)["data"][0]["location"] == marked
+    assert document_of({"run": "true", "workdir": "."}, {}, local=False)["workdir"]["location"] == f"here:{here}"
+    prepared = prepare({"run": ["python3", "sim.py"], "data": ["/on/the/gateway", "https://x.org/y"]}, {}, local=False)
+    assert prepared.files.names == ["sim.py"]
+    assert prepared.document["data"][:2] == ["/on/the/gateway", "https://x.org/y"]
+    assert prepared.document["data"][2]["location"] == marked
+    assert "data" not in document_of({"run": ["python3", "sim.py"], "stay": True}, {}, local=False)
 
 
 @pytest.mark.parametrize(

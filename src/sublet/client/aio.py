@@ -32,6 +32,7 @@ from sublet.client.following import Steps, Timeout
 from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.wishes import Filters, SweepWishes, Wishes, Word, show_words
+from sublet.data.views.uploads import UploadView
 from sublet.people.calls import factors, people, profiles, signing_in
 from sublet.people.views.people import PersonView, TokenView, WhoView
 
@@ -65,6 +66,23 @@ class AsyncClient:
         """Let go of the connections."""
         await self._link.close()
 
+    async def upload(self, *places: str | os.PathLike[str], name: str = "") -> UploadView:
+        """Send a folder or files to the service, where they are kept for a while; see `Client.upload`."""
+        from sublet.client.uploading import UploadTally, drive_async, plan_upload, upload_steps
+
+        plan = await asyncio.to_thread(plan_upload, places, name)
+        return (await drive_async(upload_steps(plan, UploadTally()), self.do)).upload
+
+    async def _prepare(self, document: Document | None, wishes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The document; what it brings from here to a service elsewhere is sent before."""
+        asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        if self._link.address.local:
+            return asked
+        from sublet.client.sending import send_steps
+        from sublet.client.uploading import UploadTally, drive_async
+
+        return await drive_async(send_steps(asked, UploadTally()), self.do)
+
     @show_words(Wishes)
     async def ask(
         self,
@@ -76,7 +94,7 @@ class AsyncClient:
         **wishes: Unpack[Wishes],
     ) -> AsyncOffers:
         """When and where can this run? A document, a file, YAML text, or the words of the short form; see `Client`."""
-        asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        asked = await self._prepare(document, wishes)
         return AsyncOffers(self, await self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
 
     @show_words(Wishes)
@@ -98,7 +116,7 @@ class AsyncClient:
 
             session = await client.run(run=["python", "sim.py"], cores=2, time="10m")
         """
-        asked = await asyncio.to_thread(document_of, document, wishes, local=self._link.address.local)
+        asked = await self._prepare(document, wishes)
         view = await self.do(offers.ask(asked, firm=True, key=key))
         if before := find_taken(view):
             session = await self.session(before.id)

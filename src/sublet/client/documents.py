@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from sublet.client.files import COMMANDS, Files, find_named_files
+from sublet.client.files import COMMANDS, Files, find_named_files, mark_here
 from sublet.client.missing import check_programs, looks_like_image_file, refuse_missing_image
 from sublet.client.names import name_of
 from sublet.client.values import plain_document
@@ -20,10 +20,9 @@ Document = Mapping[str, Any] | str | os.PathLike[str]
 FULL = ("executable", "request")  # only the full form has one of these
 NAMING = ("run", "script", "notebook", "bag", "interactive", "image")  # what a request is called after
 STAY = "stay"  # a word for the client alone: bring nothing that the command names
-NOT_HERE = "the service is on another machine, and takes no files from this one"
+NOT_HERE = "the service is on another machine, and takes no image files from this one"
 BY_NAME = 'A command is given as `sublet run -- echo hello`; in Python as run="echo hello" or run=["echo", "hello"].'
 IMAGE_BY_ADDRESS = "Give the image as one of a registry (ghcr.io/owner/name:tag), or by an https: address."
-BY_ADDRESS = "Put them where the service can fetch them, and give data with an https: address."
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,6 @@ class Prepared:
 
     document: Mapping[str, Any]
     files: Files
-    stays: tuple[str, ...] = ()  # what its command names, and what stays here
     missing: str = ""  # the program file that its command names, and that may only be there where it runs
 
 
@@ -69,7 +67,7 @@ def prepare(document: Document | None, wishes: Mapping[str, Any], *, local: bool
     is_of_file = not any(name in wishes for name in NAMING)
     if "name" not in whole and (name := name_of(whole, file if is_of_file else "")):
         whole["name"] = name
-    return bring(whole, directories, stays=stays) if local else _remain(whole, directories)
+    return bring(whole, directories, stays=stays) if local else bring_far(whole, directories, stays=stays)
 
 
 def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
@@ -94,21 +92,35 @@ def bring(document: dict[str, Any], directories: Mapping[str, str], *, stays: bo
     return Prepared(located, files, missing=missing)
 
 
-def _remain(document: dict[str, Any], directories: Mapping[str, str]) -> Prepared:
-    """For a service elsewhere: what is asked to be brought from here is refused, what is merely named stays."""
-    if "workdir" in document:
-        raise BadRequest(detail=f"workdir: {NOT_HERE}", hint=BY_ADDRESS)
+def bring_far(document: dict[str, Any], directories: Mapping[str, str], *, stays: bool) -> Prepared:
+    """For a service elsewhere: what is named by a relative path, and by the command, is marked to be sent from here."""
     for place in _places(document.get("image")):
         if looks_like_image_file(place):
             raise BadRequest(detail=f"image: {NOT_HERE}: {place}", hint=IMAGE_BY_ADDRESS)
-    for item in data if isinstance(data := _items(document.get("data", [])), list) else ():
-        location = item.get("location") if isinstance(item, Mapping) else item
-        if not isinstance(location, str) or os.path.isabs(location):
-            continue
-        if os.path.exists(os.path.join(directories["data"], location)):
-            raise BadRequest(detail=f"data: {NOT_HERE}: {location}", hint=BY_ADDRESS)
-    named = [find_named_files({name: document[name]}, directories[name]) for name in COMMANDS if name in document]
-    return Prepared(document, Files(), tuple(word for words in named for word in words))
+    files, found = Files(), dict(document)
+    if "workdir" in found:
+        found["workdir"] = mark_here(files.bring_folder(found["workdir"], directories["workdir"]))
+    data = _items(found.get("data", []))
+    if isinstance(data, list):
+        brought = [_bring_near(files, item, directories) for item in data]
+        for name in () if stays else COMMANDS:
+            if name in document:
+                named = find_named_files({name: document[name]}, directories[name])
+                brought += map(mark_here, files.bring_named(named, directories[name]))
+        if brought or "data" in found:
+            found["data"] = [item for item in brought if item is not None]
+    return Prepared(found, files)
+
+
+def _bring_near(files: Files, item: Any, directories: Mapping[str, str]) -> Any:
+    """An item that is here by a relative path, marked; an address, or a path of the service's machine, as it is."""
+    location = item.get("location") if isinstance(item, Mapping) else item
+    if not isinstance(location, str) or os.path.isabs(location):
+        return item
+    if not os.path.exists(os.path.join(directories["data"], location)):
+        return item
+    brought = files.bring_data(item, directories["data"])
+    return brought if brought is None else mark_here(brought)
 
 
 def _places(image: Any) -> list[str]:

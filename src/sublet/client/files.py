@@ -17,6 +17,7 @@ from sublet.kernel.errors import BadRequest
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 PLACED = ("path", "name", "storage")  # an item of `data` that has one of these says itself where it is seen
+HERE = "here:"  # before the path of what is to be sent from this machine to a service on another
 COMMANDS = ("run", "bag")  # the fields whose words may name files
 
 
@@ -92,6 +93,11 @@ class Files:
 
     def _describe_size(self, size: int) -> dict[str, int]:
         return {"size": size} if size else {}
+
+
+def mark_here(item: Any) -> Any:
+    """An item of `data`, or a `workdir`, that is to be sent from this machine."""
+    return {**item, "location": f"{HERE}{item['location']}"}
 
 
 def find_path(location: str, directory: str) -> str:

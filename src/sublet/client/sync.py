@@ -30,6 +30,7 @@ from sublet.client.paging import SessionPages
 from sublet.client.sweeps import sweep_document
 from sublet.client.sync_sessions import Offer, Offers, Session
 from sublet.client.wishes import Filters, SweepWishes, Wishes, Word, show_words
+from sublet.data.views.uploads import UploadView
 from sublet.people.calls import factors, people, profiles, signing_in
 from sublet.people.views.people import PersonView, TokenView, WhoView
 
@@ -66,6 +67,27 @@ class Client:
     def close(self) -> None:
         """Let go of the service. No connection is kept between calls, so this is for symmetry with `AsyncClient`."""
 
+    def upload(self, *places: str | os.PathLike[str], name: str = "") -> UploadView:
+        """Send a folder or files to the service, where they are kept for a while; `address` of what comes back is data.
+
+        Called again, only what is missing or has changed is sent, on from where it was broken off.
+
+            client.run(run="ls in", data=[{"location": client.upload("forcing/").address, "path": "in"}])
+        """
+        from sublet.client.uploading import UploadTally, drive, plan_upload, upload_steps
+
+        return drive(upload_steps(plan_upload(places, name), UploadTally()), self.do).upload
+
+    def _prepare(self, document: Document | None, wishes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The document; what it brings from here to a service elsewhere is sent before."""
+        asked = document_of(document, wishes, local=self.link.address.local)
+        if self.link.address.local:
+            return asked
+        from sublet.client.sending import send_steps
+        from sublet.client.uploading import UploadTally, drive
+
+        return drive(send_steps(asked, UploadTally()), self.do)
+
     @show_words(Wishes)
     def ask(
         self,
@@ -84,7 +106,7 @@ class Client:
             offers = client.ask(run=["python", "sim.py"], cores=2, memory="4GiB", time="10m")
             session = offers[0].accept()
         """
-        asked = document_of(document, wishes, local=self.link.address.local)
+        asked = self._prepare(document, wishes)
         return Offers(self, self.do(offers.ask(asked, keep_offers=keep_offers, key=key)))
 
     @show_words(Wishes)
@@ -109,7 +131,7 @@ class Client:
             session = client.run(run=["python", "sim.py"], cores=2, time="10m")
             print(session.exit_code, session.result('out.csv').text())
         """
-        asked = document_of(document, wishes, local=self.link.address.local)
+        asked = self._prepare(document, wishes)
         view = self.do(offers.ask(asked, firm=True, key=key))
         if before := find_taken(view):
             session = self.session(before.id)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import sleep
@@ -77,7 +78,10 @@ def plan_upload(places: Sequence[str | os.PathLike[str]], name: str = "", ignore
     if not paths:
         raise BadRequest(detail="nothing is named that could be uploaded", hint="Name a folder or files.")
     called = name or make_upload_name(os.path.basename(os.path.realpath(paths[0])))
-    files = [file for path in paths for file in _list_files(path, ignore, is_alone=len(paths) == 1)]
+    is_alone = len(paths) == 1
+    files = [
+        file for path in paths for file in list_files(path, ignore, prefix="" if is_alone else f"{_last_name(path)}/")
+    ]
     try:
         check_upload_name(called)
         for file in files:
@@ -92,11 +96,17 @@ def plan_upload(places: Sequence[str | os.PathLike[str]], name: str = "", ignore
     return UploadPlan(called, tuple(files))
 
 
-def _list_files(place: str, ignore: Sequence[str], *, is_alone: bool) -> Iterator[LocalFile]:
+def _last_name(path: str) -> str:
+    return (
+        os.path.basename(os.path.realpath(os.path.expanduser(path))) if os.path.isdir(os.path.expanduser(path)) else "."
+    )
+
+
+def list_files(place: str, ignore: Sequence[str] = (), prefix: str = "") -> Iterator[LocalFile]:
+    """What of a folder, or the file itself, is sent; BadRequest if it isn't there, or can't be sent."""
     path = os.path.expanduser(place)
-    name = os.path.basename(os.path.realpath(path))
     if os.path.isfile(path):
-        yield _measure(path, name)
+        yield _measure(path, f"{prefix}{os.path.basename(os.path.realpath(path))}".removeprefix("./"))
         return
     if not os.path.isdir(path):
         raise BadRequest(detail=f"there is no folder or file {place} here", hint=f"This is {os.getcwd()}.")
@@ -104,7 +114,7 @@ def _list_files(place: str, ignore: Sequence[str], *, is_alone: bool) -> Iterato
     try:
         for entry in walk(path, rules):
             if not entry.is_folder:
-                yield _measure(entry.source, entry.path if is_alone else f"{name}/{entry.path}")
+                yield _measure(entry.source, f"{prefix}{entry.path}")
     except LinkLeadsOut as error:
         hint = "Name the link in .subletignore to leave it behind, or upload what it leads to."
         raise BadRequest(detail=f"the folder {place} can't be uploaded: {error}", hint=hint) from error
@@ -191,6 +201,26 @@ def _read_piece(reader: Any, file: LocalFile, offset: int) -> bytes:
     if len(piece) != min(PIECE, file.size - offset):
         raise Changed(f"{file.source} changed while it was being sent.", hint="Send it again when nobody writes it.")
     return piece
+
+
+async def drive_async(steps: Steps[T], do: Callable[[Call[Any]], Awaitable[Any]]) -> T:
+    """The same, for a client that does not wait."""
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = None
+                if isinstance(step, timedelta):
+                    await asyncio.sleep(step.total_seconds())
+                else:
+                    answer = await do(step)
+            except Exception as error:  # it is the steps' to know what is next
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        value: T = end.value
+        return value
 
 
 def drive(steps: Steps[T], do: Callable[[Call[Any]], Any]) -> T:

@@ -14,7 +14,7 @@ from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.connecting import command_for
 from sublet.booking.cli.waiting import ask_service
-from sublet.booking.cli.wishes import document, wishes
+from sublet.booking.cli.wishes import document, send_files, wishes
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.quotes import QuoteView
 from sublet.booking.views.sessions import SessionView
@@ -73,7 +73,7 @@ def ask(
     if show:
         return _show_request(out, *split(file, words), given)
     link = out.link()
-    asked = document(out, *split(file, words), given, local=link.address.local)
+    asked = send_files(out, link, document(out, *split(file, words), given, local=link.address.local))
     return show_answer(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
 
 

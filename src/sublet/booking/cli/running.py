@@ -17,7 +17,7 @@ from sublet.booking.cli.connecting import NOT_YET, advice_for, command_for, read
 from sublet.booking.cli.fetching import check_folder, fetch_all
 from sublet.booking.cli.offers import giving_back
 from sublet.booking.cli.waiting import ask_service
-from sublet.booking.cli.wishes import document, wishes
+from sublet.booking.cli.wishes import document, send_files, wishes
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.booking.views.sessions import SessionView
@@ -83,7 +83,7 @@ def run(
     one that was cancelled with 130.
     """
     link = out.link()
-    asked = document(out, *split(file, words), given, local=link.address.local)
+    asked = send_files(out, link, document(out, *split(file, words), given, local=link.address.local))
     view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=key))
     if not view.offers:
         return show_answer(out, view)

@@ -13,7 +13,7 @@ from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.fetching import check_folder
 from sublet.booking.cli.running import follow_to_end, take_best
 from sublet.booking.cli.waiting import ask_service
-from sublet.booking.cli.wishes import document, wishes_of_a_command
+from sublet.booking.cli.wishes import document, send_files, wishes_of_a_command
 from sublet.booking.model.bag import count
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
@@ -69,7 +69,7 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
         return _show(out, bag)
     link = out.link()
     wishes = {**dict.fromkeys(KINDS), "param": (), **given}
-    asked = document(out, None, (), wishes, local=link.address.local, bag=bag)
+    asked = send_files(out, link, document(out, None, (), wishes, local=link.address.local, bag=bag))
     out.note(f"runs {count_text(count(bag) or 0, 'task')}")
     view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=given.pop("key")))
     if not view.offers:

@@ -17,6 +17,7 @@ from sublet.cli.output import Output
 from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
 from sublet.cli.texts import size
 from sublet.client.documents import Prepared, parse, prepare
+from sublet.client.link import Link
 from sublet.client.names import shorten
 from sublet.kernel.errors import BadRequest
 
@@ -95,6 +96,22 @@ def document(
     return dict(prepared.document)
 
 
+def send_files(out: Output, link: Link, asked: dict[str, Any]) -> dict[str, Any]:
+    """Send what a request brings from this machine to a service on another, and name it as that knows it."""
+    if link.address.local:
+        return asked
+    from sublet.cli.progress import Progress  # only where files may have to be sent
+    from sublet.client.sending import send_steps
+    from sublet.client.uploading import UploadTally, drive
+
+    line = Progress(wanted=out.for_people)
+    tally = UploadTally(show=lambda tally: line.show(f"uploading: {size(tally.done)} of {size(tally.total)}"))
+    try:
+        return drive(send_steps(asked, tally), link.do)
+    finally:
+        line.clear()
+
+
 def tell_starts(out: Output, start: str | list[str]) -> None:
     """Say which times words like `tomorrow` stand for, by the clock of this machine."""
     from sublet.cli.texts import window_text  # only for those who name a time
@@ -114,9 +131,6 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
         out.note(f"leaves {left} behind, which may be secret; a line !NAME in .subletignore brings it")
     if prepared.missing:
         out.note(f"note: {prepared.missing} is not here, and is not brought: it has to be there where this runs.")
-    if prepared.stays:
-        names = ", ".join(prepared.stays)
-        out.note(f"note: {names} stays here: the service is on another machine; give --data with a URL.")
 
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:

@@ -62,8 +62,9 @@ async def change(request: Request) -> Response:
 
 
 async def _keep(request: Request, who: Visitor, form: dict[str, str]) -> Response:
-    length, name = parse_duration(form.get("duration", "")), request.path_params["name"]
-    await service_of(request).uploads.kept.keep(who.person, name, length, host_of(request))
+    kept = service_of(request).uploads.kept
+    upload, _, _ = await kept.get(who.person, request.path_params["name"])
+    await kept.keep(who.person, upload.id, parse_duration(form.get("duration", "")), host_of(request))
     return RedirectResponse("/web/uploads", 303)
 
 
