@@ -49,7 +49,7 @@ class Kept(FileMover):
     """Brings what the service keeps."""
 
     policy: Policy = UNLIMITED
-    schemes: Sequence[str] = ("session", "upload")
+    schemes: Sequence[str] = ("session", "upload", "ssh")
 
 
 def at(*locations: str | Path, checksum: str = ADLER, size: int | None = len(BODY)) -> list[Data]:
@@ -112,8 +112,8 @@ async def test_a_path_that_leads_out_of_the_directory_is_refused(tmp_path: Path)
 
 
 async def test_a_catalogue_can_not_name_what_is_kept_here() -> None:
-    own = ResolvedFile("x", at("session:secret/out.txt", "upload:mine/x"))
-    with pytest.raises(DataNotThere, match=r"nothing here brings session: addresses; .*upload: addresses"):
+    own = ResolvedFile("x", at("session:secret/out.txt", "upload:mine/x", "ssh://cluster/home/me/.ssh/id"))
+    with pytest.raises(DataNotThere, match=r"nothing here brings session: .*brings upload: .*brings ssh: addresses"):
         await find_files(Movers([*movers().usual, Kept()]), Catalogue([own]), MAP)
 
 

@@ -22,7 +22,7 @@ AT_ONCE = 8  # files that are brought side by side
 MOMENT = 4.0  # seconds that an asker waits for a name to be resolved
 INCOMING = ".incoming"  # below the directory of the data, while its files come
 MOST_NAMED = 10  # addresses that a reason names
-OWN = ("session", "upload", "app")  # what is kept here, by names that no catalogue of others may use
+OWN = ("session", "upload", "app", "ssh")  # what the person has here or on systems, which no catalogue may name
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,18 @@ PAUSE = 0.5  # seconds before the second try; twice as long before each further 
 PATIENCE = 300.0  # seconds for all that is asked about one name
 MOST_BYTES = 256 << 20  # of one answer
 MOST_FILES = 100_000
-READABLE = ("https", "davs", "root", "roots", "s3", "s3s", "http", "dav", "file")  # of a storage element's protocols
+READABLE = (
+    "https",
+    "davs",
+    "root",
+    "roots",
+    "s3",
+    "s3s",
+    "http",
+    "dav",
+    "sftp",
+    "file",
+)  # protocols of storage
 
 
 class RucioFailed(Exception):
