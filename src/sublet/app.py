@@ -95,6 +95,7 @@ def build_context(service: Service) -> LoopContext:
         callbacks=service.annexes.pilot_plans,
         credentials=service.credentials,
         places=service.places,
+        transfers=service.transfers,
         has_strangers=not has_owner(service.settings),
     )
 

@@ -72,6 +72,7 @@ from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
+from sublet.data.transfers import Transfers
 from sublet.data.uploads.care import UploadCare
 from sublet.data.uploads.transfers import UploadTransfers
 from sublet.data.uploads.uploads import Uploads
@@ -209,6 +210,7 @@ class Service:
     uploads: UploadCases
     places: SharedPlaces
     scratch: ScratchPlaces
+    transfers: Transfers
     throttle: Throttle
     mail: Mail
     standings: Standings

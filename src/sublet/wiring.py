@@ -71,6 +71,7 @@ from sublet.booking.signals import Signals
 from sublet.data.credentials import Credentials
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
+from sublet.data.transfers import Transfers
 from sublet.data.uploads import FOLDER, UploadArea, UploadCare, UploadNames, Uploads, UploadTransfers
 from sublet.doors.cybergis.drafts import Drafts
 from sublet.kernel.authority import Authority
@@ -113,7 +114,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     signals, loop_state, drains_seen, standings = Signals(), LoopState(), DrainsSeen(), Standings()
     secrets = SessionSecrets(settings.home)
     vault = Vault(settings.home, settings.master_key, secrets.key if is_personal else None)
-    credentials = Credentials(store, now, vault)
+    credentials, transfers = Credentials(store, now, vault), Transfers(store, now)
     throttle, mail = Throttle(settings.throttle.limits), Mail(settings.mail)
     authority = Authority(settings, has_owner=is_personal)
     presenter = Presenter(settings, authority, platforms, loop_state, secrets)
@@ -128,18 +129,13 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     annex_platforms = AnnexPlatforms(settings, store, platforms, access_points, has_annexes=is_personal)
 
     candidates = Candidates(
-        settings,
-        store,
-        now,
-        platforms,
-        kinds,
-        movers,
-        drains_seen,
+        *(settings, store, now, platforms, kinds, movers, drains_seen),
         guests=annex_platforms,
         limits=quotas,
         bars=[approved],
         credentials=credentials,
         places=places,
+        transfers=transfers,
         takes_any_option=is_personal,
     )
     asking = Asking(
@@ -259,6 +255,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         uploads=UploadCases(UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area)),
         places=places,
         scratch=ScratchPlaces(store, now, platforms),
+        transfers=transfers,
         throttle=throttle,
         mail=mail,
         standings=standings,

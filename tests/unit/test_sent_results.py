@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from sublet.booking.documents.outputs import read_outputs
-from sublet.booking.model.request import Data, SentResults
+from sublet.booking.model.request import SentResults
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
-from sublet.data.staging import add_estimates
 from sublet.kernel.errors import SubletError
-
-SECONDS = timedelta(seconds=1)
 
 
 @pytest.mark.parametrize(
@@ -60,15 +55,6 @@ def test_what_may_be_many_files_goes_into_a_folder(path: str, to: str, becomes: 
 def test_outputs_that_make_no_sense_are_refused(wrong: object) -> None:
     with pytest.raises(SubletError):
         read_outputs(wrong)
-
-
-def test_what_comes_from_one_server_is_added_up_and_others_come_beside_it() -> None:
-    ten = [Data(f"d{n}", "simple-data-resource", f"https://one.example.org/{n}") for n in range(3)]
-    other = Data("o", "simple-data-resource", "https://two.example.org/x")
-    own = Data("p", "simple-data-resource", "https://one.example.org/y", prepare=5 * SECONDS)
-    estimates = [10 * SECONDS] * 3 + [12 * SECONDS, 5 * SECONDS]
-    assert add_estimates([*ten, other, own], estimates) == 30 * SECONDS
-    assert add_estimates([], []) == timedelta(0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, 
 from sublet.booking.documents.request import read_document
 from sublet.booking.documents.short import full_document
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
-from sublet.booking.model.answers import date_reasons
+from sublet.booking.model.answers import date_reasons, delay_starts
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.holds import expiry_of, hold_of
@@ -163,7 +163,8 @@ class Asking:
         for candidate in candidates:
             if candidate.answer is not None:
                 likely = await self._as_likely(candidate.platform, candidate.answer)
-                answers[candidate.platform] = later(likely, request.not_before)
+                ready = delay_starts(likely, candidate.staging, self.now())
+                answers[candidate.platform] = later(ready, request.not_before)
         return answers
 
     async def _as_likely(self, platform: str, answer: Answer) -> Answer:
@@ -327,7 +328,7 @@ class Asking:
             now=now,
             hold=self.settings.hold,
             release=self.settings.release,
-            prepare=candidate.prepare,
+            prepare=candidate.staging.lead,
             horizon=self.settings.horizon,
             longest=self.settings.longest,
             at_most=self.settings.offers,
@@ -375,6 +376,8 @@ def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Rea
 
 def _mark_offer(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
     interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
+    if candidate.staging.items:
+        offer = replace(offer, staging=candidate.staging)
     if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
         return offer
     return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)

@@ -19,12 +19,13 @@ from sublet.booking.model.offers import WayFacts
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.scheduler import Spec
 from sublet.booking.model.scheduler_rules import find_refused, list_choosable
+from sublet.booking.model.staging import StagingEstimate
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
-from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits, PlaceSource
+from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits, PlaceSource, TransferHistory
+from sublet.data.estimating import StagingPlan, plan_staging
 from sublet.data.executables import ExecutableKinds, Movers
-from sublet.data.staging import bringing
 from sublet.kernel import metrics
 from sublet.kernel.clock import Clock
 from sublet.kernel.deadline import gather_within
@@ -54,7 +55,7 @@ class Candidate:
     host: Platform
     survey: Survey
     ways: tuple[WayFacts, ...]
-    prepare: timedelta
+    staging: StagingEstimate
     interactive: frozenset[str]  # the ways that someone can connect to
     bounds: Bounds = field(default_factory=Bounds)  # of the asker there
     answer: Answer | None = None  # of a platform whose calendar others keep
@@ -77,6 +78,7 @@ class Candidates:
     bars: Sequence[Bar]
     credentials: CredentialSource
     places: PlaceSource
+    transfers: TransferHistory
     takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
 
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
@@ -104,7 +106,7 @@ class Candidates:
         wrong = [reason for reason in found if reason.kind != IGNORED]
         look = any(not platform.plays for platform in self.platforms.by_name.values())
         movers = await self._movers_for(person, request)
-        prepare, data_reasons = await bringing(
+        plan, data_reasons = await plan_staging(
             self.kinds, movers, None if wrong else executable, request, guest=person.guest, look=look
         )
         reasons += [*wrong, *data_reasons]
@@ -112,7 +114,9 @@ class Candidates:
             return [], [*reasons, *remarks]
         if not open_to:
             return [], [UNINVITED]
-        candidates, noes = await self._consult_all(open_to, bounds, request, prepare, person)
+        if plan.items:
+            plan = replace(plan, history=await self.transfers.list_recent())
+        candidates, noes = await self._consult_all(open_to, bounds, request, plan, person)
         reasons += [*refused, *noes]
         if not candidates and not reasons:
             names = ", ".join(open_to)
@@ -186,13 +190,13 @@ class Candidates:
         open_to: Mapping[str, Platform],
         bounds: Mapping[str, Bounds],
         request: Request,
-        prepare: timedelta,
+        plan: StagingPlan,
         person: Person,
     ) -> tuple[list[Candidate], list[Reason]]:
         """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
-        known = {name: self._find_known(open_to[name], request, most, prepare, person) for name, most in bounds.items()}
+        known = {name: self._find_known(open_to[name], request, most, plan, person) for name, most in bounds.items()}
         questions = {
-            name: self._consult(open_to[name], request, bounds[name], prepare, person)
+            name: self._consult(open_to[name], request, bounds[name], plan, person)
             for name, found in known.items()
             if found is None
         }
@@ -226,7 +230,7 @@ class Candidates:
         return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
 
     def _find_known(
-        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+        self, platform: Platform, request: Request, most: Bounds, plan: StagingPlan, person: Person
     ) -> Candidate | Reason | None:
         """What is known of a platform whose calendar is ours and which was looked at just now; None: ask it."""
         if (
@@ -239,7 +243,7 @@ class Candidates:
             return no
         executable: Any = request.executable
         try:
-            found = self._candidate(platform, survey, executable, prepare, person)
+            found = self._candidate(platform, survey, executable, plan, person)
         except Exception:  # of a plug-in: asked like the others, it fails by itself
             return None
         if isinstance(found, Reason):
@@ -256,7 +260,7 @@ class Candidates:
         )
 
     async def _consult(
-        self, platform: Platform, request: Request, most: Bounds, prepare: timedelta, person: Person
+        self, platform: Platform, request: Request, most: Bounds, plan: StagingPlan, person: Person
     ) -> Candidate | Reason:
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
@@ -265,7 +269,7 @@ class Candidates:
             return no
         survey = await self._last_seen(name)
         self.platforms.get(name)  # it may have gone meanwhile
-        found = self._candidate(platform, survey, executable, prepare, person)
+        found = self._candidate(platform, survey, executable, plan, person)
         if isinstance(found, Reason):
             return date_reasons([found], survey.as_of, self.now())[0]
         if platform.terms == "booked":
@@ -296,14 +300,14 @@ class Candidates:
             return last or await self.platforms.survey(name)
 
     def _candidate(
-        self, platform: Platform, survey: Survey, executable: Executable, prepare: timedelta, person: Person
+        self, platform: Platform, survey: Survey, executable: Executable, plan: StagingPlan, person: Person
     ) -> Candidate | Reason:
         name = platform.name
         ways = [way for way in self.kinds.ways(executable, survey.tools) if way.contained or not person.guest]
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
             interactive = frozenset(way.name for way in ways if way.interactive)
-            return Candidate(name, platform, survey, facts, prepare, interactive)
+            return Candidate(name, platform, survey, facts, plan.estimate(platform), interactive)
         kind = self.kinds.by_name[executable.kind]
         has_tools = bool(kind.ways(executable, survey.tools))
         only = "a gateway runs containers only" if self.kinds.contained_only else ""

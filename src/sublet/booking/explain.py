@@ -12,6 +12,7 @@ from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.session import Session
+from sublet.booking.model.staging import describe_staging
 from sublet.booking.sessions import Sessions
 from sublet.kernel.clock import Clock
 from sublet.kernel.texts import describe_duration
@@ -95,6 +96,8 @@ class Explain:
         if session.cancel_by and session.phase in ACTIVE:
             reason = f": {session.cancel_reason.rstrip('.')}" if session.cancel_reason else ""
             sentences.append(f"{session.cancel_by} asked to cancel it{reason}.")
+        if staging := describe_staging(session.offer.staging, session.staged):
+            sentences.append(f"Staging: {staging}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
         if session.paused:

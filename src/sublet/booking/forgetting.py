@@ -44,6 +44,7 @@ class Forgetting:
         await self._context.store.write(
             lambda tx: (
                 tx.starts.forget(now - RECENT),
+                tx.transfers.forget(now - RECENT),
                 tx.drafts.forget(now - SUBMITTED, now - settings.keep_drafts),
                 tx.keys.forget(now - KEYS_KEPT),
             )

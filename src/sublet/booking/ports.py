@@ -15,6 +15,7 @@ from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import OfferSet, Session
 from sublet.data.model.credentials import Credential
+from sublet.data.model.throughput import Hop, Transfer
 from sublet.kernel.errors import SubletError
 from sublet.kinds.port import Callback
 from sublet.people.model.person import Person
@@ -174,6 +175,18 @@ class PlaceSource(Protocol):
 
     async def bind(self, session: Session, platform: Platform, request: Request) -> tuple[BoundPlace, ...]:
         """The places of a session where it is about to run; PlatformRefused if one can't be had."""
+        ...
+
+
+class TransferHistory(Protocol):
+    """Knows how long transfers of data took."""
+
+    async def list_recent(self) -> Sequence[Transfer]:
+        """Those that count, the newest first."""
+        ...
+
+    async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
+        """Remember one that has ended."""
         ...
 
 

@@ -6,22 +6,23 @@ import asyncio
 import json
 import os
 import shutil
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from sublet.booking.model.job import Mount
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.data.estimating import source_of
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
 from sublet.data.model.credentials import Credential
-from sublet.data.resolving import bring_files, find_files, look_up
+from sublet.data.model.throughput import LEAST_COUNTED, LEAST_SECONDS, Hop, Meter, TransferTimes
+from sublet.data.resolving import bring_files, find_files
 from sublet.data.unpacking import unpack_brought
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
@@ -33,7 +34,7 @@ from sublet.platforms.port import Platform
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
 FETCHED = "image.sif"
-STAGED = "staged"  # this file in a session's directory says that all its data is there
+STAGED = "staged"  # this file in a session's directory says that all its data is there, and how many seconds it took
 
 
 class Bringing(Protocol):
@@ -53,6 +54,14 @@ class CredentialOpener(Protocol):
         ...
 
 
+class TransferLog(Protocol):
+    """Writes down how long transfers took."""
+
+    async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
+        """Remember one that has ended."""
+        ...
+
+
 class StagingContext(Protocol):
     """What staging needs of the loop that it is a step of."""
 
@@ -69,6 +78,11 @@ class StagingContext(Protocol):
     @property
     def loop_state(self) -> Bringing:
         """What is shown of it."""
+        ...
+
+    @property
+    def transfers(self) -> TransferLog:
+        """Where it is written down how long transfers took."""
         ...
 
     @property
@@ -108,62 +122,6 @@ def _file_or_all(source: str, target: str, place: Path | None) -> str:
     return source
 
 
-async def bringing(
-    kinds: ExecutableKinds,
-    movers: Movers,
-    executable: Executable | None,
-    request: Request,
-    *,
-    guest: bool = False,
-    look: bool = True,
-) -> tuple[timedelta, list[Reason]]:
-    """How long the data, and an executable that makes sense, take to be there; or what can't be brought.
-
-    `look`: sizes that nobody told are looked up.
-    """
-    pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
-    reasons = [choice for choice in pushing if isinstance(choice, Reason)]
-    moves: list[tuple[AnyMover, Data]] = []
-    for data in kinds.inputs_of(executable, request.data):
-        mover = movers.choose(data, guest=guest, asked=data in request.data)
-        if isinstance(mover, Reason):
-            reasons.append(mover)
-        else:
-            reasons += mover.check(data)
-            moves.append((mover, data))
-    if reasons or not moves:
-        return timedelta(0), reasons
-    estimates = await asyncio.gather(*(_estimate(movers, mover, data, look, guest=guest) for mover, data in moves))
-    reasons = [reason for _, found in estimates for reason in found]
-    return add_estimates([data for _, data in moves], [estimate for estimate, _ in estimates]), reasons
-
-
-def add_estimates(items: Sequence[Data], estimates: Sequence[timedelta]) -> timedelta:
-    """How long all takes: what comes from one place shares its road, and comes one after another; the askers' own
-    estimates are of each by itself."""
-    roads: defaultdict[str, timedelta] = defaultdict(timedelta)
-    for data, estimate in zip(items, estimates, strict=True):
-        road = data.name if data.prepare is not None else urlsplit(data.location).netloc
-        roads[road] += estimate
-    return max(roads.values(), default=timedelta(0))
-
-
-async def _estimate(
-    movers: Movers, mover: AnyMover, data: Data, look: bool, *, guest: bool
-) -> tuple[timedelta, list[Reason]]:
-    """By the asker's word, else by its size, which is looked up where it is really going to be brought.
-
-    What only has a name is looked up in any case: it may be nowhere that it can be brought from.
-    """
-    reasons: list[Reason] = []
-    size = data.size
-    if look and isinstance(mover, Resolves):
-        size, reasons = await look_up(movers, mover, data, guest=guest)
-    elif look and data.size is None and data.prepare is None and not isinstance(mover, Resolves):
-        size = await mover.measure(data)
-    return mover.estimate(replace(data, size=data.size if size is None else size)), reasons
-
-
 async def stage(
     context: StagingContext,
     request: Request,
@@ -181,8 +139,10 @@ async def stage(
     movers = context.movers
     if request.data and not guest:
         movers = movers.with_credentials(await context.credentials.open(person))
+    began = monotonic()
     try:
         await _stage(context, movers, request, platform, way, place, session, guest=guest)
+        await asyncio.to_thread(_write, place / STAGED, f"{monotonic() - began:.6f}")
     finally:
         context.loop_state.staging.pop(session, None)
 
@@ -201,21 +161,22 @@ async def _stage(
     for storage in request.storage:
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = context.kinds.inputs_of(request.executable, request.data)
+    brought = TransferTimes()
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
                 target = place / "data" / directory_name(data.name)
                 mover = movers.choose(data, guest=guest)
-                group.create_task(_bring(context, movers, mover, data, target, session, guest=guest))
+                group.create_task(_bring(context, movers, mover, data, target, session, brought, guest=guest))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
+    await _record(context, platform, brought, Hop.HERE)
     kept = await _fetch_there(context, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
             kept |= await _keep(context, data, platform, way, place, session)
     await asyncio.to_thread(lay_out, request, place)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
-    await asyncio.to_thread(_write, place / STAGED, "")
 
 
 async def _keep(
@@ -283,13 +244,27 @@ async def _fetch(
     if isinstance(mover, Pins):
         data = await mover.pin(data)
     context.loop_state.staging[session] = f"{platform.name} is fetching {data.location}"
+    began = monotonic()
     path = await platform.pull(data.location, way, session) if pulls else None
     folder = Path("data", directory_name(data.name))
     if path:
+        pulled = TransferTimes()
+        pulled.note(source_of(data), 0, monotonic() - began)
+        await _record(context, platform, pulled, Hop.THERE)
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
-    await _bring(context, context.movers, mover, data, place / folder, session)
+    brought = TransferTimes()
+    await _bring(context, context.movers, mover, data, place / folder, session, brought)
+    await _record(context, platform, brought, Hop.HERE)
     return await _keep(context, data, platform, way, place, session)
+
+
+def find_staging_time(place: Path) -> timedelta | None:
+    """How long it took to bring a session's data; None: nobody counted."""
+    try:
+        return timedelta(seconds=float((place / STAGED).read_text()))
+    except (OSError, ValueError):
+        return None
 
 
 def find_kept_files(place: Path) -> dict[str, str]:
@@ -307,12 +282,27 @@ def _write(file: Path, text: str) -> None:
     part.replace(file)
 
 
-async def carry(context: StagingContext, platform: Platform, session: str) -> None:
-    """Send what was brought to where it will run, and let those who look at the session see how far that is."""
+async def carry(context: StagingContext, platform: Platform, session: str) -> timedelta:
+    """Send what was brought to where it will run, and let those who look at the session see how far that is.
+
+    Says how long that took.
+    """
+    meter, began = Meter(tell_progress(context, session, f"sending files to {platform.name}")), monotonic()
     try:
-        await platform.carry(session, tell_progress(context, session, f"sending files to {platform.name}"))
+        await platform.carry(session, meter)
     finally:
         context.loop_state.staging.pop(session, None)
+    sent, seconds = TransferTimes(), monotonic() - began
+    sent.note("", meter.bytes, seconds)
+    await _record(context, platform, sent, Hop.SENT)
+    return timedelta(seconds=seconds)
+
+
+async def _record(context: StagingContext, platform: Platform, times: TransferTimes, hop: Hop) -> None:
+    """Write down how long it took; what nobody counted only if it took long enough that it was not there already."""
+    for source, (count, seconds) in times.by_source.items():
+        if count >= LEAST_COUNTED or (not count and seconds >= LEAST_SECONDS):
+            await context.transfers.record(source, platform.name, hop, count, seconds)
 
 
 def tell_progress(context: StagingContext, session: str, what: str) -> Progress:
@@ -339,12 +329,13 @@ async def _bring(
     data: Data,
     target: Path,
     session: str,
+    times: TransferTimes,
     *,
     guest: bool = False,
 ) -> None:
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
-    progress = tell_progress(context, session, f"bringing {data.name}")
+    progress, began = Meter(tell_progress(context, session, f"bringing {data.name}")), monotonic()
     if isinstance(mover, Resolves):
         files = await find_files(movers, mover, data, guest=guest)
         sizes = [file.sources[0][1].size or 0 for file in files]
@@ -353,6 +344,7 @@ async def _bring(
     else:
         await asyncio.to_thread(_make_room, data, target)
         await mover.bring(data, target, progress)
+    times.note(source_of(data), progress.bytes, monotonic() - began)
     if data.unpack:
         context.loop_state.staging[session] = f"unpacking {data.name}"
         await asyncio.to_thread(unpack_brought, data, target)

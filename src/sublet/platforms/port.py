@@ -144,6 +144,7 @@ class Platform(BaseModel):
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
     has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
     fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
+    carries: ClassVar[bool] = False  # whether what was brought is sent from this machine to where it runs: `carry`
     tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
     is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
     runs_mpi: ClassVar[bool] = False  # whether it starts the tasks of MPI programs on their nodes by itself

@@ -28,6 +28,7 @@ from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
 from sublet.data.store.credentials import CredentialStore
 from sublet.data.store.places import PlaceStore
+from sublet.data.store.transfers import TransferStore
 from sublet.data.store.uploads import UploadStore
 from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
@@ -70,6 +71,7 @@ class Tx:
     starts: Starts
     templates: TemplateStore
     tokens: TokenStore
+    transfers: TransferStore
     uses: Uses
     turns: Turns
     uploads: UploadStore

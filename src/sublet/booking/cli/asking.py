@@ -183,6 +183,10 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     lines = ["", f"{count_text(len(view.offers), 'offer')}, {standing}. {take}"]
     unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
+    staging = {
+        offer.platform: offer.staging.sentence for offer in view.offers if offer.staging and offer.staging.sentence
+    }
+    lines += [f"note: {name}: staging: {words}" for name, words in staging.items()]
     shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
     lines += [f"note: {name}: login needed: sublet system login {name}" for name in shut]
     lines += [f"note: {note}" for note in view.notes]

@@ -160,6 +160,7 @@ def describe_session(view: SessionView, now: datetime) -> list[str]:
             ("pledge", view.pledge),
             ("has", _has(view)),
             ("terms", view.terms.kind),
+            ("staging", view.staging.sentence if view.staging else ""),
             ("after", ", ".join(id[:8] for id in view.after)),
             ("costs", costs(view)),
             ("expires", when(view.expires, now) if view.phase == Phase.OFFERED else ""),

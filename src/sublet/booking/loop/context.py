@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sublet.booking.loop.state import LoopState
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource, PlaceSource
+from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource, PlaceSource, TransferHistory
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
 from sublet.data.executables import ExecutableKinds, Movers
@@ -34,4 +34,5 @@ class LoopContext:
     callbacks: Callbacks
     credentials: CredentialSource
     places: PlaceSource
+    transfers: TransferHistory
     has_strangers: bool  # what is run is not for the person whose machine this is

@@ -23,7 +23,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
 from sublet.data.layout import list_laid_out
-from sublet.data.staging import carry, find_kept_files, mounts_of, stage
+from sublet.data.staging import carry, find_kept_files, find_staging_time, mounts_of, stage
 from sublet.kernel.clock import is_clock_set
 from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.kernel.faults import point
@@ -80,7 +80,8 @@ async def preparing(context: LoopContext, session: Session) -> Step:
     if deadline and now >= deadline:
         return fail_early(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.terms.kind == "booked" and session.start and now < session.start:
-        return Step(due=session.start, changes=set_condition("ready; waits for its start"))
+        staged = _find_staged(session, place)
+        return Step(due=session.start, changes={"staged": staged, **set_condition("ready; waits for its start")})
     if (
         step := await must_wait(context, session, platform)
         or await hold_back(context, session)
@@ -156,8 +157,10 @@ async def _submit(
         way = await _way(context, session, request.executable)
         job = await _job(context, session, way, request, place)
         context.loop_state.fresh.discard(session.id)
+        staged = _find_staged(session, place)
         if place:
-            await carry(context, platform, session.id)
+            sending = await carry(context, platform, session.id)
+            staged = None if staged is None else staged + sending
         if is_clock_set():  # the times in it are not those of the clock that it would run by
             return Step(due=now)
         point("submit.before")
@@ -169,8 +172,13 @@ async def _submit(
         return fail_early(context, kind, error.message)
     point("submit.after")
     started = now if session.offer.terms.kind == "booked" else None
-    changes = {"job": id, "started": started, **set_condition()}
+    changes = {"job": id, "started": started, "staged": staged, **set_condition()}
     return Step(due=context.now(), event=EventKind.SUBMITTED, detail=f"by way of {way.name}", changes=changes)
+
+
+def _find_staged(session: Session, place: Path | None) -> timedelta | None:
+    """How long bringing its data took, where there was any to bring."""
+    return find_staging_time(place) if place and session.offer.staging.items else None
 
 
 async def _job(context: LoopContext, session: Session, way: Way, request: Request, place: Path | None) -> Job:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.shape import is_enough
+from sublet.booking.model.staging import NO_TIME, Spread, StagingEstimate, describe_spread
 
 A_WHILE = timedelta(minutes=1)  # a survey that is younger is as good as now
 NO_ANSWER = frozenset({"urn:platform-timed-out", "urn:platform-unreachable", "urn:platform-broken"})
@@ -53,3 +54,31 @@ def date_reasons(reasons: Iterable[Reason], as_of: datetime, now: datetime) -> t
 def list_unanswered(reasons: Iterable[Reason]) -> tuple[str, ...]:
     """The platforms that gave no answer."""
     return tuple(dict.fromkeys(reason.platform for reason in reasons if reason.kind in NO_ANSWER))
+
+
+def delay_starts(answer: Answer, staging: StagingEstimate, now: datetime) -> Answer:
+    """The answer of a queue that others share: a job is submitted when its data is there, and waits from then on."""
+    time = staging.time
+    if not staging.lead:
+        return answer
+    offers: list[Offer] = []
+    reasons = [*answer.reasons]
+    for offer in answer.offers:
+        later = _delay(offer, time, now) if isinstance(offer.terms, Predicted) else offer
+        if later.start > offer.latest_start > offer.start:
+            why = f"{offer.platform} would have its data after {describe_spread(time)}, too late for the time asked."
+            nearest = f"{later.start:%Y-%m-%dT%H:%M:%SZ}/PT1H"
+            reasons.append(Reason("urn:window-passed", "schedule", why, nearest=nearest, platform=offer.platform))
+        else:
+            offers.append(replace(later, latest_start=max(later.start, offer.latest_start), prepare=staging.lead))
+    return Answer(tuple(offers), tuple(reasons))
+
+
+def _delay(offer: Offer, time: Spread, now: datetime) -> Offer:
+    terms = offer.terms
+    if not isinstance(terms, Predicted):
+        return offer
+    spare = max((offer.begin or now) - now, NO_TIME)  # until then nothing would start, whether its data is there or not
+    low, likely, high = (max(length - spare, NO_TIME) for length in (time.low, time.likely, time.high))
+    later = replace(terms, p10=terms.p10 + low, p50=terms.p50 + likely, p90=terms.p90 + high)
+    return replace(offer, start=offer.start + likely, terms=later)

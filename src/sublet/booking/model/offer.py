@@ -10,6 +10,7 @@ from typing import Literal
 from sublet.booking.model.ranking import Rated
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, HasSizes, Shape
+from sublet.booking.model.staging import NOTHING_TO_STAGE, StagingEstimate
 
 IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
 
@@ -119,6 +120,7 @@ class Offer:
     is_here: bool = False  # on the machine of the service itself
     needs_login: bool = False  # a person had to sign in there first, when it was offered
     pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
+    staging: StagingEstimate = NOTHING_TO_STAGE  # how long bringing its data takes
     draws: Draws = ""  # on several pledges, or on one alone, where there is an offer of the other sort too
 
     @property

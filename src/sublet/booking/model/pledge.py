@@ -127,4 +127,5 @@ def describe_why(offer: Offer) -> str:
     """Why an offer is in its set: `earliest`, `earliest, across srcnet + open`, `earliest, of open alone`."""
     pledges = pledge_text(offer.pledge)
     draws = {"": "", "across": f"across {pledges}", "alone": f"of {pledges} alone"}[offer.draws]
-    return ", ".join(words for words in (offer.why, draws) if words)
+    there = f"it already has {', '.join(offer.staging.there)}" if offer.staging.there else ""
+    return ", ".join(words for words in (offer.why, draws, there) if words)

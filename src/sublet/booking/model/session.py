@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal
 
@@ -115,6 +115,7 @@ class Session:
     cancel_reason: str = ""  # why, in the words of whoever asked to cancel it
     lost: datetime | None = None  # since when its platform has had no record of it
     own_id: str = ""  # what the platform itself calls its job, such as Slurm's number
+    staged: timedelta | None = None  # how long it took until all its data was there
     marks: Marks = NONE  # what is so of it for now; what is done with it is decided by these
 
     @property

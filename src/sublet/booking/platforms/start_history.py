@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sublet.booking.model.estimate import RECENT, Sample, predict, size_class
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
@@ -48,7 +48,6 @@ def record(tx: Tx, session: Session, site: str) -> None:
     """Remember when a session of a shared queue started, beside when that was planned."""
     offer, terms = session.offer, session.offer.terms
     if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
-        sample = Sample(
-            offer.queue, offer.amounts.nodes, offer.shape.cores, terms.planned, session.started, session.created
-        )
+        queued = session.started - (session.staged or timedelta(0))  # what staging took is no fault of the queue
+        sample = Sample(offer.queue, offer.amounts.nodes, offer.shape.cores, terms.planned, queued, session.created)
         tx.starts.add(session.id, offer.platform, sample, site)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, get_type_hints
 
@@ -15,7 +15,7 @@ from sublet.booking.model.marks import Mark, read_marks, write_marks
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Connector, End, Session
-from sublet.booking.model.timeline import micros, moment
+from sublet.booking.model.timeline import micros, moment, span_of
 from sublet.booking.store.older_rows import gather_offer_options, name_pools
 from sublet.booking.store.tables import sessions
 from sublet.kernel.db.sql import Row, dump, micros_or_none, moment_or_none, plain
@@ -49,6 +49,14 @@ def _read_connectors(text: str | None) -> tuple[Connector, ...]:
     return () if text is None else CONNECTORS.validate_json(text)
 
 
+def _write_span(span: timedelta | None) -> int | None:
+    return None if span is None else span_of(span)
+
+
+def _read_span(stored: int | None) -> timedelta | None:
+    return None if stored is None else timedelta(microseconds=stored)
+
+
 def _write_text(value: Any) -> str:
     return plain(str(value))
 
@@ -59,6 +67,7 @@ BY_TYPE: dict[Any, tuple[Callable[[Any], Any], Callable[[Any], Any] | None]] = {
     Phase: (_write_text, Phase),
     datetime: (micros, moment),
     datetime | None: (micros_or_none, moment_or_none),
+    timedelta | None: (_write_span, _read_span),
     Offer: (lambda offer: dump(OFFER, offer), _read_offer),
     End | None: (_write_end, _read_end),
     tuple[Connector, ...]: (_write_connectors, _read_connectors),

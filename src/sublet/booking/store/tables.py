@@ -51,6 +51,7 @@ sessions = Table(
     Column("until", BigInteger),
     Column("started", BigInteger),
     Column("ended", BigInteger),
+    Column("staged", BigInteger),  # how long its staging took
     Column("job", Text, nullable=False),
     Column("cancel_by", Text, nullable=False),
     Column("cancel_reason", Text, nullable=False, server_default=""),

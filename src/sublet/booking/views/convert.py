@@ -15,10 +15,11 @@ from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.booking.model.ranking import Preference
 from sublet.booking.model.session import End, OfferSet, Session
 from sublet.booking.model.shape import sizes_of
+from sublet.booking.model.staging import describe_staging
 from sublet.booking.views.events import EventView
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView
-from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.quotes import QuoteView, StagingView, TermsView
 from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, UsageView
 
 SHORT = 8  # characters of an id that a person needs to type
@@ -72,6 +73,7 @@ def offer_view(session: Session) -> OfferView:
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
+        staging=staging_view(session),
         why=describe_why(offer),
         is_here=offer.is_here,
         needs_login=offer.needs_login,
@@ -103,6 +105,7 @@ def session_view(session: Session, base: str) -> SessionView:
         costs=quote_views(offer.costs),
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
+        staging=staging_view(session),
         why=describe_why(offer),
         after=offer.after,
         options=tuple(move.value for move in CLIENT_MOVES.get(Phase(session.phase), ())),
@@ -120,6 +123,23 @@ def terms_view(offer: Offer) -> TermsView:
     if terms.kind == "remote":
         return TermsView(kind=terms.kind, url=terms.url, expires=terms.expires)
     return TermsView(kind=terms.kind)
+
+
+def staging_view(session: Session) -> StagingView | None:
+    """How long bringing its data takes, and took."""
+    staging, took = session.offer.staging, session.staged
+    if not staging.items:
+        return None
+    time = staging.time
+    return StagingView(
+        low=time.low,
+        likely=time.likely,
+        high=time.high,
+        samples=staging.samples,
+        there=staging.there,
+        took=took,
+        sentence=describe_staging(staging, took),
+    )
 
 
 def quote_views(quotes: Iterable[Quote]) -> tuple[QuoteView, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,3 +28,16 @@ class TermsView:
     as_of: datetime | None = None  # how old the survey behind a prediction is
     url: str = ""  # remote: where the other broker has it
     expires: datetime | None = None  # remote: until when the other broker holds it
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagingView:
+    """How long bringing the data takes: in nine of ten cases no longer than `high`."""
+
+    low: timedelta
+    likely: timedelta
+    high: timedelta
+    samples: int = 0  # measured transfers that it rests on; none: it is a guess
+    there: tuple[str, ...] = ()  # the data that is there already
+    took: timedelta | None = None  # how long it did take
+    sentence: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sublet.booking.views.quotes import QuoteView, TermsView
+from sublet.booking.views.quotes import QuoteView, StagingView, TermsView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +76,7 @@ class SessionView:
     costs: tuple[QuoteView, ...] = ()
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
+    staging: StagingView | None = None  # none: there is nothing to bring
     why: str = ""
     after: tuple[str, ...] = ()  # the sessions that must have completed first
     options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this

@@ -1,4 +1,4 @@
-"""What opens other people's storage, for whom; what people have uploaded; and the directories that sessions share."""
+"""What opens other people's storage, and how fast it is; what people uploaded; and directories that sessions share."""
 
 from __future__ import annotations
 
@@ -74,4 +74,18 @@ scratches = Table(
     Column("person", Text, primary_key=True),
     Column("path", Text, primary_key=True),  # as the place was declared then
     Column("until", BigInteger, nullable=False),
+)
+
+transfers = Table(
+    "transfers",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("ended", BigInteger, nullable=False),
+    Column("source", Text, nullable=False),  # the host that it came from; empty: this machine
+    Column("system", Text, nullable=False),  # the platform that it was for
+    Column("hop", Text, nullable=False),  # there, streamed, here or sent
+    Column("bytes", BigInteger, nullable=False),  # 0: nobody counted them
+    Column("micros", BigInteger, nullable=False),  # how long it took
+    Index(None, "source", "system", "hop", "ended"),
+    Index(None, "ended"),
 )

@@ -24,6 +24,7 @@ from sublet.booking.model.offer import Quote, Reason
 from sublet.booking.model.phases import CLIENT_MOVES, GOING_ON, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
 from sublet.booking.model.session import Session
+from sublet.booking.model.starts import whole_seconds
 from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
 from sublet.doors.ivoa.updates import DURATION_PATH
 
@@ -83,9 +84,9 @@ def session_document(session: Session, request: Request, base: str) -> Document:
         }
     held = "AVAILABLE" if phase == "RUNNING" else phase
     if storage := [*request.storage, *_imply_storage(request)]:
-        document["storage"] = [_storage(item, session, names, held) for item in storage]
+        document["storage"] = [_storage(item, session, names, held) | {"schedule": schedule} for item in storage]
     if request.data:
-        document["data"] = [_data(item, session, names, held) for item in request.data]
+        document["data"] = [_data(item, session, names, held, schedule) for item in request.data]
     if offer.costs:
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in offer.costs]
     if offer.metrics:
@@ -275,7 +276,7 @@ def _storage(storage: Storage, session: Session, names: _Names, phase: str) -> D
     return document
 
 
-def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
+def _data(data: Data, session: Session, names: _Names, phase: str, schedule: Document) -> Document:
     document: Document = {
         **data.fields,
         "kind": uri_of("data", data.kind),
@@ -285,10 +286,10 @@ def _data(data: Data, session: Session, names: _Names, phase: str) -> Document:
     if data.location and data.kind == "simple-data-resource":
         document["location"] = data.location
     document["storage"] = names.uuid("storage", data.storage or data.name)
-    if data.prepare is not None:
-        begins = starts_between(session)[0] - max(session.offer.prepare, data.prepare)
-        document["schedule"] = {"preparing": {"start": instant(begins), "duration": duration_iso(data.prepare)}}
-    return document
+    length = whole_seconds(data.prepare or session.offer.staging.items.get(data.name, timedelta(0)))
+    begins = starts_between(session)[0] - max(session.offer.prepare, length)
+    preparing = {"start": instant(begins), "duration": duration_iso(length)}
+    return document | {"schedule": {**schedule, "preparing": preparing}}
 
 
 def _quote(kind: str, quote: Quote) -> Document:

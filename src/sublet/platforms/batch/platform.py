@@ -70,6 +70,7 @@ class BatchPlatform(RemotePlatform):
     scheduler: ClassVar[Scheduler]
     has_queues: ClassVar[bool] = True
     has_places: ClassVar[bool] = True
+    carries: ClassVar[bool] = True
     fetches: ClassVar[bool] = False  # nodes have no way out at most sites
     queue: Name = Field(default="", description="The queue, or partition, to use; empty: each that fits is asked.")
     queues: dict[str, dict[str, Name]] = Field(
