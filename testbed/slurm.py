@@ -7,6 +7,7 @@ from pathlib import Path
 from testbed.plan import Plan, Skip
 
 GPUS = 2
+TMP = 500  # MB of disk that each node says it has
 SLURMDBD = """\
 AuthType=auth/munge
 DbdHost=ctl
@@ -121,6 +122,7 @@ def slurm_conf(plan: Plan) -> str:
     last = plan.computes[-1]
     whole = f"c[1-{max(1, plan.nodes - 1)}]"
     shape = f"CPUs={plan.cpus} Boards=1 Sockets=1 CoresPerSocket={plan.cpus} ThreadsPerCore=1 RealMemory={plan.memory}"
+    shape += f" TmpDisk={TMP}"
     lines = [f"{key}={value}" for key, value in settings(plan).items()]
     if plan.nodes > 1:
         lines.append(f"NodeName={whole} {shape} State=UNKNOWN")

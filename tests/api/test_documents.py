@@ -18,6 +18,7 @@ from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.request import GIB, Compute, Data, Executable, Range, Request, Storage, Volume
 from sublet.booking.model.session import Connector, End, EndKind, OfferSet, Session
 from sublet.booking.model.shape import Shape
+from sublet.booking.model.staging import StagingEstimate, exactly
 from sublet.doors.ivoa.offersets import offerset_document
 from sublet.doors.ivoa.sessions import LIFECYCLE, reason_message, session_document
 
@@ -54,6 +55,29 @@ def document(session: Session = OFFERED, request: Request = REQUEST) -> dict[str
 
 def test_a_session_is_always_a_scheduled_one() -> None:
     assert document()["kind"].endswith("/session/scheduled-execution-session.yaml")
+
+
+def test_data_and_storage_have_schedules_and_data_without_storage_gets_one() -> None:
+    plain = replace(REQUEST, storage=(), data=(Data("cube", "simple-data-resource", "https://d.example.org/c"),))
+    estimate = StagingEstimate(exactly(timedelta(seconds=90)), {"cube": timedelta(seconds=89.5)}, samples=3)
+    offer = replace(OFFER, staging=estimate, prepare=timedelta(seconds=90), storage={}, pools={})
+    said = document(replace(OFFERED, offer=offer), plain)
+    [data], [storage] = said["data"], said["storage"]
+    assert data["schedule"]["preparing"] == {"start": "2026-12-01T08:58:30Z", "duration": "PT1M30S"}
+    assert {name: data["schedule"][name] for name in ("available", "releasing")} == {
+        name: said["schedule"][name] for name in ("available", "releasing")
+    }
+    assert storage["schedule"] == said["schedule"]
+    assert (data["storage"], storage["data"]) == (storage["meta"]["uuid"], [data["meta"]["uuid"]])
+
+
+def test_disk_and_pools_are_stated_where_there_are_any() -> None:
+    assert "disk" not in document()["compute"]
+    assert "pool" not in document()["storage"][0]
+    offer = replace(OFFER, shape=Shape(2, 4 * GIB, 0, 50 * GIB), pools={"scratch": "fast"})
+    said = document(replace(OFFERED, offer=offer))
+    assert said["compute"]["disk"] == {"min": 50, "max": 50}
+    assert said["storage"][0]["pool"] == "fast"
 
 
 def test_the_start_of_an_offer_is_an_interval_in_which_it_may_slide() -> None:

@@ -204,6 +204,16 @@ async def test_storage_is_booked_in_every_pool(tmp_path: Path) -> None:
         assert (await ask(service, storage={"size": "8GiB", "pool": "tape"})).reasons[0].nearest == "storage, fast"
 
 
+async def test_disk_of_a_node_is_booked(tmp_path: Path) -> None:
+    async with serving(tmp_path, platforms={"trial": {"kind": "memory", "disk": "100GiB"}}) as service:
+        many = {"time": "1h", "start": "within 5m", "precedence": KEEP}
+        first = await ask(service, disk="60GiB", **many)
+        await service.sessions.accept(first.offers[0].id, ME)
+        assert (await ask(service, disk="60GiB", **many)).result == "NO"
+        assert (await ask(service, disk="40GiB", **many)).offers[0].offer.shape.disk == 40 << 30
+        assert (await ask(service, disk="101GiB", **many)).reasons[0].nearest == "100GiB"
+
+
 async def test_storage_in_a_pool_of_this_machine_is_a_folder_of_its_disk_until_the_session_is_cleaned(
     tmp_path: Path,
 ) -> None:

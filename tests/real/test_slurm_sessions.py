@@ -13,6 +13,7 @@ import pytest
 from sublet.app import open_service
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.session import EndKind, Session
+from sublet.data.model.throughput import Hop
 from sublet.kernel.errors import UnsafeSite
 from sublet.kernel.settings import Settings
 from sublet.service import Service
@@ -70,6 +71,30 @@ async def test_a_session_after_another_waits_in_slurms_own_queue(service: Servic
     site.on("researcher@login", "touch", f".sublet/sessions/{running.id}/work/go")
     ends = [await over(service, one.id) for one in (first, second, here)]
     assert [one.phase for one in ends] == [Phase.COMPLETED] * 3
+
+
+async def test_disk_of_a_node_is_asked_of_slurm_and_what_is_staged_is_measured(
+    service: Service, site: Site, tmp_path: Path
+) -> None:
+    (cube := tmp_path / "cube.fits").write_bytes(bytes(30_000_000))
+    held = {"run": ["sh", "-c", "until [ -e go ]; do sleep 0.1; done"], "data": str(cube), "disk": "200MiB"}
+    first = await begin(service, **held)
+    running = await reach(service, first.id, lambda session: session.phase is Phase.RUNNING)
+    job = site.on("researcher@login", "scontrol", "show", "job", "--oneliner", running.own_id)
+    assert "MinTmpDiskNode=200M" in job
+    site.on("researcher@login", "touch", f".sublet/sessions/{running.id}/work/go")
+    done = await over(service, first.id)
+    assert done.phase is Phase.COMPLETED
+    assert done.staged is not None
+    moved = [transfer for transfer in await service.transfers.list_recent() if transfer.system == "far"]
+    assert sum(transfer.bytes for transfer in moved if transfer.hop is not Hop.SENT) == 30_000_000
+    assert all(transfer.seconds <= done.staged.total_seconds() for transfer in moved)
+    again = (await ask(service, **held, platform="far", queue="debug", time="1m", memory="64MiB")).offers[0].offer
+    assert again.staging.samples
+    much = await ask(service, **held | {"disk": "1TiB"}, platform="far", queue="debug")
+    assert much.result == "NO"
+    assert much.reasons[0].field == "compute.disk.min"
+    assert "500MiB disk on a node" in much.reasons[0].message
 
 
 async def test_a_session_after_one_that_fails_says_so_though_slurm_only_cancels_it(service: Service) -> None:

@@ -55,6 +55,7 @@ def test_a_program_is_told_what_it_has_on_each_node_and_starts_threads_on_one_al
         "cores": "4",
         "memory": str(3 * GIB // 2),
         "gpus": "1",
+        "disk": "0",
     }
     assert (told["OMP_NUM_THREADS"], tell_amounts(replace(SOME, nodes=1))["OMP_NUM_THREADS"]) == ("1", "4")
 

@@ -45,6 +45,7 @@ class Wishes(TypedDict, total=False):
     cores: Count
     memory: str
     gpus: Count
+    disk: str
     nodes: Count
     time: str | timedelta
     start: Start | Sequence[Start]
@@ -88,6 +89,7 @@ class Changes(TypedDict, total=False):
     cores: Count
     memory: str
     gpus: Count
+    disk: str
     nodes: Count
     time: str | timedelta
     start: Start | Sequence[Start]

@@ -16,6 +16,7 @@ def tell_amounts(amounts: Amounts) -> dict[str, str]:
         "SUBLET_CORES": str(each.cores),
         "SUBLET_MEMORY": str(each.memory),
         "SUBLET_GPUS": str(each.gpus),
+        "SUBLET_DISK": str(each.disk),
         "SUBLET_NODES": str(amounts.nodes),
     }
 

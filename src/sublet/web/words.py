@@ -137,7 +137,8 @@ def count_text(number: int, noun: str, many: str = "") -> str:
 def has(amounts: Shape | Node | Take) -> str:
     """What a node has, or what is taken of it: `4 cores · 8 GiB · 1 GPU`."""
     gpus = f" · {count_text(amounts.gpus, 'GPU')}" if amounts.gpus else ""
-    return f"{count_text(amounts.cores, 'core')} · {memory_about(amounts.memory)}{gpus}"
+    disk = f" · {memory_about(amounts.disk)} of disk" if amounts.disk else ""
+    return f"{count_text(amounts.cores, 'core')} · {memory_about(amounts.memory)}{gpus}{disk}"
 
 
 def resources(offer: Offer) -> str:

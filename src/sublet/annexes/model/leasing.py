@@ -10,7 +10,7 @@ from typing import Any
 from sublet.annexes.model.annex import Details, Line, fill_details
 from sublet.booking.model.amounts import duration_text, memory_text
 from sublet.booking.model.scheduler import NOTHING_ASKED, scheduler_specs
-from sublet.booking.model.shape import OF_A_NODE, SIZES
+from sublet.booking.model.shape import WITHOUT_DISK
 from sublet.kernel.texts import describe_duration
 from sublet.systems.model.allocation import Cost, cost_of
 from sublet.systems.model.refusals import check, queue_for
@@ -35,7 +35,7 @@ LINES = {
     "idle": "",
     "carry": "as the pilot finds out: direct, else spool",
 }
-OF_A_QUEUE: dict[str, Any] = {**dict.fromkeys(OF_A_NODE), "slots": None}  # of no meaning in another
+OF_A_QUEUE: dict[str, Any] = {**dict.fromkeys(WITHOUT_DISK), "slots": None}  # of no meaning in another
 OF_A_SYSTEM: dict[str, Any] = {
     "system": "",
     "queue": "",
@@ -128,7 +128,7 @@ def _wish(details: Details, jobs: int) -> Wish:
         project=details.project,
         constraint=asked.constraint,
         options=tuple(f"--{name}={value}" if value else f"--{name}" for name, value in words),
-        **{name: getattr(details, name) for name in SIZES},
+        **{name: getattr(details, name) for name in ("nodes", *WITHOUT_DISK)},
         time=details.lifetime,
         time_flag="--lifetime",
         jobs=jobs,

@@ -10,7 +10,6 @@ import click
 
 from sublet.apps.cli.needs import Needs, find_out
 from sublet.booking.cli.fetching import check_folder
-from sublet.booking.model.shape import sizes_of
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.kernel.errors import BadRequest, NotChangeable, SubletError
@@ -158,7 +157,8 @@ def _document(manifest: Manifest, values: Sequence[str], want: Sequence[str], da
         raise BadRequest(detail=reason.message, hint=f"Take {reason.nearest}." if reason.nearest else "Change it.")
     size = app_resources.size_run(manifest, wanted)
     document: dict[str, Any] = {"parameters": given, "tasks": size.tasks, "name": manifest.name}
-    document |= {"nodes": size.amounts.nodes, **sizes_of(size.amounts.shape), "memory": f"{size.amounts.shape.memory}B"}
+    each = size.amounts.shape
+    document |= {"nodes": size.amounts.nodes, "cores": each.cores, "memory": f"{each.memory}B", "gpus": each.gpus}
     document |= {"time": duration_text(size.amounts.time), "data": [_locate_finding(where) for where in data]}
     return document
 

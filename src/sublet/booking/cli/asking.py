@@ -27,7 +27,7 @@ from sublet.client.ranking import sort_views
 from sublet.kernel.texts import count_text
 from sublet.systems.model.wish import SystemFinding
 
-HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "PRICE", "TERMS", "WHY")
+HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "DISK", "PRICE", "TERMS", "WHY")
 NOT_OURS = ("--jobs",)  # flags of `system check` that a request has no word for
 HELD = "urn:held"  # a reason that names what unaccepted offers hold
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
@@ -143,6 +143,7 @@ def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
             str(view.cores),
             size(view.memory),
             str(view.gpus or ""),
+            size(view.disk) if view.disk else "",
             price(view.costs),
             f"{view.terms.kind}, login needed" if view.needs_login else view.terms.kind,
             with_local_start(view.why, view.start, now),

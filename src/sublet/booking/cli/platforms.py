@@ -85,7 +85,7 @@ def describe_platform(view: PlatformView, now: datetime) -> list[str]:
             ("ends what runs", when(view.drain.ends, now) if view.drain else ""),
             ("as of", when(view.as_of, now)),
             *(
-                ("node", f"{n.name}: {count_text(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}")
+                ("node", f"{n.name}: {count_text(n.cores, 'core')}, {size(n.memory)}{_gpus(n.gpus)}{_disk(n.disk)}")
                 for n in view.nodes
             ),
             *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
@@ -94,6 +94,10 @@ def describe_platform(view: PlatformView, now: datetime) -> list[str]:
             ("runs", "contained code only" if view.contained_only else ""),
         ]
     )
+
+
+def _disk(room: int) -> str:
+    return f", {size(room)} of disk" if room else ""
 
 
 def _gpus(count: int) -> str:

@@ -29,6 +29,7 @@ from sublet.cli.setting import set_json, set_words
 @click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most.")
 @click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB.")
 @click.option("--gpus", metavar="N", help="GPUs on each node.")
+@click.option("--disk", metavar="SIZE", help="Disk of each node's own.")
 @click.option("--nodes", metavar="N", help="How many nodes.")
 @click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00.")
 @click.option("--start", metavar="WHEN", help="When it may begin: 'tomorrow 9am'; else soon.")

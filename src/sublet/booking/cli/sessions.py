@@ -179,6 +179,7 @@ def describe_session(view: SessionView, now: datetime) -> list[str]:
 def _has(view: SessionView) -> str:
     words = [count_text(view.cores, "core"), size(view.memory)]
     words += [count_text(view.gpus, "GPU")] if view.gpus else []
+    words += [f"{size(view.disk)} of disk"] if view.disk else []
     nodes = f" on each of {len(view.nodes)} nodes" if len(view.nodes) > 1 else ""
     return f"{', '.join(words)}{nodes} for {length(view.duration)}"
 

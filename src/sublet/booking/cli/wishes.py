@@ -25,7 +25,20 @@ UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
-    *("cores", "memory", "gpus", "nodes", "time", "image", "tasks", "notebook", "interactive", "name", "workdir"),
+    *(
+        "cores",
+        "memory",
+        "gpus",
+        "disk",
+        "nodes",
+        "time",
+        "image",
+        "tasks",
+        "notebook",
+        "interactive",
+        "name",
+        "workdir",
+    ),
     *("platform", "pledge"),
 )
 
@@ -33,6 +46,7 @@ AMOUNTS = (
     click.option("--cores", metavar="N", help="Cores on each node: 4, or 4-16 for at least and at most."),
     click.option("--memory", metavar="SIZE", help="Memory on each node: 8GiB."),
     click.option("--gpus", metavar="N", help="GPUs on each node."),
+    click.option("--disk", metavar="SIZE", help="Disk of each node's own, for temporary files: 50GiB."),
     click.option("--nodes", metavar="N", help="How many nodes."),
     click.option("--time", "-t", metavar="TIME", help="For how long: 10m, 2h, 1-12:00:00."),
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),

@@ -105,5 +105,6 @@ def _order(low: int, high: int, path: str) -> Range:
 def write_amounts(amounts: Amounts) -> Document:
     """The amounts of each node, and their number, as a request's document asks for neither less nor more."""
     sizes = {"nodes": amounts.nodes, **sizes_of(amounts.shape)}
-    said = {name: size for name, size in sizes.items() if size} | {"memory": f"{amounts.shape.memory}B"}
+    exact = {name: f"{sizes[name]}B" for name in ("memory", "disk") if sizes[name] or name == "memory"}
+    said = {name: size for name, size in sizes.items() if size} | exact
     return {name: {"min": size, "max": size} for name, size in said.items()}

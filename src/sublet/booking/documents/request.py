@@ -41,7 +41,7 @@ from sublet.kernel.errors import BadRequest
 MOST_WINDOWS = 100
 MOST_LINE = 4096
 MOST_AFTER = 100
-_COMPUTE = COMMON | {"nodes", "cores", "memory", "gpus", "volumes", "starts"}
+_COMPUTE = COMMON | {"nodes", "cores", "memory", "gpus", "disk", "volumes", "starts"}
 _STORAGE = COMMON | {"size", "data", "pool"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
 _ANY_DATA = COMMON | {"storage"}
@@ -60,6 +60,7 @@ _READ_ONLY = {"READONLY": True, "RO": True, "READWRITE": False, "RW": False}
 _A_SECOND, _TWO_HOURS = timedelta(seconds=1), timedelta(hours=2)
 _A_GIB = Range(GIB, GIB)
 _NO_GPUS = Range(0, 0)
+_NO_DISK = Range(0, 0)
 _ONE = Range(1, 1)
 
 
@@ -195,6 +196,7 @@ def _compute(found: Document, reading: Reading) -> Compute:
         cores=read_counts(found, "cores", _ONE, reading),
         memory=whole_gib(memory) if kind == PLAIN_COMPUTE else memory,
         gpus=read_counts(found, "gpus", _NO_GPUS, reading),
+        disk=read_sizes(found.get("disk", {}), "compute.disk", _NO_DISK, reading),
         volumes=tuple(volume for volume in volumes if volume is not None),
         kind=kind,
     )

@@ -34,7 +34,7 @@ def with_changes(
     for name in SIZES:
         if name in given:
             new["compute"][name] = said["compute"][name]
-            unit = "GiB" if name == "memory" else ""
+            unit = "GiB" if name in ("memory", "disk") else ""
             before = named.get(name, _amount(old["compute"].get(name), unit))
             told += _describe_change(name, before, _amount(new["compute"][name], unit))
     if said["compute"]["kind"] == NODE_COMPUTE:

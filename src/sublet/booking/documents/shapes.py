@@ -122,9 +122,9 @@ def _compute(parts: Document) -> Document:
         value = value[0]
     found = component(value, "compute")
     found.setdefault("kind", SIMPLE_COMPUTE)
-    for name in ("nodes", "cores", "memory", "gpus"):
+    for name in ("nodes", "cores", "memory", "gpus", "disk"):
         if name in found:
-            found[name] = _bounds(found[name], f"compute.{name}", is_size=name == "memory")
+            found[name] = _bounds(found[name], f"compute.{name}", is_size=name in ("memory", "disk"))
     found.setdefault("cores", DEFAULT_COUNT)
     found.setdefault("memory", DEFAULT_COUNT)
     if "volumes" in parts:

@@ -31,7 +31,7 @@ from sublet.booking.documents.shapes import (
 )
 from sublet.booking.model.amounts import MIB, duration_iso, parse_counts, parse_duration, parse_memories, quote_value
 from sublet.booking.model.request import GIB, Range
-from sublet.booking.model.shape import SIZES
+from sublet.booking.model.shape import SIZES, WITHOUT_DISK
 from sublet.booking.model.windows import parse_start
 from sublet.kernel.document_fields import (
     a_list,
@@ -219,11 +219,14 @@ def _compute(short: Document, volumes: list[Document]) -> Document:
         sizes = at("memory", _sizes, short["memory"])
         whole = sizes.min % GIB == 0 and sizes.max % GIB == 0
         found["memory"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
+    if "disk" in short:
+        sizes = at("disk", _sizes, short["disk"])
+        found["disk"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
     if "start" in short:
         _check_starts(short["start"])
         if not _is_interval(short["start"]):
             found["starts"] = short["start"] if isinstance(short["start"], list) else [short["start"]]
-    if "starts" in found or not whole or "nodes" in found or "gpus" in found:
+    if "starts" in found or not whole or "nodes" in found or "gpus" in found or "disk" in found:
         found["kind"] = NODE_COMPUTE
     if volumes:
         found["volumes"] = volumes
@@ -232,7 +235,11 @@ def _compute(short: Document, volumes: list[Document]) -> Document:
 
 def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Document:
     """The single amounts that were said, by the names that an app's manifest has: there the least counts too."""
-    found = {name: short[name] for name in SIZES if name in short and compute[name]["min"] == compute[name]["max"]}
+    found = {
+        name: short[name]
+        for name in ("nodes", *WITHOUT_DISK)
+        if name in short and compute[name]["min"] == compute[name]["max"]
+    }
     return found | ({"time": short["time"]} if "time" in short else {})
 
 

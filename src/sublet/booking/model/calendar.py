@@ -1,4 +1,4 @@
-"""Capacity over time: exact nodes with cores, memory and GPUs, storage pools, and pledges."""
+"""Capacity over time: exact nodes with cores, memory, GPUs and disk, storage pools, and pledges."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Calendar:
         order = sorted(self.nodes, key=lambda node: (node.gpus, node.cores, node.memory))
         self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
         self._places = {name: place for place, name in enumerate(self._names)}
-        self._index = Index([pack(node.cores, node.memory, node.gpus) for node in order], grain)
+        self._index = Index([pack(node.cores, node.memory, node.gpus, node.disk) for node in order], grain)
         self._pools = {name: (Timeline(pack(size)),) for name, size in self.pools.items() if not is_pledge(name)}
         self._pledges: dict[str, tuple[Timeline, ...]] = {}
         self._bounds = {some: Timeline(pack(size)) for some, size in bounds(sizes_in(self.pools)).items()}
@@ -162,7 +162,7 @@ class Calendar:
         """
         span, ahead = max(span_of(duration), 1), span_of(lead)
         extent = ahead + span + span_of(tail)
-        search = Search(self._index, pack(shape.cores, shape.memory, shape.gpus), max(nodes, 0), span)
+        search = Search(self._index, pack(shape.cores, shape.memory, shape.gpus, shape.disk), max(nodes, 0), span)
         sizes = {name: pack(size) for name, size in storage.items() if size > 0}
         if not search.possible or not sizes.keys() <= self._pools.keys():
             return None
@@ -189,8 +189,9 @@ class Calendar:
         begin, until = micros(start), micros(end)
         found = {}
         for node in self.nodes:
-            cores, memory, gpus = unpack(self._index.lines[self._places[node.name]].peak(begin, until))
-            found[node.name] = Shape(max(node.cores - cores, 0), max(node.memory - memory, 0), max(node.gpus - gpus, 0))
+            taken = unpack(self._index.lines[self._places[node.name]].peak(begin, until))
+            there = (node.cores, node.memory, node.gpus, node.disk)
+            found[node.name] = Shape(*(max(has - used, 0) for has, used in zip(there, taken, strict=True)))
         return found
 
     def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
@@ -200,7 +201,8 @@ class Calendar:
         for name, line in zip(self._names, self._index.lines, strict=True):
             for first, last, used in line.steps(begin, until):
                 if used:
-                    found[name].append(Take(name, moment(first), moment(last), *unpack(used)))
+                    cores, memory, gpus, disk = unpack(used)
+                    found[name].append(Take(name, moment(first), moment(last), cores, memory, gpus, disk=disk))
         for name, (line, *_) in (self._pools | self._pledges).items():
             for first, last, used in line.steps(begin, until):
                 if used:
@@ -277,7 +279,7 @@ class Calendar:
                 else:
                     pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
             elif take.where in self._places:
-                pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus)))
+                pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus, take.disk)))
         if pledged:
             pools += self._sum_drawn(pledged)
         return nodes, pools
@@ -311,9 +313,9 @@ def _first(needs: Sequence[Need], start: int, end: int) -> int:
 
 
 def _amount(take: Take) -> int:
-    return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus)
+    return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus, take.disk)
 
 
 def _absurd(take: Take) -> bool:
     """Whether it is of less than nothing, or of more than can be counted."""
-    return (take.cores | take.memory | take.gpus | take.size) >> BITS != 0
+    return (take.cores | take.memory | take.gpus | take.size | take.disk) >> BITS != 0

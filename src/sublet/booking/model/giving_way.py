@@ -41,14 +41,14 @@ def _covers(one: Offer, other: Offer) -> bool:
     return one.start <= other.start + SLACK and all(a >= b for a, b in zip(_size(one), _size(other), strict=True))
 
 
-def _size(offer: Offer) -> tuple[int, int, int, int]:
-    return len(offer.nodes), offer.shape.cores, offer.shape.memory, offer.shape.gpus
+def _size(offer: Offer) -> tuple[int, ...]:
+    return len(offer.nodes), offer.shape.cores, offer.shape.memory, offer.shape.gpus, offer.shape.disk
 
 
 def is_unbeatable(answer: Answer, request: Request, now: datetime) -> bool:
     """Whether more room could not improve an answer: all that was asked for, as early as it was asked for."""
     compute = request.compute
-    most = (compute.nodes.max, compute.cores.max, compute.memory.max, compute.gpus.max)
+    most = (compute.nodes.max, compute.cores.max, compute.memory.max, compute.gpus.max, compute.disk.max)
     return any(
         _is_at_once(offer, request, now) and all(a >= b for a, b in zip(_size(offer), most, strict=True))
         for offer in answer.offers

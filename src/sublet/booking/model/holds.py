@@ -50,17 +50,17 @@ def most(takes: Sequence[Take]) -> list[Take]:
     times = sorted({time for take in takes for time in (take.start, take.end)})
     steps: list[Take] = []
     for start, end in pairwise(times):
-        cores = memory = gpus = size = 0
+        cores = memory = gpus = size = disk = 0
         for take in takes:
             if take.start <= start and take.end >= end:
                 cores, memory = max(cores, take.cores), max(memory, take.memory)
-                gpus, size = max(gpus, take.gpus), max(size, take.size)
-        if not (cores or memory or gpus or size):
+                gpus, size, disk = max(gpus, take.gpus), max(size, take.size), max(disk, take.disk)
+        if not (cores or memory or gpus or size or disk):
             continue
         last = steps[-1] if steps else None
-        same = last and last.end == start and (last.cores, last.memory, last.gpus, last.size)
-        if last and same == (cores, memory, gpus, size):
+        same = last and last.end == start and (last.cores, last.memory, last.gpus, last.size, last.disk)
+        if last and same == (cores, memory, gpus, size, disk):
             start = last.start
             steps.pop()
-        steps.append(Take(first.where, start, end, cores, memory, gpus, size, first.pool))
+        steps.append(Take(first.where, start, end, cores, memory, gpus, size, first.pool, disk))
     return steps

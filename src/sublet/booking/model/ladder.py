@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
-from sublet.booking.model.timeline import Levels, unpack
+from sublet.booking.model.timeline import FIELDS, Levels, unpack
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -24,8 +24,8 @@ class Ladder:
 
     def __init__(self, capacities: Sequence[int]) -> None:
         """Rungs for the packed capacities that there are."""
-        self.rungs = [_rungs({unpack(capacity)[field] for capacity in capacities}) for field in range(3)]
-        self.offsets = [0, len(self.rungs[0]), len(self.rungs[0]) + len(self.rungs[1])]
+        self.rungs = [_rungs({unpack(capacity)[field] for capacity in capacities}) for field in range(FIELDS)]
+        self.offsets = [sum(map(len, self.rungs[:field])) for field in range(FIELDS)]
         self.count = sum(len(rungs) for rungs in self.rungs) + 1
         self.sound = 1 << self.count - 1  # the last row, above all others: of no resource is more booked than there is
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from sublet.booking.model.limits import has
 from sublet.booking.model.offer import Node, sum_pools
 from sublet.booking.model.request import GIB, Compute, Request
-from sublet.booking.model.shape import Shape
+from sublet.booking.model.shape import OF_A_NODE, Shape
 
 
 def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
     """The largest shape, on as many nodes as possible, that these nodes have and the maxima allow."""
     able = sorted(
         (
-            (min(n.cores, compute.cores.max), min(n.memory, compute.memory.max), min(n.gpus, compute.gpus.max))
+            tuple(min(getattr(n, name), getattr(compute.most, name)) for name in OF_A_NODE)
             for n in nodes
             if has(n, compute)
         ),
@@ -23,8 +23,8 @@ def most_on(nodes: Sequence[Node], compute: Compute) -> tuple[Shape, int]:
     )[: compute.nodes.max]
     if len(able) < compute.nodes.min:
         return compute.least, compute.nodes.min
-    cores, memory, gpus = (min(amounts) for amounts in zip(*able, strict=True))
-    return Shape(cores, whole_memory(memory, compute), gpus), len(able)
+    cores, memory, gpus, disk = (min(amounts) for amounts in zip(*able, strict=True))
+    return Shape(cores, whole_memory(memory, compute), gpus, disk), len(able)
 
 
 def whole_memory(memory: int, compute: Compute) -> int:

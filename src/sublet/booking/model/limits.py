@@ -11,7 +11,7 @@ from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.pools import list_placements
 from sublet.booking.model.prices import MONETARY, Bill
 from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request, Storage
-from sublet.booking.model.shape import Shape
+from sublet.booking.model.shape import OF_A_NODE, is_enough
 from sublet.kernel.texts import describe_duration
 
 LIMIT = "urn:resource-limit"
@@ -88,7 +88,7 @@ def _kinds(request: Request, platform: str) -> list[Reason]:
 
 def has(node: Node, compute: Compute) -> bool:
     """Whether a node, with nothing on it, has the least that is asked of one."""
-    return node.cores >= compute.cores.min and node.memory >= compute.memory.min and node.gpus >= compute.gpus.min
+    return is_enough(node, compute.least)
 
 
 def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reason]:
@@ -99,13 +99,9 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
             return []
     if not nodes:
         return [Reason(LIMIT, "compute", f"{platform} has no nodes now.", limit="0", platform=platform)]
-    most = Shape(max(n.cores for n in nodes), max(n.memory for n in nodes), max(n.gpus for n in nodes))
     found = []
-    for name, wanted, limit in (
-        ("cores", compute.cores.min, most.cores),
-        ("memory", compute.memory.min, most.memory),
-        ("gpus", compute.gpus.min, most.gpus),
-    ):
+    for name in OF_A_NODE:
+        wanted, limit = getattr(compute.least, name), max(getattr(node, name) for node in nodes)
         if wanted > limit:
             found.append(_too_much(name, wanted, limit, platform))
     if found or (enough == 0 and compute.nodes.min <= len(nodes)):
@@ -127,12 +123,14 @@ def check_pledged(compute: Compute, cores: int, where: str) -> list[Reason]:
 
 
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
-    asked, most = (memory_text(wanted), memory_text(limit)) if name == "memory" else (str(wanted), str(limit))
-    thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each"}[name]
-    verb = "was" if name == "memory" or wanted == 1 else "were"
+    is_size = name in ("memory", "disk")
+    asked, most = (memory_text(wanted), memory_text(limit)) if is_size else (str(wanted), str(limit))
+    thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each", "disk": "of disk each"}[name]
+    verb = "was" if is_size or wanted == 1 else "were"
     message = f"{platform} has nodes of up to {most} {thing}; {asked} {verb} asked for."
     if not limit:
-        message = f"{platform} has no {thing.split()[0]}; {asked} {verb} asked for."
+        noun = "disk of its nodes that can be asked for" if name == "disk" else thing.split()[0]
+        message = f"{platform} has no {noun}; {asked} {verb} asked for."
     return Reason(LIMIT, f"compute.{name}.min", message, asked, most, most, platform)
 
 
@@ -147,6 +145,11 @@ def _together(compute: Compute, nodes: Sequence[Node], platform: str) -> Reason:
         )
         wanted, limit = str(compute.cores.min), str(best.cores)
         return Reason(LIMIT, "compute.cores.min", message, wanted, limit, limit, platform)
+    if any(node.memory >= compute.memory.min for node in able):
+        roomy = [node for node in able if node.memory >= compute.memory.min]
+        wanted, limit = memory_text(compute.disk.min), memory_text(max(node.disk for node in roomy))
+        message = f"{platform} has at most {limit} of disk on a node with all else that was asked for, not {wanted}."
+        return Reason(LIMIT, "compute.disk.min", message, wanted, limit, limit, platform)
     wanted, limit = memory_text(compute.memory.min), memory_text(max(node.memory for node in able))
     message = f"{platform} has at most {limit} of memory on a node with such cores and GPUs; {wanted} was asked for."
     return Reason(LIMIT, "compute.memory.min", message, wanted, limit, limit, platform)

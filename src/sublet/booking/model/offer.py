@@ -23,6 +23,7 @@ class Node:
     cores: int
     memory: int  # in bytes
     gpus: int = 0
+    disk: int = 0  # in bytes, of its own; 0: none that can be asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,12 @@ class Take:
     gpus: int = 0
     size: int = 0  # bytes, or cores, of a pool; a take is of a pool exactly when `pool` is true
     pool: bool = False
+    disk: int = 0  # bytes of a node's own
 
 
 def take_of(node: str, start: datetime, end: datetime, sizes: HasSizes) -> Take:
     """So much of a node, for so long."""
-    return Take(node, start, end, sizes.cores, sizes.memory, sizes.gpus)
+    return Take(node, start, end, sizes.cores, sizes.memory, sizes.gpus, disk=sizes.disk)
 
 
 @dataclass(frozen=True, slots=True)

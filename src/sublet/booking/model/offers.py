@@ -326,7 +326,7 @@ class _Search:
     def _larger(self, earliest: _Found, openings: Sequence[Opening]) -> list[tuple[_Found, str]]:
         """The most that can be had up to the maxima: at the earliest start, and whenever that is more, at any."""
         compute = self.terms.request.compute
-        ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus)
+        ranges = (compute.nodes, compute.cores, compute.memory, compute.gpus, compute.disk)
         if all(bounds.max == bounds.min for bounds in ranges):
             return []
         duration = self.terms.request.duration
@@ -342,7 +342,7 @@ class _Search:
         until = earliest.latest + duration
         free = self.terms.calendar.free(earliest.start, until)
         room = self.terms.calendar.room(pool_of(self.terms.pledge), earliest.start, until)
-        there = self._most([Node(name, s.cores, s.memory, s.gpus) for name, s in free.items()], room)
+        there = self._most([Node(name, s.cores, s.memory, s.gpus, s.disk) for name, s in free.items()], room)
         found = []
         if there != least and (slot := self._slot(*there, length, then)):
             why = "largest" if there == whole else "largest at that time"

@@ -73,18 +73,19 @@ class Compute:
     cores: Range = Range(1, 1)  # per node
     memory: Range = Range(GIB, GIB)  # per node, in bytes
     gpus: Range = Range(0, 0)  # per node
+    disk: Range = Range(0, 0)  # per node, of its own, in bytes
     volumes: tuple[Volume, ...] = ()
     kind: str = PLAIN_COMPUTE
 
     @property
     def least(self) -> Shape:
         """What each node must have."""
-        return Shape(self.cores.min, self.memory.min, self.gpus.min)
+        return Shape(self.cores.min, self.memory.min, self.gpus.min, self.disk.min)
 
     @property
     def most(self) -> Shape:
         """What is welcome of each node."""
-        return Shape(self.cores.max, self.memory.max, self.gpus.max)
+        return Shape(self.cores.max, self.memory.max, self.gpus.max, self.disk.max)
 
     def exactly(self, amounts: Amounts) -> Compute:
         """The same for neither less nor more than these amounts."""
@@ -95,6 +96,7 @@ class Compute:
             cores=Range.exactly(each.cores),
             memory=Range.exactly(each.memory),
             gpus=Range.exactly(each.gpus),
+            disk=Range.exactly(each.disk),
         )
 
 

@@ -14,9 +14,11 @@ class Shape:
     cores: int
     memory: int  # in bytes
     gpus: int = 0
+    disk: int = 0  # in bytes, of the node's own
 
 
 OF_A_NODE = tuple(field.name for field in fields(Shape))
+WITHOUT_DISK = tuple(name for name in OF_A_NODE if name != "disk")  # as leases, manifests and invited sites count
 SIZES = ("nodes", *OF_A_NODE)  # as requests, leases and the command line call them
 
 
@@ -35,6 +37,10 @@ class HasSizes(Protocol):
     def gpus(self) -> int:
         """How many."""
 
+    @property
+    def disk(self) -> int:
+        """How many bytes of the node's own."""
+
 
 def sizes_of(thing: HasSizes) -> dict[str, Any]:
     """What it has, or takes, of a node, by name: what travels, and what programs are told."""
@@ -43,7 +49,7 @@ def sizes_of(thing: HasSizes) -> dict[str, Any]:
 
 def is_enough(there: HasSizes, wanted: HasSizes) -> bool:
     """Whether one has at least as much of everything as the other."""
-    return there.cores >= wanted.cores and there.memory >= wanted.memory and there.gpus >= wanted.gpus
+    return all(getattr(there, name) >= getattr(wanted, name) for name in OF_A_NODE)
 
 
 @dataclass(frozen=True, slots=True)

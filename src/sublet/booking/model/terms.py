@@ -78,6 +78,7 @@ class Terms:
                     least.cores + (shape.cores - least.cores) * part // PARTS,
                     _between(least.memory, shape.memory, part),
                     least.gpus + (shape.gpus - least.gpus) * part // PARTS,
+                    _between(least.disk, shape.disk, part),
                 )
                 if self.is_affordable(some, count):
                     return some, count

@@ -14,11 +14,12 @@ END = 10**18  # microseconds; after any datetime
 
 # Several amounts travel in one integer, each in a field with a guard bit on top: one subtraction compares them all.
 FIELD = 80
+FIELDS = 4
 BITS = 62  # of one amount; thousands of them can be added up below the guard
 MOST = (1 << BITS) - 1
 KEPT = 1 << 16  # levels that are remembered
 _LOW = (1 << FIELD) - 1
-GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(3))
+GUARD = sum(1 << (field * FIELD + FIELD - 1) for field in range(FIELDS))
 
 
 def micros(time: datetime) -> int:
@@ -37,21 +38,22 @@ def moment(time: int) -> datetime:
 
 
 @lru_cache(maxsize=1024)  # the takes of one booking are alike
-def pack(first: int, second: int = 0, third: int = 0) -> int:
-    """Up to three amounts in one integer; what is below nothing or absurdly large is cut."""
-    return min(max(first, 0), MOST) | min(max(second, 0), MOST) << FIELD | min(max(third, 0), MOST) << 2 * FIELD
+def pack(first: int, second: int = 0, third: int = 0, fourth: int = 0) -> int:
+    """Up to four amounts in one integer; what is below nothing or absurdly large is cut."""
+    low = min(max(first, 0), MOST) | min(max(second, 0), MOST) << FIELD
+    return low | min(max(third, 0), MOST) << 2 * FIELD | min(max(fourth, 0), MOST) << 3 * FIELD
 
 
-def unpack(packed: int) -> tuple[int, int, int]:
-    """The three amounts that `pack` put together."""
-    return packed & _LOW, packed >> FIELD & _LOW, packed >> 2 * FIELD
+def unpack(packed: int) -> tuple[int, int, int, int]:
+    """The four amounts that `pack` put together."""
+    return packed & _LOW, packed >> FIELD & _LOW, packed >> 2 * FIELD & _LOW, packed >> 3 * FIELD
 
 
 def largest(one: int, other: int) -> int:
     """Field by field, the larger of two packed amounts."""
-    a, b, c = unpack(one)
-    d, e, f = unpack(other)
-    return max(a, d) | max(b, e) << FIELD | max(c, f) << 2 * FIELD
+    a, b, c, d = unpack(one)
+    e, f, g, h = unpack(other)
+    return max(a, e) | max(b, f) << FIELD | max(c, g) << 2 * FIELD | max(d, h) << 3 * FIELD
 
 
 Level = tuple[int, int]  # the rank of a step, for whoever keeps an index, and what is taken in it

@@ -205,7 +205,7 @@ def _step(node: Node, take: Take, scale: _Scale, track: float) -> CalendarStep:
 
 def share_of(node: Node, take: Take) -> float:
     """How much of a node is taken: of cores, memory or GPUs, whichever is scarcest."""
-    pairs = ((take.cores, node.cores), (take.memory, node.memory), (take.gpus, node.gpus))
+    pairs = ((take.cores, node.cores), (take.memory, node.memory), (take.gpus, node.gpus), (take.disk, node.disk))
     return max(taken / has for taken, has in pairs if has)
 
 
@@ -256,7 +256,8 @@ def _less(take: Take, own: Iterable[Take]) -> list[Take]:
         cores = take.cores - sum(one.cores for one in inside)
         memory = take.memory - sum(one.memory for one in inside)
         gpus = take.gpus - sum(one.gpus for one in inside)
-        if cores > 0 or memory > 0 or gpus > 0:
+        disk = max(take.disk - sum(one.disk for one in inside), 0)
+        if cores > 0 or memory > 0 or gpus > 0 or disk:
             part = replace(take, start=start, end=end, cores=max(cores, 0), memory=max(memory, 0), gpus=max(gpus, 0))
-            pieces.append(part)
+            pieces.append(replace(part, disk=disk))
     return pieces

@@ -169,7 +169,7 @@ def values_of(request: Request) -> Values | None:
     """What to type to ask for this again; None if the form can't say it all."""
     executable = request.executable
     starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
-    others = (request.storage, request.costs, request.metrics, request.after, request.pledge)
+    others = (request.storage, request.compute.disk.max, request.costs, request.metrics, request.after, request.pledge)
     if executable is None or any(others) or len(starts) > 1:
         return None
     said = _executable(executable)

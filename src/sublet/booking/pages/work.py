@@ -121,6 +121,8 @@ def _amounts(request: Request) -> str:
     words += [_range(compute.cores, "core"), _memory(compute.memory)]
     if compute.gpus.max:
         words.append(_range(compute.gpus, "GPU"))
+    if compute.disk.max:
+        words.append(f"{_memory(compute.disk)} of disk")
     words.append(f"for {describe_duration(request.duration)}")
     words += [f"on {request.platform}"] if request.platform else []
     words += [name if value is True else f"{name} {value}" for name, value in _scheduler_words(request)]

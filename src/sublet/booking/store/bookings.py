@@ -95,7 +95,7 @@ class Books:
 
     def _describe(self, platform: str, nodes: Iterable[Node], pools: Mapping[str, int]) -> None:
         described = {
-            "nodes": json.dumps([[node.name, node.cores, node.memory, node.gpus] for node in nodes]),
+            "nodes": json.dumps([[node.name, node.cores, node.memory, node.gpus, node.disk] for node in nodes]),
             "pools": json.dumps(dict(pools), sort_keys=True),
         }
         known = self._sql.row(DEFINED, {"platform": platform})
@@ -243,14 +243,20 @@ class Books:
 def takes_text(takes: Iterable[Take]) -> str:
     """Takes as they are stored."""
     return json.dumps(
-        [[t.where, micros(t.start), micros(t.end), t.cores, t.memory, t.gpus, t.size, int(t.pool)] for t in takes],
+        [[t.where, micros(t.start), micros(t.end), *_amounts(t)] for t in takes],
         separators=(",", ":"),
     )
+
+
+def _amounts(take: Take) -> list[int]:
+    """Disk, which few ask for, is the last and may be left out."""
+    amounts = [take.cores, take.memory, take.gpus, take.size, int(take.pool)]
+    return [*amounts, take.disk] if take.disk else amounts
 
 
 def read_takes(text: str) -> tuple[Take, ...]:
     """Takes out of how they are stored."""
     return tuple(
-        Take(where, moment(start), moment(end), cores, memory, gpus, size, bool(pool))
-        for where, start, end, cores, memory, gpus, size, pool in json.loads(text)
+        Take(where, moment(start), moment(end), cores, memory, gpus, size, bool(pool), *disk)
+        for where, start, end, cores, memory, gpus, size, pool, *disk in json.loads(text)
     )

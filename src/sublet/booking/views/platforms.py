@@ -16,6 +16,7 @@ class NodeView:
     cores: int
     memory: int
     gpus: int = 0
+    disk: int = 0  # bytes of its own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +105,7 @@ class BusyView:
     cores: int = 0
     memory: int = 0
     gpus: int = 0
+    disk: int = 0  # bytes of its own
     size: int = 0
 
 
@@ -116,6 +118,7 @@ class LaneView:
     cores: int = 0
     memory: int = 0
     gpus: int = 0
+    disk: int = 0  # bytes of its own
     size: int = 0
     busy: tuple[BusyView, ...] = ()
 

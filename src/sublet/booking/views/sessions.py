@@ -60,6 +60,7 @@ class SessionView:
     cores: int  # per node
     memory: int  # per node
     gpus: int  # per node
+    disk: int = 0  # per node, of its own, in bytes
     storage: dict[str, int] = field(default_factory=dict)
     pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in
     duration: timedelta

@@ -230,6 +230,8 @@ def _compute(session: Session, request: Request, names: _Names, phase: str, sche
     }
     if not plain or count > 1 or shape.gpus:
         document |= {"nodes": _exactly(count), "gpus": _exactly(shape.gpus)}
+    if shape.disk:
+        document["disk"] = _exactly(_gib(shape.disk))
     if costs := offer.compute_costs or offer.costs:
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
     if offer.metrics:

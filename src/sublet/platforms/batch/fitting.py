@@ -71,6 +71,7 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
         ("cores", wanted.cores.min, _most(nodes, lambda n: n.node.cores, cores), str),
         ("memory", wanted.memory.min, _most(nodes, lambda n: n.node.memory, queue.max_memory), memory_text),
         ("gpus", wanted.gpus.min, _most(nodes, lambda n: n.node.gpus, None), str),
+        ("disk", wanted.disk.min, _most(nodes, lambda n: n.node.disk, None), memory_text),
     )
     for what, least, limit, text in amounts:
         if least > limit:

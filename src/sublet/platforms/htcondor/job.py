@@ -131,7 +131,7 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         "transfer_output_files": "work, record.json",
         "request_cpus": str(each.cores),
         "request_memory": str(-(-each.memory // MIB)),
-        "request_disk": str((2 * place.size + LITTLE) // KIB),
+        "request_disk": str((2 * place.size + LITTLE + each.disk) // KIB),
         "want_graceful_removal": "true",
         "job_max_vacate_time": str(round(place.grace.total_seconds()) + SETTLED),
         "notification": "never",

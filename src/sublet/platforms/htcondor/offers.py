@@ -33,7 +33,7 @@ from sublet.platforms.htcondor.tools import Ad, Tools
 from sublet.platforms.port import Survey
 from sublet.reach.port import Command
 
-MIB = 1 << 20
+KIB, MIB = 1 << 10, 1 << 20
 FRESH = timedelta(seconds=5)  # how long a survey is good for: nodes come and go
 SILENT = timedelta(minutes=1)  # a slot that was not heard for so long is not counted on
 HORIZON = timedelta(days=400)
@@ -43,7 +43,8 @@ WAITING = 200  # jobs of those that wait that are counted, at most
 UNREACHED = "what listens on a node can't be reached from here"
 BASIC = {"sh": "/bin/sh"}  # what every node has
 SLOT = (
-    *("Name", "SlotType", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotGPUs", "Cpus", "Memory", "GPUs"),
+    *("Name", "SlotType", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotGPUs", "TotalSlotDisk"),
+    *("Cpus", "Memory", "GPUs", "Disk"),
     *("LastHeardFrom", SLOT_END, SLOT_SESSIONS, SLOT_TOOLS),
 )
 JOB = (
@@ -119,6 +120,7 @@ def places(view: View) -> list[SlotPlace]:
             int(ad.get("TotalSlotCpus") or ad.get("Cpus") or 0),
             int(ad.get("TotalSlotMemory") or ad.get("Memory") or 0) * MIB,
             int(ad.get("TotalSlotGPUs") or ad.get("GPUs") or 0),
+            int(ad.get("TotalSlotDisk") or ad.get("Disk") or 0) * KIB,
         )
         until = _moment(end) if isinstance(end, int) else view.as_of + FOR_EVER
         found.append(SlotPlace(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
@@ -335,5 +337,5 @@ def _offer(
 
 def _times(node: Node, shape: Shape) -> int:
     """How often a shape has room on a node."""
-    pairs = ((node.cores, shape.cores), (node.memory, shape.memory), (node.gpus, shape.gpus))
+    pairs = ((node.cores, shape.cores), (node.memory, shape.memory), (node.gpus, shape.gpus), (node.disk, shape.disk))
     return min(has // wants for has, wants in pairs if wants)

@@ -27,7 +27,7 @@ from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import End, EndKind
-from sublet.booking.model.shape import Amounts, Shape, sizes_of
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms.port import Platform, Results, Survey
 from sublet.platforms.sessiondir import KEY
@@ -51,7 +51,8 @@ class InvitedRequest:
 def write_for_site(amounts: Amounts) -> dict[str, int]:
     """Amounts as a site is told them: memory in MiB of each node, time in seconds; in this order."""
     mib, seconds = -(-amounts.shape.memory // MIB), max(1, round(amounts.time.total_seconds()))
-    return {"nodes": amounts.nodes, **sizes_of(amounts.shape), "memory": mib, "seconds": seconds}
+    each = amounts.shape
+    return {"nodes": amounts.nodes, "cores": each.cores, "memory": mib, "gpus": each.gpus, "seconds": seconds}
 
 
 def read_for_site(told: Mapping[str, int]) -> Amounts:

@@ -65,8 +65,7 @@ class Local(Platform):
     pools: Annotated[dict[PoolName, PoolSettings], AfterValidator(refuse_scratch)] = Field(
         default_factory=dict,
         max_length=20,
-        description="Name → `path` and `size` of further storage pools: folders of other disks, as "
-        '`{fast = {path = "/nvme", size = "2TiB"}}`.',
+        description="Further storage pools, folders of other disks: name → `path` and `size`.",
     )
     grace: Duration = Field(
         default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
@@ -149,6 +148,7 @@ class Local(Platform):
             cores=self.cores or len(machine.cores()),
             memory=self.memory or machine.memory(),
             gpus=machine.gpus() if self.gpus is None else self.gpus,
+            disk=self._scratch,
         )
         return Survey(
             as_of=datetime.fromtimestamp(clocks.wall(), UTC),

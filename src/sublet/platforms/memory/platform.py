@@ -60,6 +60,7 @@ class MemoryPlatform(Platform):
     cores: int = Field(default=16, ge=1, description="How many cores each node has.")
     memory: Memory = Field(default=16 * GIB, ge=1 << 20, description="How much memory each node has, as `16GiB`.")
     gpus: int = Field(default=0, ge=0, description="How many GPUs each node has.")
+    disk: Memory = Field(default=0, ge=0, description="How much disk of its own each node has, as `100GiB`.")
     storage: Memory = Field(default=1000 * GIB, ge=0, description="The size of its storage pool, as `1000GiB`.")
     pools: dict[PoolName, Memory] = Field(default_factory=dict, description="Name → size of further storage pools.")
     performance: tuple[float, float] = Field(
@@ -135,7 +136,7 @@ class MemoryPlatform(Platform):
         low, high = self.performance
         return Survey(
             as_of=datetime.now(UTC),
-            nodes=tuple(Node(name, self.cores, self.memory, self.gpus) for name in names),
+            nodes=tuple(Node(name, self.cores, self.memory, self.gpus, self.disk) for name in names),
             pools={"storage": self.storage} | self.pools,
             tools=dict.fromkeys(TOOLS, "played"),
             metrics=(Quote(PERFORMANCE, low, high),),
@@ -151,6 +152,7 @@ class MemoryPlatform(Platform):
             ("cores", wanted.cores.min, self.cores, str),
             ("memory", wanted.memory.min, self.memory, memory_text),
             ("gpus", wanted.gpus.min, self.gpus, str),
+            ("disk", wanted.disk.min, self.disk, memory_text),
         ):
             if least > limit:
                 said = f"{self.name} has {text(limit)} {what}, and {text(least)} were asked for."

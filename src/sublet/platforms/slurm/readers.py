@@ -12,7 +12,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
-NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T"
+NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T|%d"
 LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
 
@@ -82,19 +82,23 @@ def read_nodes(text: str) -> tuple[SiteNode, ...]:
     nodes: dict[str, SiteNode] = {}
     for line in text.splitlines():
         parts = line.strip().split("|")
-        if len(parts) != 7 or not parts[2].isdigit():
+        if len(parts) not in (7, 8) or not parts[2].isdigit():  # without the disk, as it was surveyed before
             continue
-        name, queue, cpus, sizes, memory, gres, state = parts
+        name, queue, cpus, sizes, memory, gres, state, *tmp = parts
         seen = nodes.get(name)
         threads = int(sizes.rpartition(":")[2]) if re.fullmatch(r"\d+:\d+:\d+", sizes) else 1
         threads = threads if threads and int(cpus) % threads == 0 else 1
         nodes[name] = SiteNode(
-            Node(name, int(cpus) // threads, int(re.sub(r"\D", "", memory) or 0) * MIB, gpus(gres)),
+            Node(name, int(cpus) // threads, _mib(memory), gpus(gres), _mib(*tmp)),
             (*(seen.queues if seen else ()), queue),
             threads,
             not AWAY.search(state.lower()),
         )
     return tuple(nodes.values())
+
+
+def _mib(text: str = "") -> int:
+    return int(re.sub(r"\D", "", text) or 0) * MIB
 
 
 def read_queues(text: str) -> tuple[SiteQueue, ...]:

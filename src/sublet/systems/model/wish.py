@@ -23,6 +23,7 @@ class Wish:
     cores: int | None = None  # on each node
     memory: int | None = None  # on each node, in bytes
     gpus: int | None = None  # on each node
+    disk: int | None = None  # on each node, in bytes
     time: timedelta | None = None
     jobs: int | None = None  # how many such at once
     options: tuple[str, ...] = ()  # further words for the scheduler
