@@ -173,7 +173,7 @@ def test_ask_accept_logs_result_and_delete(person: Person) -> None:
     assert [name.partition("/")[2] for name in listed.stdout.splitlines()] == ["a/b/", "kept.txt"]
     shown = person.types("result", offer)
     assert [line.split()[:2] for line in shown.stdout.splitlines()[1:]] == [["kept.txt", "5"], ["a/b/", "empty"]]
-    assert shown.stderr.startswith("1 file, 5 B and 1 empty folder. ")
+    assert shown.stderr.startswith("1 file, 5 B and 1 empty folder, kept until ")
     assert offer in person.types("ps", "--quiet").stdout
     assert "session.completed" in person.types("events", offer).stdout
     assert person.types("delete", offer).returncode == 0

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from sublet.cli.app import COMMANDS, SECTIONS, cli
+from sublet.cli.command import DefaultGroup
 from tests.cli.conftest import Type
 
 HEAVY = {"asyncio", "pydantic", "httpx2", "fastapi", "rich", "yaml", "email", "http.client", "ssl", "sqlalchemy"}
@@ -111,6 +112,8 @@ def test_every_example_can_be_typed_as_it_stands() -> None:
         try:
             while isinstance(command, click.Group) and words:
                 found = command.get_command(click.Context(command), words[0])
+                if found is None and isinstance(command, DefaultGroup):
+                    found, words = command.commands[command.default], ["", *words]
                 assert found, line
                 command, words = found, words[1:]
             if not isinstance(command, click.Group):

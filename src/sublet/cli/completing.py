@@ -46,7 +46,7 @@ def finder_of(ctx: click.Context, parameter: click.Parameter) -> Finder | None:
     """Who knows the values of a parameter: by its group's name and its own."""
     group = ctx.parent.info_name if ctx.parent else ""
     name = parameter.name or ""
-    return BY_GROUP.get((group or "", name)) or BY_COMMAND.get((ctx.info_name or "", name)) or BY_NAME.get(name)
+    return BY_GROUP.get((group or "", name)) or BY_NAME.get(name)
 
 
 def _path_kind(parameter: click.Parameter) -> str:
@@ -213,8 +213,8 @@ BY_GROUP: dict[tuple[str, str], Finder] = {
     ("job", "id"): jobs,
     ("job", "ids"): jobs,
     ("system", "name"): systems,
+    ("result", "path"): results,
 }
-BY_COMMAND: dict[tuple[str, str], Finder] = {("result", "path"): results}
 BY_NAME: dict[str, Finder] = {
     "session": sessions,
     "after": sessions,

@@ -37,7 +37,7 @@ def credential() -> None:
     "sublet credential add davs://data.example.org/team --user marie",
     "sublet credential add s3://my-bucket --access-key AKIA… --endpoint https://s3.example.org",
     "sublet credential add https://archive.example.org --token <token.txt",
-    "sublet credential add sftp://login.example.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
+    "sublet credential add sftp://hpc.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
     "sublet credential add rucio://rucio.example.org --user marie",
 )
 @click.argument("place", metavar="ADDRESS")
