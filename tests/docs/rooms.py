@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from html import escape
 from importlib import import_module
 from pathlib import Path
@@ -72,6 +73,7 @@ def imports_of(path: Path, modules: dict[str, Path]) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name in modules)
 
 
+@cache
 def use_between_rooms() -> set[tuple[str, str]]:
     """Which room's use cases import which other room; views, pages and models are left out, since all may read them."""
     modules = find_modules()

@@ -15,6 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, without_secrets
 from sublet.movers.http import REDIRECTS, SPEED, WAITS, words
 from sublet.movers.port import SIMPLE, Policy, ResolvedFile
@@ -107,11 +108,12 @@ class _Lookup:
         return found
 
     async def _ask(self, address: str, *, public_only: bool) -> list[TableRow]:
-        transport = PublicOnly() if public_only else None
+        trusted = trust_machine()
+        transport = PublicOnly(verify=trusted) if public_only else None
         auth = sign_in(credential_for(self.policy.credentials, address))
         try:
             async with (
-                httpx2.AsyncClient(transport=transport, auth=auth, timeout=WAITS, follow_redirects=False) as client,
+                httpx2.AsyncClient(verify=trusted, transport=transport, auth=auth, timeout=WAITS) as client,
                 client.stream("GET", address, headers={"Accept": ACCEPTED}) as response,
             ):
                 return await self._read(response)

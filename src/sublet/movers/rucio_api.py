@@ -13,6 +13,7 @@ import httpx2
 
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.tls import trust_machine
 from sublet.movers.http import TRY_AGAIN, WAITS, words
 
 TOKEN = "X-Rucio-Auth-Token"  # noqa: S105 - the name of a header
@@ -71,11 +72,14 @@ class RucioClient:
 
     async def find_files(self, scope: str, name: str) -> list[RucioFile]:
         """All files that a name stands for: the file itself, or those of a dataset or a container."""
-        transport = PublicOnly() if self.public_only else None
+        trusted = trust_machine()
+        transport = PublicOnly(verify=trusted) if self.public_only else None
         try:
             async with (
                 asyncio.timeout(PATIENCE),
-                httpx2.AsyncClient(transport=transport, timeout=WAITS, follow_redirects=False) as client,
+                httpx2.AsyncClient(
+                    verify=trusted, transport=transport, timeout=WAITS, follow_redirects=False
+                ) as client,
             ):  # a redirection would be shown the token
                 return await self._find_files(client, scope, name)
         except TimeoutError as error:
