@@ -14,7 +14,9 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.git import GitMover
-from sublet.movers.lfs import find_server, read_pointer
+from sublet.movers.http import HttpMover
+from sublet.movers.lfs import LargeFile, LargeFiles, find_server, read_pointer
+from sublet.movers.lfs import LfsServer as LfsAddress
 from sublet.movers.port import UNLIMITED, Policy
 from tests.git_server import Repository
 from tests.lfs_server import LfsClient, LfsServer, lfs_server
@@ -189,6 +191,14 @@ async def test_a_repository_on_this_machine_is_brought_with_its_large_files(targ
     assert seen(target) == FILES
     (reason,) = GitMover(Policy(file_roots=[tmp_path])).check(data(address))
     assert "its owner's sessions alone" in reason.message
+
+
+async def test_a_stranger_reaches_no_private_address_by_way_of_git_lfs(pushed: Pushed, tmp_path: Path) -> None:
+    address = f"{pushed.repository.url}.git/info/lfs"
+    files = LargeFiles(HttpMover(Policy()), data(pushed.repository.url), LfsAddress(address), tmp_path / "store")
+    with pytest.raises(DataNotThere, match="not a public address"):
+        await files.bring([LargeFile("cube.bin", DIGEST, len(LARGE))], tmp_path, quiet)
+    assert not pushed.server.downloads
 
 
 def test_a_pointer_is_read_exactly() -> None:

@@ -26,6 +26,7 @@ SPEED = 20_000_000  # bytes a second, for a guess
 MOMENT = 3.0  # seconds that an asker waits for a size
 TRIES = 5  # without any progress between them
 PAUSE = 0.5  # seconds before the second try; twice as long before each further one
+BLOCK = 1 << 20  # bytes that are written at a time
 PART = ".part"  # what is being sent has this at the end of its name
 FINAL = ("Permission denied", "Host key", "host key", "Could not resolve", "REMOTE HOST", "subsystem request failed")
 
@@ -184,13 +185,21 @@ class _Transfer:
             return
         if part.mark != mark or part.size > file.entry.size:
             part.begin(mark)
-        with part.path.open("ab") as writer:
-            async with contextlib.aclosing(client.read(file.path, part.size)) as pieces:
-                async for piece in pieces:
-                    self._check_room(file, writer.tell() + len(piece))
-                    await asyncio.to_thread(writer.write, piece)
-                    self.came += len(piece)
-                    self._progress(done + writer.tell(), total)
+        with part.path.open("ab", BLOCK) as writer:
+            size, block = writer.tell(), bytearray()
+            try:
+                async with contextlib.aclosing(client.read(file.path, size)) as pieces:
+                    async for piece in pieces:
+                        size += len(piece)
+                        self._check_room(file, size)
+                        block += piece
+                        if len(block) >= BLOCK:
+                            full, block = block, bytearray()  # first, so that nothing is written twice
+                            await asyncio.to_thread(writer.write, full)
+                        self.came += len(piece)
+                        self._progress(done + size, total)
+            finally:
+                await asyncio.to_thread(writer.write, block)  # what came is kept, however it ended
         await asyncio.to_thread(self._finish, file, part, is_all=is_all)
 
     def _check_room(self, file: FoundFile, size: int) -> None:
