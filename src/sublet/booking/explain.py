@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from sublet.booking.holds import GIVE_BACK
 from sublet.booking.loop.moving_up import find_causes
 from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.session import Session
@@ -100,6 +101,7 @@ class Explain:
             sentences.append(f"Staging: {staging}.")
         if session.condition:
             sentences.append(f"Condition: {session.condition}.")
+        sentences += await self._explain_data(session)
         if session.paused:
             sentences.append(f"It was paused; this lets it go on: sublet resume {session.id[:8]}")
         if session.end:
@@ -107,6 +109,11 @@ class Explain:
         if session.offer.terms.kind == "predicted":
             sentences.append("Its start is a prediction: others share that queue, and nothing is held.")
         return session, sentences
+
+    async def _explain_data(self, session: Session) -> list[str]:
+        """By which road its data got there."""
+        events = await self.store.read(lambda tx: tx.events.after(session=session.id))
+        return [f"Data: {event.detail}." for event in events if event.kind is EventKind.STAGED]
 
     async def _explain_holds(self, session: Session) -> list[str]:
         """Whose unaccepted offers it waits for, and how to give back one's own."""

@@ -15,7 +15,7 @@ from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
 from sublet.movers.arrival import check_checksum, guess, missing, refuse
-from sublet.movers.port import SIMPLE, Progress
+from sublet.movers.port import SIMPLE, LeftFiles, Progress
 from sublet.movers.trees import safe_path
 from sublet.platforms.port import Platform, ResultFile
 from sublet.store.store import Store
@@ -92,6 +92,17 @@ class SessionResultsMover:
                 progress(done, total)
         except (NotFound, PlatformRefused) as error:
             raise missing(data, error.message) from error
+
+    async def find_left(self, data: Data) -> LeftFiles:
+        """Where they are: a session on the same system needs nothing that passes through here."""
+        try:
+            platform, files = await self._find(data)
+        except (NotFound, PlatformRefused) as error:
+            raise missing(data, error.message) from error
+        id, path = split_source(data.location)
+        is_folder = len(files) > 1 or files[0][0].path != path.strip("/")
+        pairs = [(file.path, str(safe_path(data, place))) for file, place in files]
+        return LeftFiles(platform.name, id, pairs, sum(file.size for file, _ in files), is_folder)
 
     async def _find(self, data: Data) -> tuple[Platform, list[tuple[ResultFile, str]]]:
         id, path = split_source(data.location)

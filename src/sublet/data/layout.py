@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
@@ -30,9 +31,12 @@ def list_laid_out(request: Request) -> list[tuple[Data, Volume]]:
     ]
 
 
-def lay_out(request: Request, place: Path) -> None:
-    """Move it from where it was brought to; DataNotThere if something is in its place already."""
-    items = list_laid_out(request)
+def lay_out(request: Request, place: Path, elsewhere: Collection[str] = ()) -> None:
+    """Move it from where it was brought to; DataNotThere if something is in its place already.
+
+    What is `elsewhere`, by its name, is laid out there.
+    """
+    items = [item for item in list_laid_out(request) if item[0].name not in elsewhere]
     if not items:
         return
     work = place / "work"
@@ -53,9 +57,14 @@ def _one_file(data: Data, folder: Path, path: str) -> Path | None:
     location = unquote(urlsplit(data.location).path) if ":" in data.location else data.location
     if data.unpack or len(entries) != 1 or not entries[0].is_file() or os.path.isdir(location):
         return None
-    wanted, name = PurePosixPath(path), entries[0]
-    is_its_name = wanted.name in (name.name, os.path.basename(location))
-    return name if is_its_name or (name.suffix and wanted.suffix == name.suffix) else None
+    return entries[0] if is_path_of_file(path, entries[0].name, data.location) else None
+
+
+def is_path_of_file(path: str, name: str, location: str) -> bool:
+    """Whether a path is meant as that of the one file which data is; else it is a folder's, and the file is in it."""
+    plain = unquote(urlsplit(location).path) if ":" in location else location
+    wanted, suffix = PurePosixPath(path), PurePosixPath(name).suffix
+    return wanted.name in (name, os.path.basename(plain)) or bool(suffix and wanted.suffix == suffix)
 
 
 def _move(data: Data, source: Path, target: Path) -> None:

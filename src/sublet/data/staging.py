@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -21,15 +22,19 @@ from sublet.data.estimating import source_of
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
 from sublet.data.model.credentials import Credential
+from sublet.data.model.roads import TakenRoad
 from sublet.data.model.throughput import LEAST_COUNTED, LEAST_SECONDS, Hop, Meter, TransferTimes
+from sublet.data.placing import find_file_there, place_all, record_files, travel
 from sublet.data.resolving import bring_files, find_files
+from sublet.data.roads import Arrival, Journey
 from sublet.data.unpacking import unpack_brought
-from sublet.kernel.errors import DataNotThere
+from sublet.kernel.errors import DataNotThere, PlatformRefused, SubletError
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import describe_archive
 from sublet.movers.port import AnyMover, Pins, Progress, Resolves, SignsIn
+from sublet.platforms.caching import CachesData
 from sublet.platforms.port import Platform
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
@@ -117,6 +122,8 @@ def mounts_of(request: Request, place: Path | None) -> tuple[Mount, ...]:
 def _file_or_all(source: str, target: str, place: Path | None) -> str:
     """Data that is one file, to be seen at a path that ends in its name, is that file, not the directory around it."""
     name = os.path.basename(target)
+    if place and name and find_file_there(place, source) == name:
+        return f"{source}/{name}"
     if place and name and (place / source / name).is_file() and os.listdir(place / source) == [name]:
         return f"{source}/{name}"
     return source
@@ -132,19 +139,39 @@ async def stage(
     *,
     guest: bool = False,
     person: str = "",
-) -> None:
+) -> list[TakenRoad]:
     """Bring all data, side by side; DataNotThere names the first that can't be had. Done once, it isn't done again."""
     if (place / STAGED).exists():
-        return
+        return []
     movers = context.movers
     if request.data and not guest:
         movers = movers.with_credentials(await context.credentials.open(person))
+    journey = await _begin_journey(context, platform, session, person) if request.data and not guest else None
     began = monotonic()
     try:
-        await _stage(context, movers, request, platform, way, place, session, guest=guest)
+        taken = await _stage(context, movers, request, platform, way, place, session, journey=journey, guest=guest)
         await asyncio.to_thread(_write, place / STAGED, f"{monotonic() - began:.6f}")
+        return taken
+    except (DataNotThere, PlatformRefused):
+        await leave_cache(platform, session)
+        raise
     finally:
         context.loop_state.staging.pop(session, None)
+
+
+async def _begin_journey(context: StagingContext, platform: Platform, session: str, person: str) -> Journey | None:
+    """Where a platform has a cache of data, so that roads lead there."""
+    if not isinstance(platform, CachesData):
+        return None
+    tell = partial(tell_progress, context, session)
+    return Journey(await platform.open_cache(), platform.name, session, person, tell)
+
+
+async def leave_cache(platform: Platform, session: str) -> None:
+    """A session is over before it was submitted: what is fetched for it alone stops, if the system can be told."""
+    if isinstance(platform, CachesData):
+        with suppress(SubletError):
+            await (await platform.open_cache()).leave(session)
 
 
 async def _stage(
@@ -156,18 +183,25 @@ async def _stage(
     place: Path,
     session: str,
     *,
+    journey: Journey | None,
     guest: bool = False,
-) -> None:
+) -> list[TakenRoad]:
     for storage in request.storage:
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = context.kinds.inputs_of(request.executable, request.data)
-    brought = TransferTimes()
+    brought, arrivals = TransferTimes(), list[Arrival]()
+
+    async def bring(data: Data) -> None:
+        mover, target = movers.choose(data, guest=guest), place / "data" / directory_name(data.name)
+        if journey and (arrival := await travel(journey, request, data, mover)):
+            arrivals.append(arrival)
+        else:
+            await _bring(context, movers, mover, data, target, session, brought, guest=guest)
+
     try:
         async with asyncio.TaskGroup() as group:
             for data in wanted:
-                target = place / "data" / directory_name(data.name)
-                mover = movers.choose(data, guest=guest)
-                group.create_task(_bring(context, movers, mover, data, target, session, brought, guest=guest))
+                group.create_task(bring(data))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
     await _record(context, platform, brought, Hop.HERE)
@@ -175,8 +209,13 @@ async def _stage(
     for data in wanted:
         if data.shared:
             kept |= await _keep(context, data, platform, way, place, session)
-    await asyncio.to_thread(lay_out, request, place)
+    await asyncio.to_thread(lay_out, request, place, [arrival.data.name for arrival in arrivals])
+    if journey and arrivals:
+        context.loop_state.staging[session] = f"laying out its data on {platform.name}"
+        await place_all(journey.cache, session, request, arrivals)
+        await asyncio.to_thread(record_files, place, arrivals)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
+    return [arrival.taken for arrival in arrivals]
 
 
 async def _keep(

@@ -7,18 +7,19 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
 from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, SourceChanged
 
 SPEED = 200_000_000  # bytes a second, for a guess
 
@@ -111,12 +112,8 @@ class FileMover:
             stop.set()
 
     def _bring(self, data: Data, target: Path, progress: Progress, stop: threading.Event) -> None:
-        for reason in self.check(data):
-            raise missing(data, reason.message)
         try:
-            source = self.path(data).resolve(strict=True)
-            if not self._is_allowed(source):
-                raise missing(data, f"it leads to {source}, from where no files may be brought")
+            source = self._find_source(data)
             copy = Copy(data, progress, stop)
             if source.is_dir():
                 copy.tree(source, target)
@@ -124,6 +121,47 @@ class FileMover:
                 copy.file(source, target / safe_name(source.name), whole=True)
         except (FileNotFoundError, NotADirectoryError, PermissionError, IsADirectoryError, RuntimeError) as error:
             raise missing(data, getattr(error, "strerror", None) or str(error)) from error
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """The file, or all files of a directory that are not ignored."""
+        try:
+            return await asyncio.to_thread(self._link, data)
+        except (OSError, RuntimeError) as error:
+            raise missing(data, getattr(error, "strerror", None) or str(error)) from error
+
+    def _link(self, data: Data) -> LinkedFiles:
+        source = self._find_source(data)
+        if not source.is_dir():
+            return LinkedFiles([_describe_file(data, str(source), safe_name(source.name), data.checksum)])
+        if data.checksum:
+            raise missing(data, "it is a directory, and a checksum is of a file")
+        try:
+            entries = list(walk(str(source), Ignore(data.fields.get("ignore", ()))))
+        except LinkLeadsOut as error:
+            raise missing(data, str(error)) from error
+        files = [_describe_file(data, entry.source, entry.path) for entry in entries if not entry.is_folder]
+        return LinkedFiles(files, is_folder=True)
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them, from a byte on."""
+        path = unquote(urlsplit(link.url).path)
+        try:
+            while piece := await asyncio.to_thread(_read_piece, data, link, path, offset):
+                yield piece
+                offset += len(piece)
+                if offset == link.size:
+                    return
+        except OSError as error:
+            raise missing(data, error.strerror or str(error)) from error
+
+    def _find_source(self, data: Data) -> Path:
+        """What the location leads to, if files may be brought from there."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        source = self.path(data).resolve(strict=True)
+        if not self._is_allowed(source):
+            raise missing(data, f"it leads to {source}, from where no files may be brought")
+        return source
 
 
 def _path_of(location: str) -> Path:
@@ -139,6 +177,24 @@ def _find_problem(location: str) -> tuple[str, str] | None:
     if not path.is_absolute() or "\0" in str(path):
         return "a file is named by its whole path, from / on", "file:///home/me/cube.fits"
     return None
+
+
+def _read_piece(data: Data, link: FileLink, path: str, offset: int) -> bytes:
+    """A part of a file, if that still is the one that was looked at."""
+    if _describe_file(data, path, link.path).version != link.version:
+        raise SourceChanged(f"{path} changed while it was read")
+    with open(path, "rb", buffering=0) as reader:
+        reader.seek(offset)
+        return reader.read(READ) or b""
+
+
+def _describe_file(data: Data, path: str, name: str, checksum: str = "") -> FileLink:
+    state = os.stat(path)
+    if not stat.S_ISREG(state.st_mode):
+        raise missing(data, f"{path} is not a file or directory")
+    version = f"{state.st_ino} {state.st_mtime_ns}"
+    is_executable = bool(state.st_mode & stat.S_IXUSR)
+    return FileLink(name, f"file://{quote(path)}", {}, state.st_size, checksum, version, is_executable=is_executable)
 
 
 class Copy:

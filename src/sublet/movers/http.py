@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,28 +17,20 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
 from sublet.movers.digests import ask_digest, keeps_digests
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
-from sublet.movers.sending import put, sign_in
+from sublet.movers.links import describe_link, read_link
+from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
+from sublet.movers.sending import authorization, put, sign_in
 
 SPEED = 10_000_000  # bytes a second, for a guess
 REDIRECTS = 5
-LONGEST_PAUSE = 30.0  # seconds
-TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 MOMENT = 2.0  # seconds that an asker waits for a size
 WAITS = httpx2.Timeout(60.0, connect=20.0)
-
-
-class Interrupted(Exception):
-    """It broke off, and may go on later: the words say how."""
-
-    def __init__(self, why: str, pause: float = 0.0) -> None:
-        """Say why, and how long the server wants to be left alone, in seconds."""
-        super().__init__(why)
-        self.pause = pause
 
 
 @dataclass
@@ -103,10 +95,24 @@ class HttpMover:
         """Download it into the directory, under the name at the end of its address."""
         for reason in self.check(data):
             raise missing(data, reason.message)
-        address = urlsplit(data.location)
-        file = target / safe_name(unquote(address.path.rpartition("/")[2]), otherwise=safe_name(address.hostname or ""))
         async with self.client(self._sign(data.location)) as client:
-            await self.bring_file(client, data, file, progress)
+            await self.bring_file(client, data, target / name_of(data.location), progress)
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """The one file that it is."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        header = authorization(credential_for(self.policy.credentials, data.location))
+        headers = {"Authorization": header.partition(": ")[2]} if header else {}
+        link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum)
+        async with self.client() as client:
+            return LinkedFiles([await describe_link(client, data, link)])
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """It, from a byte on."""
+        async with self.client() as client:
+            async for piece in read_link(client, data, link, offset):
+                yield piece
 
     async def bring_file(self, client: httpx2.AsyncClient, data: Data, file: Path, progress: Progress) -> None:
         """Have one file, unless an earlier try had finished; checked in either case."""
@@ -141,18 +147,23 @@ class HttpMover:
 
     async def _persist(self, client: httpx2.AsyncClient, data: Data, part: PartFile, progress: Progress) -> None:
         """Try until it is whole, as long as there is progress or patience."""
-        failures = 0
+        retries = TransferRetries(self.tries, self.pause)
         while True:
             before = part.size
             try:
                 await _download(client, data, part, progress, self.policy.largest)
                 return
             except Interrupted as broken:
-                failures = 1 if part.size > before else failures + 1
-                if failures >= self.tries:
-                    raise missing(data, f"{broken} ({failures} tries, {part.size} bytes so far)") from broken
-                pause = max(broken.pause, self.pause * 2 ** (failures - 1))
-            await asyncio.sleep(min(pause, LONGEST_PAUSE))
+                pause = retries.note_failure(has_progress=part.size > before, wanted=broken.pause)
+                if pause is None:
+                    raise missing(data, f"{broken} ({retries.failures} tries, {part.size} bytes so far)") from broken
+            await asyncio.sleep(pause)
+
+
+def name_of(location: str) -> str:
+    """The name that a file has here: the one at the end of its address."""
+    address = urlsplit(location)
+    return safe_name(unquote(address.path.rpartition("/")[2]), otherwise=safe_name(address.hostname or ""))
 
 
 class PartFile:

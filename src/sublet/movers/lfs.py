@@ -15,9 +15,10 @@ import httpx2
 
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, credential_for
+from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import check_arrived, missing, without_secrets
-from sublet.movers.http import TRY_AGAIN, HttpMover, words
+from sublet.movers.http import HttpMover, words
 from sublet.movers.port import Progress
 from sublet.movers.sending import describe_refusal, sign_in
 

@@ -11,6 +11,7 @@ from typing import Protocol, runtime_checkable
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.movers.logins import ImageLogin
 
 SIMPLE = "simple-data-resource"
@@ -109,6 +110,54 @@ class Resolves(Protocol):
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
         """Each file of it, and where that can be had; raises DataNotThere."""
+        ...
+
+
+class Interrupted(Exception):
+    """It broke off, and may go on later: the words say how."""
+
+    def __init__(self, why: str, pause: float = 0.0) -> None:
+        """Say why, and how long the server wants to be left alone, in seconds."""
+        super().__init__(why)
+        self.pause = pause
+
+
+class SourceChanged(Exception):
+    """It is not what it was when it was looked at, so what came of it is of no use."""
+
+
+@runtime_checkable
+class Links(Protocol):
+    """A mover that knows where the files of its data can be read, so that they need not be brought here first."""
+
+    policy: Policy
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """All files, each with what is known of it now; raises DataNotThere."""
+        ...
+
+    def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them from a byte on, in pieces; raises Interrupted, SourceChanged and DataNotThere."""
+        ...
+
+
+@dataclass(frozen=True)
+class LeftFiles:
+    """Files that a session left where it ran."""
+
+    platform: str
+    session: str
+    files: Sequence[tuple[str, str]]  # their paths below its working directory, and below the directory of the data
+    size: int
+    is_folder: bool
+
+
+@runtime_checkable
+class FindsLeft(Protocol):
+    """A mover of what sessions left, which may be on the very system that needs it."""
+
+    async def find_left(self, data: Data) -> LeftFiles:
+        """Where the files are; raises DataNotThere."""
         ...
 
 

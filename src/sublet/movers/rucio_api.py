@@ -12,9 +12,10 @@ from urllib.parse import quote
 import httpx2
 
 from sublet.data.model.credentials import Credential, CredentialKind
+from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.tls import trust_machine
-from sublet.movers.http import TRY_AGAIN, WAITS, words
+from sublet.movers.http import WAITS, words
 
 TOKEN = "X-Rucio-Auth-Token"  # noqa: S105 - the name of a header
 TRIES = 3

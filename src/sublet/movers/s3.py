@@ -19,17 +19,20 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, safe_name, unsent
 from sublet.movers.http import SPEED, HttpMover
+from sublet.movers.links import describe_link, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
-from sublet.movers.trees import RemoteFile, bring_folder
+from sublet.movers.trees import RemoteFile, bring_folder, check_folder, safe_path
 
 EXAMPLE = "s3://bucket/folder/file.dat"
 REGION = "us-east-1"
 PART = 64 << 20  # bytes that are sent in one request; the last may be smaller
 MOST_PARTS = 10_000
+SIGNED_FOR = 12 * 3600  # seconds for which an address that was signed opens its object
 NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
 
 
@@ -57,6 +60,11 @@ class Place:
         """How requests are signed; None: the server is asked as nobody."""
         known = self.credential
         return SignV4(known.user, known.secret, known.region or REGION) if known else None
+
+    @property
+    def signed(self) -> str:
+        """The object's address, as whoever has it may read it for a while."""
+        return self.auth.sign_url(self.address, SIGNED_FOR) if self.auth else self.address
 
     def below(self, path: str) -> Place:
         """A file's place, if this is a folder's."""
@@ -125,13 +133,31 @@ class S3Mover:
         place = self._locate(data.location)
         async with self._http.client(place.auth) as client:
             if not place.key or place.key.endswith("/"):
-                files = [file async for file in _list(client, place, data)]
-                if not files:
-                    raise missing(data, "there is nothing below it")
+                files = await _list_all(client, place, data)
                 await bring_folder(self._http, client, data, files, target, progress)
                 return
             file = target / safe_name(place.key.rpartition("/")[2])
             await self._http.bring_file(client, replace(data, location=place.address), file, progress)
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """Signed addresses of an object, or of all objects below a folder."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        place = self._locate(data.location)
+        async with self._http.client(place.auth) as client:
+            if not place.key or place.key.endswith("/"):
+                files = await _list_all(client, place, data)
+                check_folder(data, files, self.policy.largest)
+                return LinkedFiles([_link_file(place, data, file) for file in files], is_folder=True)
+            name = safe_name(place.key.rpartition("/")[2])
+            link = FileLink(name, place.signed, {}, data.size, data.checksum, source=place.address)
+            return LinkedFiles([await describe_link(client, data, link, place.address)])
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them, from a byte on."""
+        async with self._http.client() as client:
+            async for piece in read_link(client, data, link, offset):
+                yield piece
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file as an object, in parts if it is large: it is there whole, or not at all."""
@@ -151,6 +177,13 @@ def _amazon(region: str) -> str:
     return f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
 
 
+async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> list[RemoteFile]:
+    files = [file async for file in _list(client, place, data)]
+    if not files:
+        raise missing(data, "there is nothing below it")
+    return files
+
+
 async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIterator[RemoteFile]:
     """All objects below a folder."""
     asked = {"list-type": "2", "prefix": place.key}
@@ -165,11 +198,17 @@ async def _list(client: httpx2.AsyncClient, place: Place, data: Data) -> AsyncIt
         for entry in root.iter("Contents"):
             path = (entry.findtext("Key") or "").removeprefix(place.key)
             if path and not path.endswith("/"):  # the folder itself is an object, too, in some stores
-                yield RemoteFile(path, int(entry.findtext("Size") or 0), place.below(path).address)
+                tag = entry.findtext("ETag") or ""
+                yield RemoteFile(path, int(entry.findtext("Size") or 0), place.below(path).address, tag)
         token = root.findtext("NextContinuationToken")
         if root.findtext("IsTruncated") != "true" or not token:
             return
         asked["continuation-token"] = token
+
+
+def _link_file(place: Place, data: Data, file: RemoteFile) -> FileLink:
+    path = str(safe_path(data, file.path))
+    return FileLink(path, place.below(file.path).signed, size=file.size, version=file.version, source=file.address)
 
 
 def _parse(text: bytes, data: Data) -> ElementTree.Element:

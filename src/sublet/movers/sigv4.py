@@ -47,13 +47,33 @@ class SignV4(httpx2.Auth):
             ]
         )
         scope = f"{when[:8]}/{self.region}/{self.service}/aws4_request"
-        digest = hashlib.sha256(canonical.encode()).hexdigest()
-        signature = hmac.new(self._key(scope), f"{ALGORITHM}\n{when}\n{scope}\n{digest}".encode(), hashlib.sha256)
         request.headers["authorization"] = (
             f"{ALGORITHM} Credential={self.access_key}/{scope}, "
-            f"SignedHeaders={';'.join(signed)}, Signature={signature.hexdigest()}"
+            f"SignedHeaders={';'.join(signed)}, Signature={self._sign(canonical, when, scope)}"
         )
         yield request
+
+    def sign_url(self, url: str, seconds: int) -> str:
+        """The address, so that whoever has it may read what is there for so long."""
+        when = self.now().strftime("%Y%m%dT%H%M%SZ")
+        scope = f"{when[:8]}/{self.region}/{self.service}/aws4_request"
+        asked = httpx2.URL(url)
+        params = {
+            "X-Amz-Algorithm": ALGORITHM,
+            "X-Amz-Credential": f"{self.access_key}/{scope}",
+            "X-Amz-Date": when,
+            "X-Amz-Expires": str(seconds),
+            "X-Amz-SignedHeaders": "host",
+        }
+        query = "&".join(f"{_encode(name)}={_encode(value)}" for name, value in sorted(params.items()))
+        host = asked.netloc.decode()
+        canonical = f"GET\n{_encode(asked.path, safe='/')}\n{query}\nhost:{host}\n\nhost\n{UNSIGNED}"
+        return f"{url}?{query}&X-Amz-Signature={self._sign(canonical, when, scope)}"
+
+    def _sign(self, canonical: str, when: str, scope: str) -> str:
+        digest = hashlib.sha256(canonical.encode()).hexdigest()
+        text = f"{ALGORITHM}\n{when}\n{scope}\n{digest}"
+        return hmac.new(self._key(scope), text.encode(), hashlib.sha256).hexdigest()
 
     def _key(self, scope: str) -> bytes:
         key = f"AWS4{self.secret}".encode()

@@ -25,6 +25,7 @@ class RemoteFile:
     path: str  # below the folder
     size: int
     address: str
+    version: str = ""  # the server's validator, where its list has one
 
 
 async def bring_folder(
@@ -36,13 +37,7 @@ async def bring_folder(
     progress: Progress,
 ) -> None:
     """Bring all files; DataNotThere names the first that can't be had."""
-    if data.checksum:
-        raise missing(data, "it is a folder, and a checksum is of a file")
-    if len(files) > MOST_FILES:
-        raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
-    total = sum(file.size for file in files)
-    if http.policy.largest and total > http.policy.largest:
-        raise missing(data, f"it has more than {http.policy.largest} bytes, the most that is downloaded here")
+    total = check_folder(data, files, http.policy.largest)
     tally = Tally(total, progress)
     turns = asyncio.Semaphore(AT_ONCE)
 
@@ -61,6 +56,18 @@ async def bring_folder(
                 group.create_task(bring(file))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
+
+
+def check_folder(data: Data, files: Sequence[RemoteFile], largest: int) -> int:
+    """How many bytes a folder has; DataNotThere if it can't be brought."""
+    if data.checksum:
+        raise missing(data, "it is a folder, and a checksum is of a file")
+    if len(files) > MOST_FILES:
+        raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+    total = sum(file.size for file in files)
+    if largest and total > largest:
+        raise missing(data, f"it has more than {largest} bytes, the most that is downloaded here")
+    return total
 
 
 def safe_path(data: Data, path: str) -> PurePosixPath:

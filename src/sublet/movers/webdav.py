@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,16 +14,19 @@ import httpx2
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, safe_name, unsent
-from sublet.movers.http import SPEED, HttpMover
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, unsent
+from sublet.movers.http import SPEED, HttpMover, name_of
+from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
-from sublet.movers.sending import describe_refusal, put, sign_in
-from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder
+from sublet.movers.sending import authorization, describe_refusal, put, sign_in
+from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, safe_path
 
 EXAMPLE = "davs://data.example.org/team/file.dat"
 WEB = {"dav": "http", "davs": "https"}
 DAV = "{DAV:}"
-WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop><resourcetype/><getcontentlength/></prop></propfind>'
+PROPERTIES = b"<resourcetype/><getcontentlength/><getetag/><getlastmodified/>"
+WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop>%s</prop></propfind>' % PROPERTIES
 MOST_FOLDERS = 10_000
 NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
 THERE_ALREADY = 405
@@ -83,8 +86,29 @@ class WebDavMover:
                 files = await _Listing(client, data, address).read()
                 await bring_folder(self._http, client, data, files, target, progress)
                 return
-            file = target / safe_name(unquote(urlsplit(address).path.rpartition("/")[2]))
-            await self._http.bring_file(client, replace(data, location=address), file, progress)
+            await self._http.bring_file(client, replace(data, location=address), target / name_of(address), progress)
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """Addresses of a file, or of all that is in a folder, and the header that opens them."""
+        for reason in self.check(data):
+            raise missing(data, reason.message)
+        address = _web(data.location)
+        header = authorization(credential_for(self.policy.credentials, data.location)).partition(": ")[2]
+        headers = {"Authorization": header} if header else {}
+        async with self._http.client(self._sign(data.location)) as client:
+            if address.endswith("/"):
+                files = await _Listing(client, data, address).read()
+                check_folder(data, files, self.policy.largest)
+                return LinkedFiles([_link_file(data, file, headers) for file in files], is_folder=True)
+        link = FileLink(name_of(address), address, headers, data.size, data.checksum)
+        async with self._http.client() as client:
+            return LinkedFiles([await describe_link(client, data, link)])
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them, from a byte on."""
+        async with self._http.client() as client:
+            async for piece in read_link(client, data, link, offset):
+                yield piece
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""
@@ -101,6 +125,10 @@ class WebDavMover:
             if not moved.is_success:
                 raise unsent(content.path, sent, describe_refusal(moved))
         return sent
+
+
+def _link_file(data: Data, file: RemoteFile, headers: dict[str, str]) -> FileLink:
+    return FileLink(str(safe_path(data, file.path)), file.address, headers, file.size, version=file.version)
 
 
 def _web(location: str) -> str:
@@ -171,4 +199,6 @@ class _Listing:
                 self._waiting.append(address if address.endswith("/") else f"{address}/")
             elif path != self._root:
                 size = int(entry.findtext(f".//{DAV}getcontentlength") or 0)
-                self._files.append(RemoteFile(path.removeprefix(self._root), size, address))
+                tag = quote_tag(entry.findtext(f".//{DAV}getetag") or "")
+                tag = tag or entry.findtext(f".//{DAV}getlastmodified") or ""
+                self._files.append(RemoteFile(path.removeprefix(self._root), size, address, tag))

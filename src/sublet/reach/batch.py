@@ -107,6 +107,12 @@ class Batch:
         return parts[1:]
 
 
+def write_stream_line(argv: Sequence[str]) -> str:
+    """Words for any login shell that run a command which reads a stream, after a word that it is ready."""
+    script = encode(f"export TZ=UTC LC_ALL=C; echo ready; exec {shlex.join(argv)}")
+    return f"""exec sh -c 'cd; eval "$(echo {base64.b64encode(script).decode()} | base64 -d)"'"""
+
+
 def encode(text: str) -> bytes:
     """As a system takes it; PlatformRefused if it is no text."""
     try:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -83,8 +83,7 @@ class Channel(asyncio.SubprocessProtocol):
             return batch.read(self._said[_STDOUT], self._said[_STDERR])
         finally:
             feeding.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await feeding
+            await asyncio.gather(feeding, return_exceptions=True)  # a cancellation of this task comes through
             for stream in self._said.values():
                 stream.clear()
 
@@ -104,11 +103,39 @@ class Channel(asyncio.SubprocessProtocol):
                         self._news.clear()
         finally:
             feeding.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await feeding
+            await asyncio.gather(feeding, return_exceptions=True)  # a cancellation of this task comes through
         code = self._transport.get_returncode() or 0
         shown_code = STOPPED if late else code if code >= 0 else 128 - code
         return Outcome(shown_code, bytes(self._said[_STDOUT]), bytes(self._said[_STDERR]))
+
+    async def pour(self, pieces: AsyncIterator[bytes]) -> Outcome | None:
+        """Of a process that says a word when it is ready to read: its outcome, once it has read the stream and ended.
+
+        None: it ended before it was ready, and nothing was read from the stream.
+        """
+        while not self._said[_STDOUT] and not self._ended.is_set():
+            await self._news.wait()
+            self._news.clear()
+        if not self._said[_STDOUT]:
+            return None
+        try:
+            async for piece in pieces:
+                await self._feed([piece], last=False)
+                if self._ended.is_set():
+                    break
+        except BaseException:
+            await self._end_stream(_MERCY)  # what was read so far counts
+            raise
+        await self._end_stream(None)
+        code = self._transport.get_returncode() or 0
+        return Outcome(code if code >= 0 else 128 - code, b"", bytes(self._said[_STDERR]))
+
+    async def _end_stream(self, seconds: float | None) -> None:
+        """Let the process see the end of what it reads, and wait for its own."""
+        self._stdin.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
 
     async def _until_ended(self, seconds: float) -> bool:
         """Wait for the end of the process, then for that which a word of ours brings; whether that had to be said."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.kernel.shortage import is_shortage
-from sublet.reach.batch import LISTEN, Batch, encode
+from sublet.reach.batch import LISTEN, Batch, encode, write_stream_line
 from sublet.reach.channel import Channel, Cut
 from sublet.reach.port import Command, Outcome
 from sublet.reach.shell import ShellReach
@@ -29,6 +30,15 @@ class LocalReach(ShellReach):
     async def tunnel(self, name: str, host: str, port: int) -> str:
         """The address itself: this machine can reach it."""
         return f"http://{host}:{port}"
+
+    async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
+        """Run a program that reads a stream."""
+        environment = {**os.environ, "HOME": str(self._home)}
+        channel = await Channel.open(("sh", "-c", write_stream_line(argv)), environment=environment)
+        try:
+            return await channel.pour(pieces)
+        finally:
+            await channel.kill()
 
     async def exchange(self, batch: Batch, seconds: float) -> list[Outcome]:
         """Run a batch in an `sh` of its own; a single command needs none."""

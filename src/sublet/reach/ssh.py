@@ -7,11 +7,12 @@ import contextlib
 import random
 import re
 import time
+from collections.abc import AsyncIterator
 from datetime import datetime
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.reach.asking import configuration, master
-from sublet.reach.batch import LISTEN, Batch
+from sublet.reach.batch import LISTEN, Batch, write_stream_line
 from sublet.reach.certificates import find_expired
 from sublet.reach.channel import Channel, Cut, NotSent
 from sublet.reach.port import Outcome
@@ -23,6 +24,8 @@ from sublet.reach.tunnels import NoConnection, Tunnels
 from sublet.reach.visit import Visit, through_door
 
 CHANNELS = 4  # sshd allows 10 by default; the person's own terminals may share the connection
+STREAMS = 2  # of these beside them, for what is large
+_SSH_ITSELF = 255  # the exit code of ssh, not of a command
 _PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8)  # between tries, while the far side has no channel free
 _ALONE = re.compile(r"exchange_identification|banner exchange|UNKNOWN port")  # it tried to connect: nothing was shared
 _FRESH = 30.0  # seconds for which it is remembered that a host answers
@@ -39,6 +42,7 @@ class SshReach(ShellReach):
         self.visit: Visit | None = None  # while a person's deliberate login is open, all goes over it
         self._tunnels = Tunnels(target)
         self._free = asyncio.Semaphore(at_once)
+        self._streams = asyncio.Semaphore(STREAMS)
         self._answered = (-_FRESH, True)
         self._certificate: tuple[float, datetime | None] = (-_FRESH, None)
 
@@ -55,6 +59,21 @@ class SshReach(ShellReach):
             raise PlatformUnreachable(platform=self.name, why=f"no answer within {seconds:.0f} s") from error
         except Cut as cut:
             raise await self._meaning(cut) from cut
+
+    async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
+        """Run a program that reads a stream, on a channel of its own over the shared connection."""
+        if self.visit is not None or self.target.door.exists() or not self.target.socket.exists():
+            return None
+        async with self._streams:
+            channel = await Channel.open(self.target.to_use(write_stream_line(argv)))
+            try:
+                outcome = await channel.pour(pieces)
+            finally:
+                await channel.kill()
+        if outcome is not None and outcome.code == _SSH_ITSELF:
+            why = f"the connection was cut: {last_words(outcome.complaint)}"
+            raise PlatformUnreachable(platform=self.name, why=why)
+        return outcome
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
         """A socket here that leads there, carried by the shared connection."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 
 from sublet.kernel.errors import AccountRefused, LoginNeeded, PlatformRefused
@@ -58,6 +58,10 @@ class UnattendedReach(ShellReach):
         except LoginNeeded:  # nothing was sent
             await self._open()
         return await self._login.reach.exchange(batch, seconds)
+
+    async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
+        """Run a program that reads a stream; without an open login there is none, and a command opens one."""
+        return await self._login.reach.pour(argv, pieces)
 
     async def tunnel(self, name: str, host: str, port: int) -> str:
         """A way through the login, which is opened if need be."""

@@ -14,16 +14,17 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import hold_back
+from sublet.booking.loop.roads import tell_roads
 from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, send_outputs
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, Mark, set_condition
-from sublet.booking.model.phases import Phase
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
 from sublet.data.layout import list_laid_out
-from sublet.data.staging import carry, find_kept_files, find_staging_time, mounts_of, stage
+from sublet.data.staging import carry, find_kept_files, find_staging_time, leave_cache, mounts_of, stage
 from sublet.kernel.clock import is_clock_set
 from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.kernel.faults import point
@@ -103,7 +104,10 @@ async def _find_earlier_submit(context: LoopContext, session: Session, platform:
 async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:
     """The end of what is cancelled, revoked, or waits in vain for another session."""
     found = await _find_before_cancel(context, session, platform)
-    return found or await _end_waiting(context, session) or await end_in_vain(context, session)
+    step = found or await _end_waiting(context, session) or await end_in_vain(context, session)
+    if step and step.to in OVER:
+        await leave_cache(platform, session.id)
+    return step
 
 
 async def _find_before_cancel(context: LoopContext, session: Session, platform: Platform) -> Step | None:
@@ -128,9 +132,10 @@ async def _stage_session(
             if pool := session.offer.pools.get(storage.name):
                 await platform.make_storage(session.id, storage.name, pool)
         guest = platform.hosts(session.person)
-        await stage(
+        taken = await stage(
             context, request, platform, session.offer.way, place, session.id, guest=guest, person=session.person
         )
+        await tell_roads(context, session, taken)
     except (DataNotThere, PlatformRefused) as error:
         if find_shortage(error):
             raise  # it is not the session's fault, and is tried again

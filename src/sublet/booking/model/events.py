@@ -19,6 +19,7 @@ class EventKind(StrEnum):
     GAVE_WAY = "session.gave-way"  # to a later request of the same person
     WAITING = "session.waiting"
     PREPARING = "session.preparing"
+    STAGED = "session.staged"  # data of it is where it will run
     SUBMITTED = "session.submitted"
     AVAILABLE = "session.available"
     RUNNING = "session.running"

@@ -137,9 +137,9 @@ def to_publish(failures: Failures, content: str) -> Command[str]:
     return Command(("sh", "-c", move, "sh", content), failures.reading(str))
 
 
-def to_kept(failures: Failures, root: str) -> Command[tuple[KeptFile, ...]]:
-    """The shared files that are there."""
-    return Command(script("kept", root), failures.reading(read_kept))
+def to_kept(failures: Failures, root: str, *, unfinished: bool = False) -> Command[tuple[KeptFile, ...]]:
+    """The shared files that are there, or also those that have not come whole."""
+    return Command(script("kept", root, *(["all"] if unfinished else [])), failures.reading(read_kept))
 
 
 def to_let_go(failures: Failures, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:

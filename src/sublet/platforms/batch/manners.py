@@ -9,6 +9,7 @@ The file is plain text that everybody can read, by default `/etc/sublet/site`, w
     parts 10          # of how many jobs one bag may be
     interactive no    # nothing is reached from outside
     pull no           # no images are fetched or made on the login host
+    download no       # no data is fetched by the login host
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Manners:
     parts: int = 1000  # of one bag
     interactive: bool = True
     pull: bool = True
+    download: bool = True
     notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and what can't be understood
 
     def lower(self, said: str) -> Manners:
@@ -57,6 +59,7 @@ LOWER: Mapping[str, Callable[[Any, Any], Any]] = {
     "parts": min,
     "interactive": lambda ours, theirs: ours and theirs,
     "pull": lambda ours, theirs: ours and theirs,
+    "download": lambda ours, theirs: ours and theirs,
 }
 
 
@@ -83,6 +86,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
     "parts": parse_count,
     "interactive": _yes,
     "pull": _yes,
+    "download": _yes,
 }
 WORDS: Mapping[str, str] = {
     "poll": "the queue is asked for at most every {}",
@@ -93,6 +97,7 @@ WORDS: Mapping[str, str] = {
     "parts": "a bag is of at most {} jobs",
     "interactive": "interactive sessions are allowed: {}",
     "pull": "images may be fetched and made on its login host: {}",
+    "download": "its login host may fetch data by itself: {}",
 }
 
 

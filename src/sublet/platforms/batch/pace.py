@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from sublet.reach.port import Command, Progress, Reach, T
+from sublet.reach.port import Command, Outcome, Progress, Reach, T
+from sublet.reach.pouring import Pours
 
 AT_ONCE = 20  # calls after a pause; Slurm's limiter, where a site has it on, allows 30
 PAUSE = 10  # seconds after which it is full again
@@ -109,6 +110,10 @@ class PacedReach:
         """Run them one after another in one exec."""
         async with self._pace.turn(sum(command.calls for command in commands)):
             return await self.inner.run_all(commands)
+
+    async def pour(self, argv: tuple[str, ...], pieces: AsyncIterator[bytes]) -> Outcome | None:
+        """Run a program that reads a stream, where there is a channel for it."""
+        return await self.inner.pour(argv, pieces) if isinstance(self.inner, Pours) else None
 
     async def send(self, source: Path, target: str, progress: Progress) -> None:
         """Bring a file or a directory there."""

@@ -22,16 +22,17 @@ from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.fetching import FarCache
 from sublet.platforms.batch.guest import GuestDirectory, own_name
 from sublet.platforms.batch.job import Submission, Surroundings
 from sublet.platforms.batch.kept import KeptFiles
 from sublet.platforms.batch.leavings import Leavings
 from sublet.platforms.batch.manners import Manners
 from sublet.platforms.batch.pace import Pace, PacedReach, pace_of
-from sublet.platforms.batch.remote import RemotePlatform
 from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.submitting import Submitter
 from sublet.platforms.batch.survey import Surveyor
+from sublet.platforms.batch.transfers import TransferSettings
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.platforms.batch.ways import place_connector
 from sublet.platforms.port import Carrier, Duration, KeptFile, Progress, Results, quietly
@@ -64,7 +65,7 @@ def _name(word: str) -> str:
 Name = Annotated[str, AfterValidator(_name)]
 
 
-class BatchPlatform(RemotePlatform):
+class BatchPlatform(TransferSettings):
     """What every batch system behind SSH has in common; of the scheduler itself it knows one value."""
 
     scheduler: ClassVar[Scheduler]
@@ -140,6 +141,7 @@ class BatchPlatform(RemotePlatform):
     _surveyor: Surveyor = PrivateAttr()
     _kept: KeptFiles = PrivateAttr()
     _manners: Manners = PrivateAttr()
+    _cache: FarCache | None = PrivateAttr(default=None)
 
     async def open(self, home: Path) -> None:
         """Read what an earlier service knew; nobody is asked yet, so no login is needed."""
@@ -200,7 +202,9 @@ class BatchPlatform(RemotePlatform):
 
     def _heed(self) -> None:
         """Behave as the settings say, and as the site's own file asks."""
-        own = Manners(self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls)
+        own = Manners(
+            self.poll, self.look, self.fresh, self.calls, parts=self.parts, pull=self.pulls, download=self.downloads
+        )
         self._manners = own.lower(self._surveyor.site_file)
         self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
         self._pace.heed(self._manners.calls, self.scheduler.read_limiter(self._surveyor.said))
@@ -241,6 +245,15 @@ class BatchPlatform(RemotePlatform):
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
         """Remove shared files that no session needs, or needed for so long."""
         return await self._kept.let_go(self.reach, await self.root(), digests, idle)
+
+    async def open_cache(self) -> FarCache:
+        """The cache of data there."""
+        if self._cache is None:
+            root, owner = await self.root(), self._guest.owner
+            self._cache = FarCache(self.failures, self.reach, root, owner, self._kept, self.cache, self.transfer_rate)
+        self._cache.host = self.transfer_host
+        self._cache.why_not = "" if self._manners.download else "its login host may not fetch data"
+        return self._cache
 
     async def sweep(self) -> Sequence[str]:
         """Let go of shared files that were not needed for long."""

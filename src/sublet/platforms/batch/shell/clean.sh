@@ -8,7 +8,7 @@ for place in sessions incoming; do
     [ $? = 73 ] && exit 73
 done
 for left in "trash/$key."*; do
-    [ -d "$left" ] && chmod -R u+rwX "$left" 2>/dev/null
+    [ -d "$left" ] && find "$left" -type d ! -perm -700 -exec chmod u+rwx {} + 2>/dev/null # files may be the cache's own
     rm -rf "$left"
 done
 for link in t/*; do # the short path to its temporary files

@@ -13,10 +13,15 @@ own "$root" "$root/kept" || exit
 mkdir -p "$root/kept/$name/users" || exit 73
 if [ -n "$key" ]; then
     if [ ! -d "$root/sessions/$key" ]; then
-        mkdir -p -m 700 "$root/incoming" && own "$root/incoming" || exit
-        mkdir -p "$root/incoming/$key" && printf '%s\n' "$owner" >"$root/incoming/$key/owner" || exit 73
+        for try in 1 2 3; do # an empty directory goes with another one's end, also just now
+            mkdir -p -m 700 "$root/incoming" || exit 73
+            own "$root/incoming" || { code=$?; [ -e "$root/incoming" ] && exit "$code"; continue; }
+            mkdir -p "$root/incoming/$key" && break
+        done
+        printf '%s\n' "$owner" >"$root/incoming/$key/owner" || exit 73
     fi
     : >"$root/kept/$name/users/$key" || exit 73
 fi
 : >"$root/kept/$name/used" || exit 73
-if [ -f "$root/kept/$name/content" ]; then ln -f "$root/kept/$name/content" "$root/kept/$name/$name" 2>/dev/null; echo there; else echo missing; fi
+[ -f "$root/kept/$name/content" ] && ln -f "$root/kept/$name/content" "$root/kept/$name/$name" 2>/dev/null
+if [ -e "$root/kept/$name/content" ]; then echo there; else echo missing; fi

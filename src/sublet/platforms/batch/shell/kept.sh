@@ -1,9 +1,17 @@
-# The files that many share, one a line: name, size, when it was last needed, and the sessions that need it now. Argument: the
-# root directory.
+# The files that many share, one a line: name, size, when it was last needed, and the sessions that need it now. Arguments: the
+# root directory, and `all` for those too that have not come whole.
 cd "$1/kept" 2>/dev/null || exit 0
 for name in *; do
-    [ -f "$name/content" ] || continue
-    printf '%s %s %s' "$name" "$(stat -c %s "$name/content")" "$(stat -c %Y "$name/used")"
+    size=
+    if [ -r "$name/size" ]; then
+        read -r size <"$name/size"
+    elif [ -f "$name/content" ]; then
+        size=$(stat -c %s "$name/content")
+    elif [ "$2" = all ] && [ -d "$name" ]; then
+        size=$(du -sk "$name" | cut -f 1) size=$((size * 1024))
+    fi
+    [ -n "$size" ] || continue
+    printf '%s %s %s' "$name" "$size" "$(stat -c %Y "$name/used")"
     for user in "$name/users"/*; do
         key=${user##*/}
         if [ -d "../sessions/$key" ] || [ -d "../incoming/$key" ]; then printf ' %s' "$key"; fi

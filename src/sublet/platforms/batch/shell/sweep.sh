@@ -9,6 +9,6 @@ for dir in sessions/* incoming/*; do
     [ "$said" = "$owner" ] && [ $((now - $(stat -c %Y "$dir/owner"))) -ge "$least" ] && printf '%s\n' "${dir#*/}"
 done
 for left in trash/*; do
-    [ -e "$left" ] && [ $((now - $(stat -c %Z "$left"))) -ge 3600 ] && chmod -R u+rwX "$left" && rm -rf "$left"
+    [ -e "$left" ] && [ $((now - $(stat -c %Z "$left"))) -ge 3600 ] && find "$left" -type d ! -perm -700 -exec chmod u+rwx {} + && rm -rf "$left"
 done
 exit 0

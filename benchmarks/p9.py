@@ -1,0 +1,121 @@
+"""P9: data on its way to a cluster: a large file and many small ones, beside rsync and scp; from the cache; memory."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from uuid import uuid4
+
+from benchmarks.row import Row
+from benchmarks.sites import NoSite, Site, site
+from benchmarks.size import WHOLE, Size
+from sublet.booking.model.request import Data
+from sublet.data.roads import Journey, take_road
+from sublet.kernel.logs import start_logs
+from sublet.movers.file import FileMover
+from sublet.movers.port import SIMPLE, UNLIMITED
+from sublet.platforms.port import quietly
+from sublet.platforms.slurm.platform import Slurm
+
+NAME = "data to a cluster: streamed over one login, beside rsync and scp, with round trips of 0 and 50 ms"
+LARGE = 1 << 30
+FILES, SMALL = 10_000, 12_000  # so many files, of so many bytes each; a tenth where each costs scp round trips
+PAST = 10 << 30  # bytes of a sparse file that passes through the service
+BESIDE = 1.2
+GROWTH = 64 << 20  # bytes of memory
+
+
+def run(size: Size = WHOLE) -> list[Row]:
+    """On two sites of the testbed, one near and one far away."""
+    start_logs(level=logging.WARNING)
+    rows: list[Row] = []
+    try:
+        for latency in (0, 50):
+            with site("--latency", str(latency)) as there, tempfile.TemporaryDirectory() as home:
+                rows += asyncio.run(measure(there, Path(home), size, latency))
+    except NoSite as why:
+        return [Row("not measured", str(why))]
+    return rows
+
+
+async def measure(there: Site, home: Path, size: Size, latency: int) -> list[Row]:
+    """The same data by each of them, one after another."""
+    large, folder = home / "large", home / "many"
+    make_data(large, folder, size.of(LARGE), size.of(FILES // 10 if latency else FILES, 100))
+    (home / "platform").mkdir()
+    settings = {name: value for name, value in there.settings.items() if name != "kind"}
+    platform = Slurm.model_validate({"name": "far", "calls": 100, "cache": 0, **settings})
+    await platform.open(home / "platform")
+    try:
+        ours = {path: await bring(platform, path) for path in (large, folder)}
+        again = {path: await bring(platform, path) for path in (large, folder)}
+        rows = compare(there, ours, again, large, folder, latency)
+        if not latency:
+            rows.append(await measure_memory(platform, home / "sparse", size))
+    finally:
+        await platform.close()
+    return rows
+
+
+def make_data(large: Path, folder: Path, size: int, files: int) -> None:
+    with large.open("wb") as file:
+        for _ in range(size >> 20):
+            file.write(os.urandom(1 << 20))
+    for number in range(files):
+        place = folder / str(number // 100)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / str(number)).write_bytes(os.urandom(SMALL))
+
+
+async def bring(platform: Slurm, path: Path) -> float:
+    """The seconds until data of this machine is in the cache there."""
+    journey = Journey(await platform.open_cache(), "far", str(uuid4()), "me", lambda what: quietly)
+    began = time.monotonic()
+    await take_road(journey, Data(path.name, SIMPLE, str(path)), FileMover(UNLIMITED))
+    return time.monotonic() - began
+
+
+def compare(
+    there: Site, ours: dict[Path, float], again: dict[Path, float], large: Path, folder: Path, latency: int
+) -> list[Row]:
+    ssh = f"ssh -F {there.facts['ssh_config']} -i {there.facts['key_file']}"
+    target = f"service@{there.name}"
+    by_rsync = [take(["rsync", "-a", "-e", ssh, str(path), f"{target}:rsynced/"]) for path in (large, folder)]
+    by_scp = take(["scp", "-q", "-r", *ssh.split()[1:], str(folder), f"{target}:copied"])
+    ratio, beside, at = ours[large] / by_rsync[0], ours[folder] / by_scp, f"{latency} ms"
+    return [
+        Row(f"{at}: a large file, by rsync", f"{by_rsync[0]:.1f} s"),
+        Row(f"{at}: a large file, streamed ÷ rsync", f"{ratio:.2f} ×", f"≤ {BESIDE} ×", ratio <= BESIDE),
+        Row(f"{at}: many small files, by rsync", f"{by_rsync[1]:.1f} s"),
+        Row(f"{at}: many small files, by scp -r", f"{by_scp:.1f} s"),
+        Row(f"{at}: many small files, streamed ÷ scp -r", f"{beside:.2f} ×", "≤ 1 ×", beside <= 1),
+        Row(f"{at}: both once more, from the cache", f"{sum(again.values()):.2f} s"),
+    ]
+
+
+def take(words: list[str]) -> float:
+    began = time.monotonic()
+    subprocess.run(words, check=True, capture_output=True)
+    return time.monotonic() - began
+
+
+async def measure_memory(platform: Slurm, file: Path, size: Size) -> Row:
+    """How much this process grows while a large file passes through it."""
+    with file.open("wb") as opened:
+        opened.truncate(size.of(PAST))
+    before = peak()
+    await bring(platform, file)
+    grown = peak() - before
+    return Row(
+        "memory of the service while 10 GiB pass", f"+{grown >> 20} MiB", f"≤ {GROWTH >> 20} MiB", grown <= GROWTH
+    )
+
+
+def peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

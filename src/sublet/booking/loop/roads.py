@@ -1,0 +1,25 @@
+"""Writes down by which roads the data of a session got to where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sublet.booking.loop.context import LoopContext
+from sublet.booking.model.events import EventKind
+from sublet.booking.model.session import Session
+from sublet.data.model.roads import TakenRoad
+from sublet.store.tx import Tx
+
+
+async def tell_roads(context: LoopContext, session: Session, roads: Sequence[TakenRoad]) -> None:
+    """Write down how its data got there."""
+    now = context.now()
+    details = [road.describe(session.offer.platform) for road in roads]
+
+    def write(tx: Tx) -> None:
+        for detail in details:
+            tx.events.add(now, session.id, session.person, EventKind.STAGED, detail)
+
+    if details:
+        await context.store.write(write)
+        await context.signals.announce()

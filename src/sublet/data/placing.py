@@ -1,0 +1,104 @@
+"""Where data that is in the cache of a system lies for a session: linked where it is only read, else a copy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from sublet.booking.model.request import Data, Request
+from sublet.data.layout import is_path_of_file, list_laid_out
+from sublet.data.roads import Arrival, Journey, take_left, take_road
+from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.value_names import directory_name
+from sublet.movers.arrival import missing
+from sublet.movers.port import FindsLeft, Links
+from sublet.platforms.caching import CachePlacement, DataCache
+
+RECORD = "roads.json"  # in a session's directory here: what data of it is one file there, and its name
+
+
+def can_travel(request: Request, data: Data) -> bool:
+    """Whether data may take a road of its own: it was asked for, and nothing else is laid out in the same folder."""
+    if data.shared or data.unpack or data not in request.data:
+        return False
+    paths = [(item.name, PurePosixPath(volume.path)) for item, volume in list_laid_out(request)]
+    own = [path for name, path in paths if name == data.name]
+    others = [path for name, path in paths if name != data.name]
+    return not any(path == other or path in other.parents or other in path.parents for path in own for other in others)
+
+
+async def travel(journey: Journey, request: Request, data: Data, mover: object) -> Arrival | None:
+    """Take data to the system by a road of its own; None: it has none, and is brought here first."""
+    if not can_travel(request, data):
+        return None
+    if isinstance(mover, Links):
+        return await take_road(journey, data, mover)
+    return await take_left(journey, data, mover) if isinstance(mover, FindsLeft) else None
+
+
+def list_placements(request: Request, arrivals: Sequence[Arrival]) -> list[CachePlacement]:
+    """Where each of them lies below the session's directory."""
+    return [placement for arrival in arrivals for placement in _place(request, arrival)]
+
+
+def _place(request: Request, arrival: Arrival) -> list[CachePlacement]:
+    laid_out = [volume for item, volume in list_laid_out(request) if item.name == arrival.data.name]
+    if laid_out:
+        return [CachePlacement(arrival.entry, _find_work_path(arrival, volume.path), True) for volume in laid_out]
+    volumes = [volume for volume in request.compute.volumes if volume.resource == arrival.data.name]
+    is_writable = any(not volume.read_only for volume in volumes)
+    folder = f"data/{directory_name(arrival.data.name)}"
+    target = folder if arrival.files.is_folder else f"{folder}/{arrival.files.links[0].path}"
+    return [CachePlacement(arrival.entry, target, is_writable)]
+
+
+def _find_work_path(arrival: Arrival, path: str) -> str:
+    """Below the working directory, a file is at its path, or in the folder that the path is meant as."""
+    target = PurePosixPath("work", path)
+    if arrival.files.is_folder:
+        return str(target)
+    name = arrival.files.links[0].path
+    return str(target if is_path_of_file(path, name, arrival.data.location) else target / name)
+
+
+async def place_all(cache: DataCache, session: str, request: Request, arrivals: Sequence[Arrival]) -> None:
+    """Put all of them where the session will see them."""
+    for arrival in arrivals:
+        for placement in _place(request, arrival) if arrival.left else ():
+            await _take(cache, session, arrival, placement)
+    await cache.place(session, list_placements(request, [arrival for arrival in arrivals if not arrival.left]))
+
+
+async def _take(cache: DataCache, session: str, arrival: Arrival, placement: CachePlacement) -> None:
+    """A single file is named as the placement says; several keep their paths below it."""
+    if arrival.left is None:
+        return
+    files = arrival.left.files
+    if not arrival.files.is_folder:
+        folder, _, name = placement.target.rpartition("/")
+        files, placement = [(files[0][0], name)], replace(placement, target=folder)
+    try:
+        await cache.take(session, arrival.left.session, files, placement)
+    except PlatformRefused as error:
+        raise missing(arrival.data, error.message) from error
+
+
+def record_files(place: Path, arrivals: Sequence[Arrival]) -> None:
+    """Remember which data is one file there."""
+    names = {
+        f"data/{directory_name(arrival.data.name)}": arrival.files.links[0].path
+        for arrival in arrivals
+        if not arrival.files.is_folder
+    }
+    (place / RECORD).write_text(json.dumps(names))
+
+
+def find_file_there(place: Path, source: str) -> str:
+    """The name of the one file that data is on the system; empty if it is none, or not there."""
+    try:
+        names: dict[str, str] = json.loads((place / RECORD).read_text())
+    except FileNotFoundError:
+        return ""
+    return names.get(source, "")

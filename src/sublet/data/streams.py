@@ -1,0 +1,167 @@
+"""Streams files to the cache of a system: read here and written there piece by piece, kept on no disk on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import tarfile
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.retries import TransferRetries
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.movers.arrival import missing
+from sublet.movers.port import Interrupted, Links, Progress, SourceChanged
+from sublet.platforms.caching import DataCache
+
+TOGETHER = 1 << 20  # bytes: files up to this size travel in one archive
+AHEAD = 16  # of these, so many are read at once
+CHUNK = 1 << 18  # bytes of an archive that are written together
+BLOCK = 512  # bytes: files in an archive begin at a multiple of it
+
+
+class StreamTally:
+    """How much of all has come."""
+
+    def __init__(self, total: int | None, progress: Progress) -> None:
+        """Nothing yet."""
+        self._total, self._progress, self.done = total, progress, 0
+
+    def add(self, count: int) -> None:
+        """So many bytes more."""
+        self.done += count
+        self._progress(self.done, self._total)
+
+
+async def stream_files(
+    cache: DataCache,
+    entry: str,
+    data: Data,
+    mover: Links,
+    files: LinkedFiles,
+    sizes: Mapping[str, int],
+    progress: Progress,
+) -> None:
+    """Bring all files of an entry; what came before, by its size there, is not brought again."""
+    tally = StreamTally(files.size, progress)
+    if not files.is_folder:
+        await _stream_file(cache, entry, data, mover, files.links[0], "", tally)
+        return
+    links = [link for link in files.links if sizes.get(link.path) != link.size]
+    small = [link for link in links if link.size is not None and link.size <= TOGETHER]
+    tally.add(sum(sizes[link.path] for link in files.links if sizes.get(link.path) == link.size))
+    await _stream_small(cache, entry, data, mover, small, tally)
+    for link in links:
+        if link not in small:
+            await _stream_file(cache, entry, data, mover, link, link.path, tally)
+
+
+async def _stream_file(
+    cache: DataCache, entry: str, data: Data, mover: Links, link: FileLink, path: str, tally: StreamTally
+) -> None:
+    """Bring one file; what breaks off goes on from where it had come to there."""
+    retries, before, can_go_on = TransferRetries(), tally.done, bool(link.identity)
+    while True:
+        offset = (await cache.measure(entry)).get(path, 0) if can_go_on else 0
+        offset = offset if link.size is None or offset <= link.size else 0
+        tally.add(before + offset - tally.done)
+        if offset and offset == link.size:
+            return
+        reading = _CountedReading(mover.read(data, link, offset), tally)
+        try:
+            await cache.write(entry, path, offset, reading.read())
+            return
+        except SourceChanged:
+            if not offset:
+                raise
+            can_go_on, pause = False, 0.0  # it may only be that the server sends no parts
+        except (Interrupted, PlatformUnreachable) as broken:
+            came = f", {offset + reading.count} of {link.size} bytes came" if link.size else ""
+            pause = _wait(data, broken, retries, has_progress=reading.count > 0, came=came)
+        await asyncio.sleep(pause)
+
+
+def _wait(
+    data: Data,
+    broken: Interrupted | PlatformUnreachable,
+    retries: TransferRetries,
+    *,
+    has_progress: bool,
+    came: str = "",
+) -> float:
+    """How many seconds to wait until the next try; raises what is wrong where there have been enough."""
+    pause = retries.note_failure(has_progress=has_progress, wanted=getattr(broken, "pause", 0.0))
+    if pause is not None:
+        return pause
+    if isinstance(broken, PlatformUnreachable):
+        raise broken
+    raise missing(data, f"{broken} ({retries.failures} tries{came})") from broken
+
+
+class _CountedReading:
+    """A stream, and how much of it was read."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], tally: StreamTally) -> None:
+        self._pieces, self._tally, self.count = pieces, tally, 0
+
+    async def read(self) -> AsyncIterator[bytes]:
+        async for piece in self._pieces:
+            yield piece
+            self.count += len(piece)
+            self._tally.add(len(piece))
+
+
+async def _stream_small(
+    cache: DataCache, entry: str, data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally
+) -> None:
+    """Bring many small files as one archive; one that broke off is brought again, without what has come."""
+    retries, left = TransferRetries(), list(links)
+    while left:
+        try:
+            await cache.unpack(entry, _pack(data, mover, left, tally))
+            return
+        except (Interrupted, PlatformUnreachable) as broken:
+            sizes = await cache.measure(entry)
+            remaining = [link for link in left if sizes.get(link.path) != link.size]
+            pause = _wait(data, broken, retries, has_progress=len(remaining) < len(left))
+            left = remaining
+        await asyncio.sleep(pause)
+
+
+async def _pack(data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally) -> AsyncIterator[bytes]:
+    """A tar archive of files that are read a few ahead."""
+    waiting, reading = deque(links), deque[tuple[FileLink, asyncio.Task[bytes]]]()
+    now, buffer = int(time.time()), bytearray()
+    try:
+        while waiting or reading:
+            while waiting and len(reading) < AHEAD:
+                link = waiting.popleft()
+                reading.append((link, asyncio.create_task(_read_whole(data, mover, link))))
+            link, task = reading.popleft()
+            content = await task
+            info = tarfile.TarInfo(link.path)
+            info.size, info.mtime, info.mode = len(content), now, 0o700 if link.is_executable else 0o600
+            buffer += info.tobuf(tarfile.PAX_FORMAT) + content + b"\0" * (-len(content) % BLOCK)
+            tally.add(len(content))
+            if len(buffer) >= CHUNK:
+                yield bytes(buffer)
+                buffer.clear()
+        yield bytes(buffer) + b"\0" * 2 * BLOCK
+    finally:
+        for _, task in reading:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
+
+
+async def _read_whole(data: Data, mover: Links, link: FileLink) -> bytes:
+    """A small file."""
+    retries = TransferRetries()
+    while True:
+        try:
+            return b"".join([piece async for piece in mover.read(data, link, 0)])
+        except Interrupted as broken:
+            if (pause := retries.note_failure(has_progress=False, wanted=broken.pause)) is None:
+                raise
+        await asyncio.sleep(pause)

@@ -1,0 +1,128 @@
+"""Files on web servers as links: what a server says of one, and reading one from any byte on, without keeping it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import httpx2
+
+from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink
+from sublet.data.model.retries import TRY_AGAIN, TransferRetries
+from sublet.movers.arrival import missing
+from sublet.movers.digests import ask_digest, keeps_digests
+from sublet.movers.port import Interrupted, SourceChanged
+
+IDENTITY = {"Accept-Encoding": "identity"}
+ANSWERS_NO_HEAD = frozenset({400, 403, 405, 501})  # servers that want to be asked for a byte instead
+LOOK = 15.0  # seconds that a server has to describe a file
+
+
+def find_version(response: httpx2.Response) -> str:
+    """What names this version of a file: its ETag, else its date."""
+    return str(response.headers.get("ETag") or response.headers.get("Last-Modified", ""))
+
+
+def quote_tag(tag: str) -> str:
+    """An ETag as it is written in a header; some servers' lists leave its quotes out."""
+    return f'"{tag}"' if tag and not tag.endswith('"') else tag
+
+
+def _is_version(response: httpx2.Response, version: str) -> bool:
+    """Whether a server tells nothing that contradicts a version that was looked at."""
+    validators = [response.headers.get(name, "") for name in ("ETag", "Last-Modified")]
+    return not any(validators) or version.removeprefix("W/") in [text.removeprefix("W/") for text in validators]
+
+
+def is_strong(version: str) -> bool:
+    """Whether a version can be relied on for joining parts; a weak ETag can't."""
+    return bool(version) and not version.startswith("W/")
+
+
+async def describe_link(client: httpx2.AsyncClient, data: Data, link: FileLink, address: str = "") -> FileLink:
+    """The link with the size and version that the server tells; as it is where no server answers this machine.
+
+    `address` is asked instead of the link's own, where that is signed for reading alone.
+    """
+    retries = TransferRetries(most=3)
+    while True:
+        try:
+            async with asyncio.timeout(LOOK):
+                answer = await _ask(client, link, address or link.url)
+        except httpx2.TooManyRedirects as error:
+            raise missing(data, f"its address leads on and on: {error}") from error
+        except httpx2.UnsupportedProtocol as error:
+            raise missing(data, f"its address leads elsewhere: {error}") from error
+        except (httpx2.TransportError, TimeoutError):
+            return link
+        if answer.status_code in (200, 206):
+            checksum = link.checksum or (await ask_digest(client, link.url) if keeps_digests(answer) else "")
+            return replace(link, size=_find_size(answer), version=find_version(answer), checksum=checksum)
+        pause = retries.note_failure(has_progress=False) if answer.status_code in TRY_AGAIN else None
+        if pause is None:
+            raise missing(data, f"the server answered {answer.status_code} {answer.reason_phrase}".strip())
+        await asyncio.sleep(pause)
+
+
+async def _ask(client: httpx2.AsyncClient, link: FileLink, address: str) -> httpx2.Response:
+    answer = await client.head(address, headers={**IDENTITY, **link.headers})
+    if answer.status_code not in ANSWERS_NO_HEAD:
+        return answer
+    async with client.stream("GET", address, headers={**IDENTITY, **link.headers, "Range": "bytes=0-0"}) as first:
+        return first
+
+
+def _find_size(answer: httpx2.Response) -> int | None:
+    if answer.status_code == 206:
+        whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
+        return int(whole) if whole.isdecimal() else None
+    length = answer.headers.get("Content-Length", "")
+    return int(length) if length.isdecimal() and "Content-Encoding" not in answer.headers else None
+
+
+async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+    """A file from a byte on, in pieces. Interrupted: it may be tried again; SourceChanged: it is another one now."""
+    headers = {**IDENTITY, **link.headers}
+    if offset:
+        headers |= {"Range": f"bytes={offset}-"} | ({"If-Range": link.version} if is_strong(link.version) else {})
+    at = offset
+    try:
+        async with client.stream("GET", link.url, headers=headers) as response:
+            _check(response, data, link, offset)
+            async for piece in response.aiter_raw():
+                at += len(piece)
+                if link.size is not None and at > link.size:
+                    raise SourceChanged(f"it has more than the {link.size} bytes that it had")
+                yield piece
+    except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
+        raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
+    except httpx2.TransportError as error:
+        raise Interrupted(str(error) or type(error).__name__) from error
+    if link.size is not None and at != link.size:
+        raise Interrupted(f"the connection ended after {at} of {link.size} bytes")
+
+
+def _check(response: httpx2.Response, data: Data, link: FileLink, offset: int) -> None:
+    """Whether what comes is what was asked for, and of the version that was looked at."""
+    code = response.status_code
+    if code in (200, 206) and link.version and not _is_version(response, link.version):
+        raise SourceChanged("it changed while it was read")
+    if code == 206 and _first_byte(response) == offset:
+        return
+    if code == 200 and not offset:
+        return
+    if code in (200, 206, 416):
+        raise SourceChanged("the server does not send it from where it broke off")
+    why = f"the server answered {code} {response.reason_phrase}".strip()
+    if code in TRY_AGAIN:
+        after = response.headers.get("Retry-After", "")
+        raise Interrupted(why, float(after) if after.isdecimal() else 0.0)
+    raise missing(data, why)
+
+
+def _first_byte(response: httpx2.Response) -> int:
+    first = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(first[1]) if first else -1

@@ -1,0 +1,1 @@
+"""What travels to a system and runs there by itself."""

@@ -1,0 +1,245 @@
+"""The cache of data on a system behind SSH: below `kept/`, beside the files that many sessions share (kept.py).
+
+    kept/NAME/content    a file, or a directory of files, read-only, once it is whole
+    kept/NAME/size, seal how many bytes it has; when it was published
+    kept/NAME/users/     as in keep.sh, by which an entry is protected
+    kept/NAME/part…      what has come so far
+    kept/NAME/claim/     who brings it, with a sign of life (`beat`); without one for a while, another goes on
+
+The system fetches by itself with `far/fetcher.py`, which outlives the connection; or what is read elsewhere is streamed
+to it. A session gets a hard link, and its own copy of what it may change, so that removing an entry takes nothing from
+it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from importlib.resources import files as resources
+from typing import Any
+
+from sublet.data.model.links import LinkedFiles
+from sublet.data.model.roads import CachedItem, choose_evictions
+from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.batch.commands import to_incoming
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
+from sublet.platforms.batch.scripts import script
+from sublet.platforms.caching import CachePlacement, EntryPhase, EntryState, NoWay, describe_plan
+from sublet.platforms.local.shim.processes import boot_id, is_alive, start_time
+from sublet.reach.port import Command, Outcome, Reach, as_is
+from sublet.reach.pouring import pour
+
+NOT_WHOLE = 65  # the exit code of scripts that found something else than was expected
+COPYING = 3600  # seconds that a system has to copy or check what is large
+ALONE = "part.file.sublet-part"  # what has come of an entry that is one file
+FAR = "sublet.platforms.batch.far"
+TRAVELS = ("sources.py", "fetcher.py")
+
+
+@dataclass
+class FarCache:
+    """The cache on one system."""
+
+    failures: Failures
+    reach: Reach
+    root: str
+    owner: str
+    kept: KeptFiles
+    quota: int  # bytes; 0: none
+    rate: int  # bytes a second that the system may fetch; 0: any number
+    why_not: str = ""  # why the system may not fetch by itself
+    host: str = ""  # the host that fetches, if it is another than the login host
+    no_way: dict[str, tuple[float, str]] = field(default_factory=dict)  # hosts → when, and why they can't be reached
+
+    async def want(self, entry: str, user: str) -> EntryState:
+        """Note that a session needs an entry, and look at it, in one exec."""
+        commands: list[Command[Any]] = [
+            to_keep(self.failures, self.root, entry, user, self.owner),
+            self._to_look(entry),
+        ]
+        state: EntryState = (await self.reach.run_all(commands))[1]
+        return state
+
+    async def look(self, entry: str) -> EntryState:
+        """Where it is now."""
+        return await self.reach.run(self._to_look(entry))
+
+    def _to_look(self, entry: str) -> Command[EntryState]:
+        return Command(script("entry", self.root, entry), self.failures.reading(read_entry))
+
+    async def make_room(self, size: int) -> None:
+        """Let go of entries, those first that have not been needed for the longest time."""
+        if not self.quota:
+            return
+        entries = await self.reach.run(to_kept(self.failures, self.root, unfinished=True))
+        items = [CachedItem(each.digest, each.size, each.used.timestamp(), bool(each.users)) for each in entries]
+        if chosen := choose_evictions(items, size, self.quota):
+            await self.kept.let_go(self.reach, self.root, chosen, idle=timedelta(0))
+
+    async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
+        """Start the program that fetches, on the login host or beside it."""
+        if self.why_not:
+            raise NoWay(self.why_not)
+        for host in {link.host for link in files.links}:
+            when, why = self.no_way.get(host, (0.0, ""))
+            if why and time.monotonic() - when < TRIED:
+                raise NoWay(why)
+        program = read_program()
+        plan = json.dumps(describe_plan(files, public_only=public_only, largest=largest, rate=self.rate)).encode()
+        words = script("fetch", self.root, entry, str(len(program)))
+        if self.host:
+            words = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, shlex.join(words))
+        outcome = await self.reach.run(Command(words, as_is, program + plan))
+        if outcome.code or outcome.text.strip() != "started":
+            why = outcome.complaint if outcome.code else "it has no Python that could fetch"
+            raise NoWay(why)
+
+    def note_no_way(self, host: str, why: str) -> None:
+        """Don't try again for a while."""
+        self.no_way[host] = (time.monotonic(), why)
+
+    async def claim(self, entry: str) -> Mapping[str, int] | None:
+        """Be the one who brings it."""
+        words = script("claim", self.root, entry, str(ServiceProcess.here()))
+        word, sizes = await self.reach.run(Command(words, self.failures.reading(read_claim)))
+        if sizes is None and ServiceProcess.is_dead(word):
+            _, sizes = await self.reach.run(Command((*words, "take"), self.failures.reading(read_claim)))
+        return sizes
+
+    async def measure(self, entry: str) -> Mapping[str, int]:
+        """The sizes of what has come."""
+        words = script("claim", self.root, entry, "", "look")
+        return (await self.reach.run(Command(words, self.failures.reading(read_claim))))[1] or {}
+
+    async def write(self, entry: str, path: str, offset: int, pieces: AsyncIterator[bytes]) -> None:
+        """Pour the pieces into a file there."""
+        place = f"part/{path}" if path else ALONE
+
+        def to_write(at: int) -> tuple[str, ...]:
+            return script("pour", self.root, entry, str(at), place)
+
+        self._check(await pour(self.reach, to_write, offset, pieces))
+
+    async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
+        """Pour the archive into tar there."""
+        self._check(await pour(self.reach, lambda _: script("unpack", self.root, entry), 0, archive, whole=True))
+
+    async def publish(self, entry: str, files: LinkedFiles) -> None:
+        """Check it there, and let it be used."""
+        checksum = "" if files.is_folder else files.links[0].checksum.lower()
+        kind, _, digits = checksum.partition(":")
+        size = "" if files.size is None else str(files.size)
+        form = "folder" if files.is_folder else "file"
+        words = script("publish", self.root, entry, form, str(len(files.links)), size, kind, digits)
+        self._check(await self.reach.run(Command(words, as_is, seconds=COPYING)))
+
+    async def give_up(self, entry: str, *, drop: bool = False) -> None:
+        """Let others bring it."""
+        parts = ["claim", "part", ALONE] if drop else ["claim"]
+        words = ("rm", "-rf", "--", *(f"{self.root}/kept/{entry}/{part}" for part in parts))
+        await self.reach.run(Command(words, as_is))
+
+    async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
+        """FileLink what is only read, and copy what may be changed, all in one exec."""
+        words = [
+            word
+            for placement in placements
+            for word in (placement.entry, placement.target, "copy" if placement.is_writable else "link")
+        ]
+        if words:
+            command = Command(script("lay", self.root, user, *words), as_is, seconds=COPYING)
+            self._check(await self.reach.run(command))
+
+    async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
+        """Link or copy it there; a line for each path, in which there are no others."""
+        lines = [line for pair in files for line in pair]
+        if any("\n" in line for line in lines):
+            raise PlatformRefused("It has a file whose name can't be used there.")
+        how = "copy" if placement.is_writable else "link"
+        await self.reach.run(to_incoming(self.failures, self.root, user, self.owner))
+        words = script("take", self.root, user, session, placement.target, how)
+        stdin = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+        self._check(await self.reach.run(Command(words, as_is, stdin, seconds=COPYING)))
+
+    async def leave(self, user: str) -> None:
+        """Forget a session that was not submitted."""
+        await self.reach.run(Command(script("leave", self.root, user), as_is))
+
+    def _check(self, outcome: Outcome) -> None:
+        if outcome.code == NOT_WHOLE:
+            raise PlatformRefused(outcome.complaint)
+        if outcome.code:
+            raise self.failures.explain(outcome)
+
+
+def read_entry(text: str) -> EntryState:
+    """What `entry.sh` says."""
+    word, _, rest = text.strip().partition(" ")
+    phase = EntryPhase(word)
+    if phase is EntryPhase.FAILED:
+        failure = _read_failure(rest)
+        return EntryState(
+            phase, kind=str(failure.get("kind", "failed")), why=str(failure.get("why", "it is not known why"))
+        )
+    numbers = [int(number) for number in rest.split()]
+    return EntryState(phase, numbers[0] if numbers else 0, numbers[-1] if numbers else 0)
+
+
+def _read_failure(text: str) -> dict[str, object]:
+    try:
+        failure: dict[str, object] = json.loads(text)
+    except ValueError:  # it was cut off as it was written
+        return {}
+    return failure
+
+
+def read_claim(text: str) -> tuple[str, dict[str, int] | None]:
+    """What `claim.sh` says: who has the entry, if it is another; else the sizes of what has come."""
+    first, _, rest = text.partition("\n")
+    word, _, owner = first.partition(" ")
+    if word != "mine":
+        return owner.strip(), None
+    lines = (line.partition(" ") for line in rest.split("\0") if line)
+    return "", {path: int(size) for size, _, path in lines}
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceProcess:
+    """The process that brings something, so that another on the same machine can see whether it still lives."""
+
+    host: str
+    pid: int
+    start: int
+    boot: str
+
+    @classmethod
+    def here(cls) -> ServiceProcess:
+        """This one."""
+        return cls(socket.gethostname(), os.getpid(), start_time(os.getpid()) or 0, boot_id())
+
+    def __str__(self) -> str:
+        """In one line."""
+        return f"{self.host} {self.pid} {self.start} {self.boot}"
+
+    @classmethod
+    def is_dead(cls, text: str) -> bool:
+        """Whether what is written so is a process of this machine that has ended; of others nobody knows."""
+        host, *rest = text.split()
+        if host != socket.gethostname() or len(rest) != 3:
+            return False
+        return not is_alive(int(rest[0]), int(rest[1]), rest[2])
+
+
+def read_program() -> bytes:
+    """The program that fetches, as one file: it travels alone."""
+    texts = [resources(FAR).joinpath(name).read_text() for name in TRAVELS]
+    lines = "\n".join(texts).splitlines()
+    kept = [line for line in lines if not line.startswith(("from __future__", "from sublet."))]
+    return ("from __future__ import annotations\n" + "\n".join(kept) + "\n").encode()

@@ -1,0 +1,18 @@
+# Lets one service bring an entry of the cache, and no other meanwhile: answers `other`, or `mine` and then the size and the path of
+# each file that has come before, each ended by a zero byte. Arguments: the root directory, the entry's name in `kept`, who asks, and
+# `take` to be given it whoever has it, or `look` to see only what has come. After `other` stands who that is, if it is a service.
+umask 077
+cd "$1/kept/$2" || exit 73
+if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then
+    beat=$(stat -c %Y claim/beat 2>/dev/null || stat -c %Y claim) || beat=0
+    [ $(($(date +%s) - beat)) -lt 90 ] && [ "$4" != take ] && { echo "other $(cat claim/owner 2>/dev/null)"; exit 0; }
+    mv claim "claim.$$" 2>/dev/null && rm -rf "claim.$$" && mkdir claim 2>/dev/null || { echo other; exit 0; }
+fi
+if [ "$4" != look ]; then
+    printf '%s\n' "$3" >claim/owner && : >claim/beat || exit 73
+    rm -f failed
+fi
+echo mine
+[ -f part.file.sublet-part ] && find part.file.sublet-part -printf '%s \0'
+[ -d part ] && find part -type f ! -name '*.sublet-*' -printf '%s %P\0'
+exit 0

@@ -1,0 +1,23 @@
+# Says where an entry of the cache is: `there SIZE`, `busy DONE TOTAL` while someone brings it, `failed JSON`, or `idle`. Arguments:
+# the root directory and the entry's name in `kept`. What was changed since it was published is no content any more.
+cd "$1/kept/$2" 2>/dev/null || { echo idle; exit 0; }
+if [ -e content ]; then
+    if [ -e seal ] && [ -n "$(find content -type f -newer seal 2>/dev/null | head -n 1)" ]; then
+        rm -rf content seal size
+    else
+        size=
+        [ -r size ] && read -r size <size
+        echo "there ${size:-$(stat -c %s content)}"
+        exit 0
+    fi
+fi
+if [ -d claim ]; then
+    beat=$(stat -c %Y claim/beat 2>/dev/null || stat -c %Y claim) || beat=0
+    if [ $(($(date +%s) - beat)) -lt 90 ]; then
+        told=
+        [ -r progress ] && IFS= read -r told <progress
+        echo "busy ${told:-0 0}"
+        exit 0
+    fi
+fi
+if [ -r failed ]; then printf 'failed '; cat failed; else echo idle; fi

@@ -1,0 +1,37 @@
+# Lets what has come be the content of an entry of the cache, if it is whole. Arguments: the root directory, the entry's name in
+# `kept`, `file` or `folder`, how many files and bytes it must have (or nothing), and of a file its digest: a kind as `sha256`, and
+# its digits. Exits with 65, and says why, if it is not whole.
+umask 077
+cd "$1/kept/$2" || exit 73
+form=$3 files=$4 bytes=$5 kind=$6 digits=$7
+if [ "$form" = file ]; then
+    part=part.file.sublet-part
+    [ -e "$part" ] || : >"$part" || exit 73
+    size=$(stat -c %s "$part")
+else
+    part=part
+    mkdir -p part || exit 73
+    size=$(find part -type f -printf '%s\n' | { sum=0 count=0; while read -r one; do sum=$((sum + one)) count=$((count + 1)); done; echo "$sum $count"; })
+    [ "${size#* }" = "$files" ] || { echo "it has ${size#* } files, and $files were expected" >&2; exit 65; }
+    size=${size% *}
+fi
+[ -z "$bytes" ] || [ "$size" = "$bytes" ] || { rm -rf "$part"; echo "it has $size bytes, and $bytes were expected" >&2; exit 65; }
+digest() {
+    case $kind in
+        adler32) python3 -c 'import sys, zlib
+sum = 1
+for piece in iter(lambda: sys.stdin.buffer.read(1 << 20), b""): sum = zlib.adler32(piece, sum)
+print("%08x" % sum)' ;;
+        *) "${kind}sum" ;;
+    esac
+}
+if [ -n "$kind" ]; then
+    found=$(digest <"$part") || { echo "its checksum can't be checked there: there is no program for $kind" >&2; exit 65; }
+    [ "${found%% *}" = "$digits" ] || { rm -f "$part"; echo "its checksum is $kind:${found%% *}, and $kind:$digits was expected" >&2; exit 65; }
+fi
+find "$part" -type f -exec chmod a-w {} +
+printf '%s\n' "$size" >size.new && mv size.new size || exit 73
+[ -e content ] || mv "$part" content || exit 73
+: >seal
+rm -rf claim progress part part.file.*
+exit 0

@@ -1,0 +1,135 @@
+"""A cache of data on a system: what a platform that has one can be asked. One that has none knows nothing of this."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from sublet.data.model.links import FileLink, LinkedFiles
+
+
+class EntryPhase(StrEnum):
+    """Where an entry is."""
+
+    THERE = "there"
+    BUSY = "busy"  # someone brings it
+    FAILED = "failed"  # the system could not fetch it
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class EntryState:
+    """What is known of an entry."""
+
+    phase: EntryPhase
+    done: int = 0  # bytes
+    total: int = 0
+    kind: str = ""  # of a failure: unreachable, refused, changed, wrong, cut, full, private, failed
+    why: str = ""
+
+
+class NoWay(Exception):
+    """The system can't fetch by itself; the words say why, and another road may lead there."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlacement:
+    """Content of the cache, and where a session sees it."""
+
+    entry: str  # empty: it is no entry, but what another session left
+    target: str  # below the session's directory
+    is_writable: bool = False
+
+
+class DataCache(Protocol):
+    """The cache of one system. A session is named by its key; what it needs is never removed."""
+
+    async def want(self, entry: str, user: str) -> EntryState:
+        """Note that a session needs an entry; where it is."""
+        ...
+
+    async def look(self, entry: str) -> EntryState:
+        """Where it is now."""
+        ...
+
+    async def make_room(self, size: int) -> None:
+        """Remove what has not been needed for the longest time, until so many bytes more are within the quota."""
+        ...
+
+    async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
+        """Have the system begin to fetch it; NoWay if it may not, can't, or could not lately."""
+        ...
+
+    def note_no_way(self, host: str, why: str) -> None:
+        """Remember for a while that the system can't reach a host."""
+        ...
+
+    async def claim(self, entry: str) -> Mapping[str, int] | None:
+        """Be the one who brings it: the sizes of the files that have come so far; None: somebody else does."""
+        ...
+
+    async def measure(self, entry: str) -> Mapping[str, int]:
+        """The sizes of the files that have come so far."""
+        ...
+
+    async def write(self, entry: str, path: str, offset: int, pieces: AsyncIterator[bytes]) -> None:
+        """Write one file of it from a byte on; an entry that is one file has the path ''."""
+        ...
+
+    async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
+        """Write many small files of it, which come as a tar archive."""
+        ...
+
+    async def publish(self, entry: str, files: LinkedFiles) -> None:
+        """It is whole: let it be used; PlatformRefused says what differs from what was expected."""
+        ...
+
+    async def give_up(self, entry: str, *, drop: bool = False) -> None:
+        """Let others bring it; `drop`: without what has come, which is in the way."""
+        ...
+
+    async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
+        """Put entries where a session, which is not submitted yet, will see them."""
+        ...
+
+    async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
+        """Put what another session left where this one will see it; its paths there, and below the placement."""
+        ...
+
+    async def leave(self, user: str) -> None:
+        """A session that was not submitted needs nothing any more: what is fetched for it alone stops."""
+        ...
+
+
+@runtime_checkable
+class CachesData(Protocol):
+    """A platform that has a cache of data."""
+
+    async def open_cache(self) -> DataCache:
+        """It."""
+        ...
+
+
+def describe_plan(files: LinkedFiles, *, public_only: bool, largest: int, rate: int) -> dict[str, object]:
+    """What a system is told to fetch; it holds secrets."""
+    return {
+        "folder": files.is_folder,
+        "total": files.size or 0,
+        "public": public_only,
+        "largest": largest,
+        "rate": rate,
+        "links": [_describe_link(link) for link in files.links],
+    }
+
+
+def _describe_link(link: FileLink) -> dict[str, object]:
+    return {
+        "path": link.path,
+        "url": link.url,
+        "headers": dict(link.headers),
+        "size": link.size,
+        "checksum": link.checksum,
+        "version": link.version,
+    }
