@@ -26,7 +26,7 @@ from sublet.movers.file import FileMover
 from sublet.movers.port import Content, Policy
 from sublet.movers.registry import survey_movers
 from sublet.movers.webdav import WebDavMover
-from tests.serving import Serving
+from tests.serving import Serving, eventually
 from tests.storage_servers import StorageServer, serve_s3, serve_webdav
 
 SETTINGS = '[platforms.here]\nkind = "local"\ncores = 8\nmemory = "8GiB"\n'
@@ -143,6 +143,78 @@ def test_a_folder_that_nothing_is_fetched_into_is_made_all_the_same(serving: Ser
     typed = subprocess.run(words, env={**os.environ, "SUBLET_HOME": str(serving.home)}, capture_output=True, text=True)
     assert "fetched 0 files" in typed.stderr, typed.stderr
     assert (tmp_path / "empty").is_dir()
+
+
+def test_what_a_session_changed_of_its_data_goes_back_and_nothing_else_does(
+    client: Client, bucket: StorageServer, share: StorageServer, tmp_path: Path
+) -> None:
+    keep(client, bucket.credential, place="s3://bucket", endpoint=f"http://{bucket.address}")
+    keep(client, share.credential)
+    folder, table = bucket.directory / "bucket" / "set", tmp_path / "table.csv"
+    (folder / "deep").mkdir(parents=True)
+    (share.directory / "back").mkdir()
+    notes = share.directory / "back" / "notes.txt"
+    for file in (folder / "same.txt", folder / "deep" / "old.txt", table, notes):
+        file.write_text("1\n")
+    before = table.stat().st_mtime_ns
+    session = ran(
+        client,
+        run=["sh", "-c", "echo 2 >>set/deep/old.txt; echo n >set/new.txt; echo 2 >>notes.txt; echo x >other.txt"],
+        data=[
+            {"location": "s3://bucket/set/", "path": "set", "write_back": True},
+            {"location": f"dav://{share.address}/back/notes.txt", "path": "notes.txt", "write_back": True},
+            {"location": f"file://{table}", "path": "table.csv", "write_back": True},
+        ],
+    )
+    assert (session.phase, session.condition) == ("COMPLETED", ""), session.end
+    assert seen(folder) == {"deep/old.txt": "1\n2\n", "new.txt": "n\n", "same.txt": "1\n"}
+    assert seen(notes.parent) == {"notes.txt": "1\n2\n"}
+    assert table.stat().st_mtime_ns == before, "what was not changed is not sent"
+    told = [event.detail for event in client.events(session=session.id) if event.kind == "session.sent"]
+    assert sorted(words.split(" back")[0] for words in told) == ["1 changed file", "2 changed files"]
+
+
+def test_what_was_changed_meanwhile_is_not_overwritten_and_the_results_are_kept(
+    serving: Serving, client: Client, bucket: StorageServer, tmp_path: Path
+) -> None:
+    keep(client, bucket.credential, place="s3://bucket", endpoint=f"http://{bucket.address}")
+    theirs, table = bucket.directory / "bucket" / "theirs.txt", tmp_path / "table.csv"
+    theirs.write_text("1\n")
+    table.write_text("1\n")
+    data = [
+        {"location": "s3://bucket/theirs.txt", "path": "theirs.txt", "write_back": True},
+        {"location": f"file://{table}", "path": "table.csv", "write_back": True},
+    ]
+    work = "while [ ! -e go ]; do sleep 0.05; done; echo mine >theirs.txt; echo mine >table.csv"
+    session = client.ask(run=["sh", "-c", work], time="2m", memory="256MiB", data=data)[0].accept()
+    eventually(lambda: client.session(session.id).phase == "RUNNING", "it runs", 60)
+    for file in (theirs, table):
+        file.write_text("another's\n")
+    (serving.home / "platforms" / "here" / "sessions" / session.id / "work" / "go").touch()
+    session = client.session(session.id).wait(timeout=60)
+    assert session.phase == "COMPLETED"
+    assert session.condition.count("it was changed there since it was brought, and is not overwritten") == 2
+    assert (theirs.read_text(), table.read_text()) == ("another's\n", "another's\n")
+    assert session.result("theirs.txt").text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("item", "why"),
+    [
+        ({"location": "git+https://example.org/x", "path": "x", "write_back": True}, "only read here"),
+        (
+            {"location": "s3://bucket/x", "path": "x", "writable": False, "write_back": True},
+            "only what can be written below",
+        ),
+        (
+            {"location": "s3://bucket/x", "path": "x", "unpack": True, "write_back": True},
+            "what is unpacked can't be written",
+        ),
+    ],
+)
+def test_what_can_not_go_back_is_a_no(client: Client, item: dict[str, Any], why: str) -> None:
+    with pytest.raises(NoOffers, match=why):
+        client.run(run=["true"], data=[item])
 
 
 def test_a_pattern_that_nothing_matches_is_told(client: Client, tmp_path: Path) -> None:

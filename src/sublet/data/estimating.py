@@ -30,6 +30,7 @@ from sublet.data.model.throughput import (
     predict_transfer,
 )
 from sublet.data.resolving import look_up
+from sublet.data.write_back import check_write_backs
 from sublet.movers.port import AnyMover, Resolves
 from sublet.platforms.port import Platform
 
@@ -118,6 +119,7 @@ async def plan_staging(
     """
     pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
     reasons = [choice for choice in pushing if isinstance(choice, Reason)]
+    reasons += check_write_backs(request, movers, guest=guest)
     moves: list[tuple[AnyMover, Data]] = []
     for data in kinds.inputs_of(executable, request.data):
         mover = movers.choose(data, guest=guest, asked=data in request.data)

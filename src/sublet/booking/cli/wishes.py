@@ -52,6 +52,7 @@ AMOUNTS = (
     click.option("--start", metavar="WHEN", multiple=True, help="When it may begin: tonight, 'tomorrow 9am'."),
     click.option("--data", metavar="WHERE[:PATH]", multiple=True, help="A file, folder or URL to bring, and as what."),
     click.option("--unpack", metavar="WHERE[:PATH]", multiple=True, help="An archive to bring and unpack."),
+    click.option("--write-back", metavar="WHERE[:PATH]", multiple=True, help="Data that goes back if it was changed."),
     click.option("--data-from", metavar="SESSION[:PATH]", multiple=True, help="Results of a session, when it is over."),
     click.option("--place", metavar="NAME[:PATH]", multiple=True, help="A shared place of the system (place list)."),
     click.option("--output", metavar="FILES=ADDRESS", multiple=True, help="Results to send somewhere at the end."),
@@ -199,8 +200,16 @@ def _read_upload(item: str) -> dict[str, Any]:
 
 
 def _archive(item: str) -> dict[str, Any]:
+    return _data_with(item, "unpack")
+
+
+def _round_trip(item: str) -> dict[str, Any]:
+    return _data_with(item, "write_back")
+
+
+def _data_with(item: str, flag: str) -> dict[str, Any]:
     given = _data(item)
-    return {"location": given, "unpack": True} if isinstance(given, str) else {**given, "unpack": True}
+    return {"location": given, flag: True} if isinstance(given, str) else {**given, flag: True}
 
 
 def _source(item: str) -> dict[str, Any]:
@@ -262,6 +271,7 @@ def _text(path: str) -> str:
 MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
     ("data", "unpack", _archive),
+    ("data", "write_back", _round_trip),
     ("data", "data_from", _source),
     ("places", "place", _place),
     ("outputs", "output", read_output),

@@ -46,13 +46,13 @@ _STORAGE = COMMON | {"size", "data", "pool"}
 _VOLUME = COMMON | {"path", "mode", "resource"}
 _ANY_DATA = COMMON | {"storage"}
 _DATA = {
-    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore", "unpack"},
+    "simple-data-resource": _ANY_DATA | {"location", "size", "checksum", "ignore", "unpack", "write_back"},
     "S3-data-resource": _ANY_DATA | {"endpoint", "template", "bucket", "object"},
     "rucio-data-resource": _ANY_DATA | {"rucio"},
     "ivoa-data-resource": _ANY_DATA | {"ivoa"},
     "skao-data-resource": _ANY_DATA | {"ivoa", "skao"},
 }
-_DATA_READ = COMMON | {"storage", "location", "size", "checksum", "unpack"}
+_DATA_READ = COMMON | {"storage", "location", "size", "checksum", "unpack", "write_back"}
 _REQUESTED = frozenset({"duration", "start"})
 _ISO_DURATION = re.compile(r"\s*-?[Pp]")
 _COMPUTE_KINDS = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
@@ -253,6 +253,7 @@ def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
         size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
+        write_back=_flag(found.get("write_back", False), f"{path}.write_back"),
         unpack=_flag(found.get("unpack", False), f"{path}.unpack"),
         fields=_rest(found, path),
     )

@@ -74,7 +74,8 @@ _ONLY_SHORT = frozenset(
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})
 _ONLY_FULL = frozenset({"executable", "compute", "computer", "schedule", "resources", "request", "costs", "metrics"})
-_DATA = ("name", "location", *CONTENT, "checksum", "size", "path", "writable", "storage", "ignore", "unpack")
+_OF_DATA = ("checksum", "size", "storage", "ignore", "unpack", "write_back")
+_DATA = ("name", "location", *CONTENT, "path", "writable", *_OF_DATA)
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "pool", "path", "writable")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
@@ -313,7 +314,8 @@ def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> 
         location = read_location(given.get("location"), f"{path}.location")
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
-        extras = {key: given[key] for key in ("checksum", "size", "storage", "ignore", "unpack") if key in given}
+        extras = {key: given[key] for key in _OF_DATA if key in given}
+        given = ({"writable": True} if given.get("write_back") is True else {}) | given
         found.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
         if is_app or not {"name", "path", "storage"}.isdisjoint(given):
             volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))

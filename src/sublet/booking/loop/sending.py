@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 
@@ -10,15 +11,24 @@ from sublet.booking.model.events import EventKind
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.request import SentResults
+from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.model.session import End, Session
+from sublet.data.executables import Movers
 from sublet.data.staging import tell_progress
+from sublet.data.write_back import (
+    CHANGED,
+    BroughtVersions,
+    list_changed,
+    list_write_backs,
+    look_at_source,
+    remember_versions,
+)
 from sublet.kernel.errors import DataNotSent, NotFound, PlatformRefused
 from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
-from sublet.movers.port import Content
+from sublet.movers.port import SIMPLE, Content
 
 SENDING = frozenset({Mark.SENDING})
 UNSENT = frozenset({Mark.UNSENT})
@@ -30,7 +40,8 @@ async def find_outputs(context: LoopContext, session: Session, end: End) -> Sequ
     if offerset is None:
         return ()
     is_well = end.phase is Phase.COMPLETED
-    return [output for output in offerset.request.outputs if is_well or output.always]
+    asked = [output for output in offerset.request.outputs if is_well or output.always]
+    return [*asked, *(list_write_backs(offerset.request) if is_well else ())]
 
 
 async def send_outputs(context: LoopContext, session: Session, outputs: Sequence[SentResults]) -> str:
@@ -54,11 +65,56 @@ async def send_outputs(context: LoopContext, session: Session, outputs: Sequence
     return ". ".join([*failures, kept]) if failures else ""
 
 
-async def _send(context: LoopContext, session: Session, output: SentResults) -> None:
-    platform = context.platforms.of(session)
-    guest = platform.hosts(session.person)
+async def remember_sources(context: LoopContext, session: Session, request: Request) -> None:
+    """Before its data is brought: how what may go back is there now, so that others' changes are seen."""
+    if any(data.write_back for data in request.data):
+        movers, guest = await _open_movers(context, session)
+        await remember_versions(context.settings.home, movers, request, session.id, guest=guest)
+
+
+async def forget_sources(context: LoopContext, session: Session) -> None:
+    """Nothing of it goes back any more."""
+    brought = BroughtVersions.find_file(context.settings.home, session.id)
+    await asyncio.to_thread(brought.unlink, missing_ok=True)
+
+
+async def _open_movers(context: LoopContext, session: Session) -> tuple[Movers, bool]:
+    """Movers with the person's own credentials, and whether they are a guest there, who has none."""
+    guest = context.platforms.of(session).hosts(session.person)
     credentials = () if guest else await context.credentials.open(session.person)
-    mover = context.movers.with_credentials(credentials).choose_push(output, guest=guest)
+    return context.movers.with_credentials(credentials), guest
+
+
+async def _write_back(context: LoopContext, session: Session, output: SentResults) -> None:
+    """Send what the session changed to where it came from; DataNotSent if others have changed it meanwhile."""
+    platform = context.platforms.of(session)
+    movers, guest = await _open_movers(context, session)
+    mover, location = movers.choose_push(output, guest=guest), without_secrets(output.to)
+    if isinstance(mover, Reason):
+        raise DataNotSent(name=output.path, location=location, why=mover.message)
+    source = await look_at_source(movers, Data(output.source, SIMPLE, output.to), guest=guest)
+    brought = await asyncio.to_thread(BroughtVersions.of, context.settings.home, session.id)
+    results = await platform.results(session.id)
+    changed = list_changed(output, source, brought, results)
+    for file, path in changed:
+        if brought.has_changed(output.source, path, source):
+            raise DataNotSent(name=file.path, location=location, why=CHANGED)
+    for file, path in changed:
+        content = Content(path, file.size, partial(platform.read, session.id, file.path))
+        to = f"{output.to.rstrip('/')}/" if source.is_folder else output.to
+        await mover.push(content, to, tell_progress(context, session.id, f"writing {file.path} back to {location}"))
+        await asyncio.to_thread(brought.note_sent, output.source, path)
+        point("send.between")
+    if changed:
+        await _tell(context, session, EventKind.SENT, f"{count_text(len(changed), 'changed file')} back to {location}")
+
+
+async def _send(context: LoopContext, session: Session, output: SentResults) -> None:
+    if output.source:
+        return await _write_back(context, session, output)
+    platform = context.platforms.of(session)
+    movers, guest = await _open_movers(context, session)
+    mover = movers.choose_push(output, guest=guest)
     if isinstance(mover, Reason):
         raise DataNotSent(name=output.path, location=without_secrets(output.to), why=mover.message)
     results = await platform.results(session.id)

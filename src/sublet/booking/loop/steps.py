@@ -15,7 +15,7 @@ from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import hold_back
 from sublet.booking.loop.roads import tell_roads
-from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, send_outputs
+from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, forget_sources, remember_sources, send_outputs
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
@@ -132,6 +132,7 @@ async def _stage_session(
             if pool := session.offer.pools.get(storage.name):
                 await platform.make_storage(session.id, storage.name, pool)
         guest = platform.hosts(session.person)
+        await remember_sources(context, session, request)
         taken = await stage(
             context, request, platform, session.offer.way, place, session.id, guest=guest, person=session.person
         )
@@ -318,6 +319,7 @@ async def over(context: LoopContext, session: Session) -> Step:
         return Step(due=until, event=EventKind.FETCHED, changes=set_condition())
     if platform:
         await platform.clean(session.id)
+    await forget_sources(context, session)
     return Step(event=EventKind.CLEANED)
 
 

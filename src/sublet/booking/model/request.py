@@ -123,6 +123,7 @@ class Data:
     checksum: str = ""  # "sha256:…"
     prepare: timedelta | None = None  # the asker's own estimate
     unpack: bool = False  # it is an archive, and its content is what is wanted
+    write_back: bool = False  # what the session changed of it goes to where it came from
     shared: bool = False  # a file that is only read: one copy on a system serves all who need it
     fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
 
@@ -134,6 +135,7 @@ class SentResults:
     path: str  # which of them: a file, a folder, or a pattern
     to: str  # the address; of a folder, if it ends in /
     always: bool = False  # also when it failed
+    source: str = ""  # the data that goes back to where it came from, as far as it was changed
 
     def place(self, path: str) -> str | None:
         """Where a result goes below the address, if it is one of these: its path below what the pattern names whole."""
