@@ -106,6 +106,7 @@ async def _end_unwanted(context: LoopContext, session: Session, platform: Platfo
     found = await _find_before_cancel(context, session, platform)
     step = found or await _end_waiting(context, session) or await end_in_vain(context, session)
     if step and step.to in OVER:
+        context.loop_state.fresh.discard(session.id)  # nothing is brought any more that a cancel could stop
         await leave_cache(platform, session.id)
     return step
 
