@@ -76,10 +76,10 @@ class AppCatalogue:
 
     async def app(self, name: str, person: Person) -> AppState:
         """One of them."""
-        found = await self.app_state(name)
-        shown = await self._find_visible(found, person) if found else None
+        known = await self.app_state(name)
+        shown = await self._find_visible(known, person) if known else None
         if shown is None:
-            raise await self.find_revocation(found, person) or NotFound(noun="app", name=name, hint=HINT)
+            raise await self.find_revocation(known, person) or NotFound(noun="app", name=name, hint=HINT)
         return shown
 
     async def find_revocation(

@@ -36,13 +36,13 @@ class Maintainers:
         return [
             MaintainerState(
                 name,
-                one.kind,
-                one.image,
-                one.digest,
-                one.hpc,
+                setting.kind,
+                setting.image,
+                setting.digest,
+                setting.hpc,
                 {version.app: version.repository for version in current if version and maintainer_of(version) == name},
             )
-            for name, one in self.settings.maintainers.items()
+            for name, setting in self.settings.maintainers.items()
         ]
 
     def is_approved_for(self, maintainer: str, version: Version) -> bool:

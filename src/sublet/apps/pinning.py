@@ -44,31 +44,31 @@ class PinnedApps:
         executable = request.executable
         if executable is None or executable.kind != KIND or is_trial(name_of(executable)):
             return None
-        found = await self._find_approved(person, executable)
-        if isinstance(found, Reason):
-            return found
-        if reason := await self.quotas.find_refusal(person, KIND, found.app):
+        approved = await self._find_approved(person, executable)
+        if isinstance(approved, Reason):
+            return approved
+        if reason := await self.quotas.find_refusal(person, KIND, approved.app):
             return reason
-        fields = {**executable.fields, "app": found.app, "pinned": found.pinned}
-        named = replace(executable, name=executable.name or found.app, fields=fields)
-        return fit_request(replace(request, executable=named), found.as_manifest())
+        fields = {**executable.fields, "app": approved.app, "pinned": approved.pinned}
+        named = replace(executable, name=executable.name or approved.app, fields=fields)
+        return fit_request(replace(request, executable=named), approved.as_manifest())
 
     async def _find_approved(self, person: Person, executable: Executable) -> Version | Reason:
         """The approved version that an executable names: by number, else the newest."""
-        said, wanted = name_of(executable), executable.fields.get("version")
+        name_given, wanted = name_of(executable), executable.fields.get("version")
         try:
-            name, number = read_ref(said)
+            name, number = read_ref(name_given)
         except BadName as error:
-            return Reason("urn:invalid-value", "executable.app", error.message, said, nearest=error.advice)
+            return Reason("urn:invalid-value", "executable.app", error.message, name_given, nearest=error.advice)
         if wanted not in (None, ""):
             if not str(wanted).isdecimal() or len(str(wanted)) > 9:
                 return Reason("urn:invalid-value", "executable.version", "A version is a number.", str(wanted))
             number = int(str(wanted))
         state = await self.catalogue.app_state(name)
         approved = [version for version in state.versions if version.state is VersionState.APPROVED] if state else []
-        for one in approved:
-            if number in (None, one.number):
-                return one
+        for each in approved:
+            if number in (None, each.number):
+                return each
         return _no_version(name, number, await self.catalogue.find_revocation(state, person, number), approved)
 
     def find_bar(self, platform: str, executable: Executable) -> Reason | None:
@@ -78,15 +78,15 @@ class PinnedApps:
             systems = manifest.systems if manifest else ()
             if systems and platform not in systems and self.needs_review:
                 known = ", ".join(systems)
-                told = f"{name_of(executable)} runs on {known}, not on {platform}."
-                return Reason("urn:not-supported", "platform", told, platform, known, systems[0], platform)
+                message = f"{name_of(executable)} runs on {known}, not on {platform}."
+                return Reason("urn:not-supported", "platform", message, platform, known, systems[0], platform)
             return None
         others = self.settings.apps.others.get(platform, ())
         if not self.needs_review or self.platforms.noun_of(platform) != "account" or executable.kind in others:
             return None
-        told = f"Under the account {platform} only apps that were reviewed can be run."
+        message = f"Under the account {platform} only apps that were reviewed can be run."
         nearest = "an app: sublet app list; or propose yours: sublet app propose REPOSITORY"
-        return Reason("urn:not-allowed", "executable.kind", told, executable.kind, KIND, nearest, platform)
+        return Reason("urn:not-allowed", "executable.kind", message, executable.kind, KIND, nearest, platform)
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
         """Let a session be accepted only while its version is approved."""

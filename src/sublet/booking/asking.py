@@ -114,13 +114,13 @@ class Asking:
                 asked = replace(asked, request=pinned)
         candidates, reasons = await self.candidates.find(asked, person)
         shared = await self._ask_shared(asked.request, candidates)
-        found = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
-        metrics.offersets.labels(found.result).inc()
-        for name in {reason.platform for reason in found.reasons if reason.as_of}:
+        offerset = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
+        metrics.offersets.labels(offerset.result).inc()
+        for name in {reason.platform for reason in offerset.reasons if reason.as_of}:
             self.platforms.refresh_survey(name)
         for policy in self.policies:
-            await policy.note_answer(person, asked, found)
-        return found
+            await policy.note_answer(person, asked, offerset)
+        return offerset
 
     async def _resolve(self, person: Person, request: Request) -> Request | Reason:
         """The request with what it names, pinned by all who know the names."""
@@ -136,11 +136,11 @@ class Asking:
         named = name_sources(asked.request)
         if not (names := named.after):
             return asked
-        found = await self.store.read(lambda tx: [own(find_named(tx, name, person), person) for name in names])
-        why = [reason for name, one in zip(names, found, strict=True) if (reason := hopeless(name, one))]
-        others = [one for one in found if one]
+        earlier = await self.store.read(lambda tx: [own(find_named(tx, name, person), person) for name in names])
+        why = [reason for name, one in zip(names, earlier, strict=True) if (reason := hopeless(name, one))]
+        others = [one for one in earlier if one]
         request = replace(
-            pin_sources(named, {name: other.id for name, other in zip(names, found, strict=True) if other}),
+            pin_sources(named, {name: other.id for name, other in zip(names, earlier, strict=True) if other}),
             after=tuple(one.id for one in others),
             not_before=end_of_all(others, find_planned_end),
         )
@@ -150,12 +150,14 @@ class Asking:
 
     async def offerset(self, name: str, person: Person) -> OfferSet:
         """An offer set that this person asked for, with its offers as they are now."""
-        found = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
-        if found is None:
+        stored = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
+        if stored is None:
             raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
-        if not self.authority.can_read(found.person, person):
+        if not self.authority.can_read(stored.person, person):
             raise NotYours(noun="offer set")
-        return replace(found, offers=tuple(self.presenter.with_connectors(session, person) for session in found.offers))
+        return replace(
+            stored, offers=tuple(self.presenter.with_connectors(session, person) for session in stored.offers)
+        )
 
     async def _ask_shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
         """What platforms that we don't own answered, as their record makes it likely."""
@@ -184,9 +186,9 @@ class Asking:
         movable = [hold for hold in tx.holds.of(person.name) if hold.expires > now and not hold.firm]
         surplus = count - most + 1
         if asked.precedence.keep_offers or len(movable) < surplus:
-            told = f"Offers are held for {most} of your requests already, and there can't be more at once."
+            message = f"Offers are held for {most} of your requests already, and there can't be more at once."
             hint = f"Accept or reject some of them, or give back all: {GIVE_BACK}"
-            raise TooMany(told, hint=hint, seconds=round(self.settings.hold.total_seconds()))
+            raise TooMany(message, hint=hint, seconds=round(self.settings.hold.total_seconds()))
         for hold in movable[-surplus:]:
             self.signals.freed |= list_held_platforms(give_back(tx, hold.offerset, now, by=person.name, newer=newer))
 
@@ -220,19 +222,19 @@ class Asking:
         for candidate in candidates:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
-            found = [_mark_offer(offer, candidate, asked.request.after) for offer in answer.offers]
-            offers += found
+            marked = [_mark_offer(offer, candidate, asked.request.after) for offer in answer.offers]
+            offers += marked
             no += date_reasons(answer.reasons, candidate.survey.as_of, now)
-            if name in plans and found:
-                held[name] = found
+            if name in plans and marked:
+                held[name] = marked
         offers = sort_offers(offers, rate_offer, self.settings.prefer)
         hold = self.settings.hold
         expiries = [
             expiry_of(offer, now, hold) for offer in offers
         ]  # each stands as long as it can, whatever others do
         expires = max(expiries, default=now + hold)
-        for name, found in held.items():
-            if take_hold(tx, name, id, hold_of(found), plans[name].older, now):
+        for name, marked in held.items():
+            if take_hold(tx, name, id, hold_of(marked), plans[name].older, now):
                 self.signals.freed.add(name)
         instead_of = asked.precedence.instead_of
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
@@ -284,8 +286,8 @@ class Asking:
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:
         """An answer without what the rules don't let the asker have of a platform."""
-        thing = (self.platforms.noun_of(candidate.platform), candidate.platform)
-        return within(candidate.bounds.limits, thing, candidate.platform, answer)
+        target = (self.platforms.noun_of(candidate.platform), candidate.platform)
+        return within(candidate.bounds.limits, target, candidate.platform, answer)
 
     @staticmethod
     def _is_theirs(tx: Tx, person: Person, offerset: str) -> bool:
@@ -300,8 +302,8 @@ class Asking:
         def look(pledge: Mapping[str, int]) -> Answer:
             limits = bounds.across(pledge)
             wish = cap_request(cap_request(request, bounds.limits), limits)
-            thing = (self.platforms.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
-            return within(limits, thing, name, self._search(calendar, candidate, wish, pledge, now))
+            target = (self.platforms.noun_of(name), name) if set(pledge) == {OPEN} else ("pledge", pledge_text(pledge))
+            return within(limits, target, name, self._search(calendar, candidate, wish, pledge, now))
 
         if not bounds.pledges:
             return look({})
@@ -360,12 +362,12 @@ def _new_ids(count: int) -> list[str]:
     return [str(UUID(bytes=some[at : at + 16], version=4)) for at in range(0, len(some), 16)]
 
 
-def _whole(tx: Tx, found: OfferSet | None, prefer: Preference) -> OfferSet | None:
+def _whole(tx: Tx, offerset: OfferSet | None, prefer: Preference) -> OfferSet | None:
     """An offer set with its offers as they are now, in the order in which they were made."""
-    if found is None:
+    if offerset is None:
         return None
-    offers = sort_offers(tx.sessions.of_set(found.id), lambda session: rate_offer(session.offer), prefer)
-    return replace(found, offers=tuple(offers))
+    offers = sort_offers(tx.sessions.of_set(offerset.id), lambda session: rate_offer(session.offer), prefer)
+    return replace(offerset, offers=tuple(offers))
 
 
 def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Reason) -> Reason:

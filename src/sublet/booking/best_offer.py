@@ -6,10 +6,10 @@ from sublet.booking.model.session import OfferSet, Session
 from sublet.kernel.errors import LoginNeeded
 
 
-def best_offer(found: OfferSet) -> Session:
+def best_offer(offerset: OfferSet) -> Session:
     """The first of the offers; LoginNeeded if it waits for a person, on a platform that nobody named."""
-    best = found.offers[0]
-    if best.offer.needs_login and not found.request.platform:
+    best = offerset.offers[0]
+    if best.offer.needs_login and not offerset.request.platform:
         name = best.offer.platform
         raise LoginNeeded(f"Only {name} could run it, and nobody is signed in there.", platform=name)
     return best

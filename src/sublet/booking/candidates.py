@@ -101,9 +101,9 @@ class Candidates:
             return [], [*reasons, *refused]
         if asked.unresolved:
             return [], reasons
-        found = kind.check(executable, request)
-        remarks = [reason for reason in found if reason.kind == IGNORED]
-        wrong = [reason for reason in found if reason.kind != IGNORED]
+        problems = kind.check(executable, request)
+        remarks = [reason for reason in problems if reason.kind == IGNORED]
+        wrong = [reason for reason in problems if reason.kind != IGNORED]
         look = any(not platform.plays for platform in self.platforms.by_name.values())
         movers = await self._movers_for(person, request)
         plan, data_reasons = await plan_staging(
@@ -149,13 +149,13 @@ class Candidates:
         drains = await self.drains_seen.read(self.store, now)
         for name, platform in open_to.items():
             if request.platform == name or not (request.platform or platform.asleep):
-                found = await self.limits.bounds(person, name, request)
-                if name in drains and not isinstance(found, Reason):
-                    found = _draining(drains[name])
-                if isinstance(found, Reason):
-                    refused.append(replace(found, platform=name))
+                limits = await self.limits.bounds(person, name, request)
+                if name in drains and not isinstance(limits, Reason):
+                    limits = _draining(drains[name])
+                if isinstance(limits, Reason):
+                    refused.append(replace(limits, platform=name))
                 else:
-                    bounds[name] = found
+                    bounds[name] = limits
         without = await self.places.find_refusals(person, [open_to[name] for name in bounds], request)
         kept = {name: most for name, most in bounds.items() if name not in without}
         return kept, [*refused, *without.values()]
@@ -197,8 +197,8 @@ class Candidates:
         known = {name: self._find_known(open_to[name], request, most, plan, person) for name, most in bounds.items()}
         questions = {
             name: self._consult(open_to[name], request, bounds[name], plan, person)
-            for name, found in known.items()
-            if found is None
+            for name, answer in known.items()
+            if answer is None
         }
         limit = self.settings.answer_within * (NAMED if request.platform else 1)
         answers: Mapping[str, Candidate | Reason | BaseException] = {}
@@ -208,11 +208,11 @@ class Candidates:
         candidates: list[Candidate] = []
         reasons: list[Reason] = []
         for name in known:
-            found = known[name] or answers[name]
-            if isinstance(found, Candidate):
-                candidates.append(found)
+            answer = known[name] or answers[name]
+            if isinstance(answer, Candidate):
+                candidates.append(answer)
             else:
-                reasons.append(found if isinstance(found, Reason) else self._failure(name, found, limit))
+                reasons.append(answer if isinstance(answer, Reason) else self._failure(name, answer, limit))
         return candidates, reasons
 
     def _failure(self, name: str, raised: BaseException, limit: timedelta) -> Reason:
@@ -243,12 +243,12 @@ class Candidates:
             return no
         executable: Any = request.executable
         try:
-            found = self._candidate(platform, survey, executable, plan, person)
+            candidate = self._candidate(platform, survey, executable, plan, person)
         except Exception:  # of a plug-in: asked like the others, it fails by itself
             return None
-        if isinstance(found, Reason):
-            return date_reasons([found], survey.as_of, self.now())[0]
-        return replace(found, bounds=most)
+        if isinstance(candidate, Reason):
+            return date_reasons([candidate], survey.as_of, self.now())[0]
+        return replace(candidate, bounds=most)
 
     def _find_objection(self, platform: Platform, request: Request) -> Reason | None:
         """Why a platform need not be asked."""
@@ -269,16 +269,16 @@ class Candidates:
             return no
         survey = await self._last_seen(name)
         self.platforms.get(name)  # it may have gone meanwhile
-        found = self._candidate(platform, survey, executable, plan, person)
-        if isinstance(found, Reason):
-            return date_reasons([found], survey.as_of, self.now())[0]
+        candidate = self._candidate(platform, survey, executable, plan, person)
+        if isinstance(candidate, Reason):
+            return date_reasons([candidate], survey.as_of, self.now())[0]
         if platform.terms == "booked":
-            return replace(found, bounds=most, needs_login=await needs_login(platform))
+            return replace(candidate, bounds=most, needs_login=await needs_login(platform))
         if slow := check_metrics(request, survey.metrics, name):
             return slow[0]
         parts = self.kinds.by_name[executable.kind].parts(executable, request.compute.cores.min)
         wanted = cap_request(replace(request, parts=parts, metrics=()), most.limits)
-        ways = [way.name for way in found.ways]
+        ways = [way.name for way in candidate.ways]
         answer = await platform.offers(wanted, ways, self.now())
         if fault := find_fault(answer, name, ways, wanted):
             raise PlatformBroken(platform=name, why=fault)
@@ -288,7 +288,7 @@ class Candidates:
         )
         answer = drop_unaffordable(replace(answer, offers=offers), request, name)
         login = bool(answer.offers) and await needs_login(platform)
-        return replace(found, bounds=most, answer=answer, needs_login=login)
+        return replace(candidate, bounds=most, answer=answer, needs_login=login)
 
     async def _last_seen(self, name: str) -> Survey:
         """What a platform has; if that takes too long, what it had when it was last seen."""
@@ -331,5 +331,5 @@ def _draining(drain: Drain) -> Reason:
 
 def _unfit(platform: Platform, request: Request) -> Reason | None:
     """What a platform could never run, whatever is booked there."""
-    found = next(iter(platform.unfit(request)), None)
-    return replace(found, platform=platform.name) if found else None
+    reason = next(iter(platform.unfit(request)), None)
+    return replace(reason, platform=platform.name) if reason else None

@@ -92,7 +92,7 @@ def later(answer: Answer, not_before: datetime | None) -> Answer:
 def begin(tx: Tx, session: Session) -> None:
     """Record what an accepted session waits for, as that is now."""
     known = [(id, tx.sessions.get(id)) for id in session.offer.after]
-    tx.dependencies.add(session.id, [_as_it_is(id, found) for id, found in known])
+    tx.dependencies.add(session.id, [_as_it_is(id, other) for id, other in known])
 
 
 def settle(tx: Tx, session: Session, now: datetime) -> None:
@@ -166,8 +166,10 @@ async def _chain(context: LoopContext, session: Session, platform: Platform) -> 
     """
     ids = [dependency.id for dependency in await _find_dependencies(context, session) if dependency.open]
     others = await context.store.read(lambda tx: [tx.sessions.get(id) for id in ids])
-    there = [one for one in others if one and one.offer.platform == session.offer.platform and one.offer.parts == 1]
-    jobs = [one.job for one in there if one.job]
+    there = [
+        other for other in others if other and other.offer.platform == session.offer.platform and other.offer.parts == 1
+    ]
+    jobs = [other.job for other in there if other.job]
     return tuple(jobs) if platform.chains and len(jobs) == len(ids) else None
 
 

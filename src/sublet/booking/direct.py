@@ -27,10 +27,10 @@ class Direct:
     async def run(self, person: Person, asked: Asked, *, key: str | None = None) -> Session:
         """Ask, and accept the best offer at once; under the same key it is the same session."""
         firm = replace(asked.precedence, firm=True)
-        found = await self.asking.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
-        if not found.offers:
-            raise NoOffers(reasons=found.reasons)
-        return await self.accept_best(found, person)
+        offerset = await self.asking.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
+        if not offerset.offers:
+            raise NoOffers(reasons=offerset.reasons)
+        return await self.accept_best(offerset, person)
 
     async def accept_best(self, offerset: OfferSet, person: Person) -> Session:
         """Take the best of the offers that were just made, unless it waits for a person to sign in.

@@ -36,11 +36,11 @@ class Forgetting:
             self._began, self._seen = now, None
         settings, seen, batch = self._context.settings, self._seen, self._batch
         before = now - KEPT - settings.hold
-        found = await self._context.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
-        self._seen = found.seen or seen
-        if found.looked_at == batch:
+        forgotten = await self._context.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
+        self._seen = forgotten.seen or seen
+        if forgotten.looked_at == batch:
             self._batch = min(2 * batch, MOST)
-            return found.removed > batch // 2
+            return forgotten.removed > batch // 2
         await self._context.store.write(
             lambda tx: (
                 tx.starts.forget(now - RECENT),
@@ -52,6 +52,6 @@ class Forgetting:
         if await self._context.store.write(lambda tx: tx.space.give_back(PAGES)):
             return True  # the rest in the next turn: others write in between
         self._batch, self._due = LEAST, now + EVERY
-        if found.removed:
-            log.debug("offersets.forgotten", removed=found.removed)
+        if forgotten.removed:
+            log.debug("offersets.forgotten", removed=forgotten.removed)
         return False

@@ -117,42 +117,42 @@ class Logins:
     async def login_state(self, name: str, person: Person) -> LoginState:
         """How the login to a platform stands; questions are shown to who began it."""
         login = self._login(name, person)
-        found = self.signing.get(name)
+        signing = self.signing.get(name)
         is_open = await login.check()
         record = read_record(login.target.record) if is_open else None
         target = f"{login.target.user}@{login.target.host}" if login.target.user else login.target.host
         state = LoginState(
             name, target, login.shared, "open" if is_open else "closed", waiting=await self._waiting(name)
         )
-        if found and found.under_way:
-            return _under_way(state, found, person)
-        if found and found.failure and not is_open:
-            return replace(state, stage="refused", failure=found.failure)
+        if signing and signing.under_way:
+            return _under_way(state, signing, person)
+        if signing and signing.failure and not is_open:
+            return replace(state, stage="refused", failure=signing.failure)
         return replace(state, since=record.opened if record else None)
 
     async def sign_in(self, name: str, person: Person) -> None:
         """Have ssh begin; a try that is under way goes on."""
         login = self._login(name, person)
-        found = self.signing.get(name)
-        if not (found and found.under_way):
-            found = self.signing[name] = Signing(login, person)
-            found.task = asyncio.create_task(self._open(name, found), name=f"login {name}")
+        signing = self.signing.get(name)
+        if not (signing and signing.under_way):
+            signing = self.signing[name] = Signing(login, person)
+            signing.task = asyncio.create_task(self._open(name, signing), name=f"login {name}")
 
     async def answer(self, name: str, person: Person, question: str, text: str) -> None:
         """Answer what ssh asks now; what is typed goes nowhere else."""
         self._login(name, person)
-        found = self.signing.get(name)
-        if found is None or found.person != person:
+        signing = self.signing.get(name)
+        if signing is None or signing.person != person:
             raise NotAsked(why="nobody is signing in")
-        found.answer(question, text)
+        signing.answer(question, text)
 
     async def give_up(self, name: str, person: Person) -> None:
         """Stop a try, or end a deliberate login."""
         self._login(name, person)
-        found = self.signing.pop(name, None)
-        if found and found.task:
-            found.task.cancel()
-            await asyncio.gather(found.task, return_exceptions=True)
+        signing = self.signing.pop(name, None)
+        if signing and signing.task:
+            signing.task.cancel()
+            await asyncio.gather(signing.task, return_exceptions=True)
 
     async def sign_out(self, name: str, person: Person) -> None:
         """Close the login; jobs there go on."""
@@ -162,7 +162,7 @@ class Logins:
 
     async def give_up_all(self) -> None:
         """Stop all tries: the service ends."""
-        tasks = [found.task for found in self.signing.values() if found.task]
+        tasks = [signing.task for signing in self.signing.values() if signing.task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -183,19 +183,19 @@ class Logins:
             raise NotFound(noun="login to", name=name, hint="Nobody needs to sign in there.")
         return platform.login
 
-    async def _open(self, name: str, found: Signing) -> None:
+    async def _open(self, name: str, signing: Signing) -> None:
         try:
-            if found.login.shared:
-                await found.login.open(found.ask, self.patience)
+            if signing.login.shared:
+                await signing.login.open(signing.ask, self.patience)
                 await self._go_on(name)
                 return
-            async with found.login.once(found.ask, self.patience) as reach:
-                found.visiting = True
+            async with signing.login.once(signing.ask, self.patience) as reach:
+                signing.visiting = True
                 await self._go_on(name)
                 if reach.visit is not None:
                     await reach.visit.quiet(self.quiet)
         except SubletError as error:
-            found.failure = error
+            signing.failure = error
             log.info("login.failed", platform=name, code=error.code)
 
     async def _go_on(self, name: str) -> None:
@@ -214,8 +214,8 @@ class Logins:
 
     async def _waiting(self, name: str) -> tuple[Session, ...]:
         """The sessions that wait for a login there."""
-        found = await self.store.read(lambda tx: tx.sessions.list(platform=name, active=True, limit=MOST))
-        return tuple(session for session in found.items if needs_login(session))
+        page = await self.store.read(lambda tx: tx.sessions.list(platform=name, active=True, limit=MOST))
+        return tuple(session for session in page.items if needs_login(session))
 
 
 def needs_login(session: Session) -> bool:
@@ -223,7 +223,7 @@ def needs_login(session: Session) -> bool:
     return session.phase in ACTIVE and Mark.LOGIN_NEEDED in session.marks
 
 
-def _under_way(state: LoginState, found: Signing, person: Person) -> LoginState:
-    question = found.question if found.person == person else None
-    stage: Stage = "visiting" if found.visiting else "asked" if question else "waiting"
-    return replace(state, stage=stage, question=question, said=found.login.said)
+def _under_way(state: LoginState, signing: Signing, person: Person) -> LoginState:
+    question = signing.question if signing.person == person else None
+    stage: Stage = "visiting" if signing.visiting else "asked" if question else "waiting"
+    return replace(state, stage=stage, question=question, said=signing.login.said)

@@ -23,14 +23,14 @@ def find_named(tx: Tx, name: str, person: Person) -> Session | None:
     if len(name) < SHORTEST and (session := by_name()):
         return session
     require_length(name, "session")
-    found = tx.sessions.find(name, None if person.operator else person.name)
-    there = [session for session in found if session.phase not in GONE]
-    return pick_one(name, "session", there or found, _brief) or by_name()
+    matches = tx.sessions.find(name, None if person.operator else person.name)
+    there = [session for session in matches if session.phase not in GONE]
+    return pick_one(name, "session", there or matches, _brief) or by_name()
 
 
 def _find_by_name(tx: Tx, name: str, person: Person) -> Session | None:
-    found = tx.sessions.find_by_name(name, person.name)
-    return pick_named(name, "session", found, _brief, hint="Name one by its id; the newest is the first.")
+    matches = tx.sessions.find_by_name(name, person.name)
+    return pick_named(name, "session", matches, _brief, hint="Name one by its id; the newest is the first.")
 
 
 def _brief(session: Session) -> str:

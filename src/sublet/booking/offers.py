@@ -30,8 +30,10 @@ class Offers:
         now = self.now()
 
         def work(tx: Tx) -> list[OfferSet]:
-            found = [(tx.offersets.get(hold.offerset), hold) for hold in tx.holds.of(person.name) if hold.expires > now]
-            return [replace(one, offers=tuple(tx.holds.offers(hold.offerset))) for one, hold in found if one]
+            held = [(tx.offersets.get(hold.offerset), hold) for hold in tx.holds.of(person.name) if hold.expires > now]
+            return [
+                replace(offerset, offers=tuple(tx.holds.offers(hold.offerset))) for offerset, hold in held if offerset
+            ]
 
         return await self.store.read(work)
 

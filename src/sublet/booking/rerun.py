@@ -39,6 +39,6 @@ class Rerun:
         session = await self.contents.session_to_read(name, person, "request")
         old = await self.sessions.offerset_of(session)
         document = parse_document(old.document.encode(), old.content_type)
-        new, told = with_changes(document, changes, set or {}, words or {})
+        new, notes = with_changes(document, changes, set or {}, words or {})
         asked = await self.asking.read(json.dumps(new).encode(), "application/json", person)
-        return await self.asking.ask(person, replace(asked, precedence=precedence), key=key), told
+        return await self.asking.ask(person, replace(asked, precedence=precedence), key=key), notes

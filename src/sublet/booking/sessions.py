@@ -111,8 +111,8 @@ class Sessions:
 
     async def get(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        found = await self.store.read(lambda tx: find_named(tx, name, person))
-        session = self.presenter.with_connectors(self.authority.authorize(found, person, name), person)
+        stored = await self.store.read(lambda tx: find_named(tx, name, person))
+        session = self.presenter.with_connectors(self.authority.authorize(stored, person, name), person)
         if session.app and session.phase in ACTIVE and not session.condition:
             return replace(session, condition=await self.code.describe_code(session))
         return session
@@ -126,10 +126,10 @@ class Sessions:
 
     async def offerset_of(self, session: Session) -> OfferSet:
         """The offer set that a session came from, with the request behind it."""
-        found = await self.store.read(lambda tx: tx.offersets.get(session.offerset))
-        if found is None:
+        offerset = await self.store.read(lambda tx: tx.offersets.get(session.offerset))
+        if offerset is None:
             raise NotFound(noun="offer set", name=session.offerset)
-        return found
+        return offerset
 
     async def page(
         self,
@@ -248,17 +248,17 @@ class Sessions:
         if len(names) > MOST_AT_ONCE:
             raise BadRequest(detail=f"{MOST_AT_ONCE} sessions can be cancelled at once", hint="Send them in parts.")
         words = check_reason(reason)
-        found = [await self.get_to_change(name, person) for name in dict.fromkeys(names)]
-        ids = [one.id for one in found if one.phase not in OVER and not one.cancel_by]
+        chosen = [await self.get_to_change(name, person) for name in dict.fromkeys(names)]
+        ids = [session.id for session in chosen if session.phase not in OVER and not session.cancel_by]
         if not dry_run:
             asked = await self.store.write(
                 lambda tx: [self.endings.cancel(tx, id, person, words) for id in _active(tx, ids)]
             )
             await self.signals.announce()
             await self._tell_owners(asked, person, words)
-            found = [await self.get(one.id, person) for one in found]
-        over = tuple(one for one in found if one.id not in ids)
-        return Cancelled(tuple(one for one in found if one.id in ids), over)
+            chosen = [await self.get(session.id, person) for session in chosen]
+        over = tuple(session for session in chosen if session.id not in ids)
+        return Cancelled(tuple(session for session in chosen if session.id in ids), over)
 
     async def _tell_owners(self, sessions: Sequence[Session], person: Person, reason: str) -> None:
         """Write to those whose sessions an operator cancelled, one letter each."""
@@ -362,8 +362,8 @@ def check_reason(text: str) -> str:
 
 def _active(tx: Tx, ids: Sequence[str]) -> list[str]:
     """Those that have not ended meanwhile."""
-    found = (tx.sessions.get(id) for id in ids)
-    return [one.id for one in found if one and one.phase not in OVER]
+    sessions = (tx.sessions.get(id) for id in ids)
+    return [session.id for session in sessions if session and session.phase not in OVER]
 
 
 def _is_known(tx: Tx, owner: str) -> bool:

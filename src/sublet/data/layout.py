@@ -81,12 +81,12 @@ def _move(data: Data, source: Path, target: Path) -> None:
 
 
 def _files(work: Path) -> list[tuple[str, int, int]]:
-    found = []
+    files = []
     for folder, folders, names in os.walk(work):
         if not folders and not names and Path(folder) != work:
-            found.append((f"{Path(folder).relative_to(work)}/", 0, 0))
+            files.append((f"{Path(folder).relative_to(work)}/", 0, 0))
         for name in names:
             path = Path(folder, name)
             seen = path.lstat()
-            found.append((str(path.relative_to(work)), seen.st_size, seen.st_mtime_ns))
-    return found
+            files.append((str(path.relative_to(work)), seen.st_size, seen.st_mtime_ns))
+    return files

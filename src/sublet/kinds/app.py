@@ -48,23 +48,23 @@ class AppKind(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A version that is pinned, parameters as its manifest has them, and the data that it needs."""
         fields = executable.fields
-        found = f.unknown_fields(fields, FIELDS)
+        reasons = f.unknown_fields(fields, FIELDS)
         pinned = fields.get("pinned")
         if not isinstance(pinned, Mapping):
-            told = (
+            message = (
                 f"there is no approved version of the app {fields.get('app') or executable.name or '(no name)'} here."
             )
-            return [*found, f.missing("app", told, nearest="sublet app list")]
+            return [*reasons, f.missing("app", message, nearest="sublet app list")]
         try:
             manifest = manifest_of(pinned)
         except BadManifest as error:
-            return [*found, f.invalid("pinned", error.message)]
+            return [*reasons, f.invalid("pinned", error.message)]
         given = fields.get("parameters") or {}
         if not isinstance(given, Mapping):
-            return [*found, f.invalid("parameters", "parameters must be a map of names to values.", wanted=given)]
-        found += [replace(reason, field=f"executable.{reason.field}") for reason in p.check(manifest, given)]
-        found += check_tasks(manifest, fields.get("tasks"))
-        return found + check_data(manifest, request) + check_volumes(request)
+            return [*reasons, f.invalid("parameters", "parameters must be a map of names to values.", wanted=given)]
+        reasons += [replace(reason, field=f"executable.{reason.field}") for reason in p.check(manifest, given)]
+        reasons += check_tasks(manifest, fields.get("tasks"))
+        return reasons + check_data(manifest, request) + check_volumes(request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """One for each container tool that is there; without any image, as it is."""
@@ -122,20 +122,20 @@ def check_tasks(manifest: m.Manifest, tasks: Any) -> list[Reason]:
     if tasks is None or (type(tasks) is int and bounds.min <= tasks <= bounds.max):
         return []
     nearest = str(min(max(tasks, bounds.min), bounds.max)) if type(tasks) is int else str(bounds.default)
-    told = f"{manifest.name} runs in {bounds.min} to {bounds.max} tasks, not {tasks}."
-    return [f.invalid("tasks", told, wanted=tasks, nearest=nearest)]
+    message = f"{manifest.name} runs in {bounds.min} to {bounds.max} tasks, not {tasks}."
+    return [f.invalid("tasks", message, wanted=tasks, nearest=nearest)]
 
 
 def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
     """Data that must be there, and no name that is ours."""
     names = [data.name for data in request.data]
-    found = [
+    reasons = [
         Reason(f.MISSING, "data", f"{manifest.name} needs the data {needed.name}: {needed.description or 'required'}.")
         for needed in manifest.data
         if needed.required and needed.name not in names and not (manifest.one_folder and names)
     ]
     taken = [name for name in names if name.lstrip(".").startswith("sublet.")]  # as its directory is called
-    return found + [
+    return reasons + [
         Reason(f.INVALID, f"data[{name}].name", f"{name} can't be the name of data.", name, "", "input")
         for name in taken
     ]
@@ -143,9 +143,9 @@ def check_data(manifest: m.Manifest, request: Request) -> list[Reason]:
 
 def check_volumes(request: Request) -> list[Reason]:
     """Whoever runs an app sees to its data folder alone: what lay over its code or image would run unreviewed."""
-    told = f"an app sees what it is given below {m.DATA}, and nowhere else."
+    message = f"an app sees what it is given below {m.DATA}, and nowhere else."
     return [
-        Reason(f.INVALID, "compute.volumes", told, volume.path, "", f"{m.DATA}/input")
+        Reason(f.INVALID, "compute.volumes", message, volume.path, "", f"{m.DATA}/input")
         for volume in request.compute.volumes
         if not _in_data(volume.path)
     ]
@@ -208,17 +208,17 @@ def program(
 def _scripts(manifest: m.Manifest, where: str) -> dict[str, bytes]:
     """The stages as files: words are quoted, and a script that names its interpreter is run by that."""
     inside = files("sublet.kinds.inside")
-    found = {"run": inside.joinpath("stages.sh").read_bytes()}
+    scripts = {"run": inside.joinpath("stages.sh").read_bytes()}
     if manifest.notebook:
-        found["notebook"] = inside.joinpath("notebook.sh").read_bytes()
+        scripts["notebook"] = inside.joinpath("notebook.sh").read_bytes()
     for stage in manifest.stages:
         text = stage.script or f"exec {shlex.join(stage.argv)}\n"
         if stage.script.startswith("#!"):
             words = stage.script.partition("\n")[0][2:].strip().split(None, 1)
-            found[f"{stage.name}.script"] = stage.script.encode()
+            scripts[f"{stage.name}.script"] = stage.script.encode()
             text = f"exec {shlex.join([*words, f'{where}/{stage.name}.script'])}\n"
-        found[stage.name] = text.encode()
-    return found
+        scripts[stage.name] = text.encode()
+    return scripts
 
 
 def _exports(environment: Mapping[str, str]) -> bytes:
@@ -245,13 +245,13 @@ def _folders(manifest: m.Manifest, setting: Setting) -> dict[str, str]:
 def _mounts(manifest: m.Manifest, setting: Setting, stages: str, home: str) -> list[list[Any]]:
     """Only what is the session's own: its code, its data, its home and what runs its stages."""
     code = f"{setting.work}/job" if manifest.folder == m.JOB else setting.find_brought(BROUGHT)
-    found: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
+    mounts: list[list[Any]] = [[code, manifest.folder, not manifest.writable]]
     alone = manifest.one_folder and len(setting.mounts) == 1
     for mount in setting.mounts:
         target = mount.target if mount.target.startswith("/") else f"{m.JOB}/{mount.target}"
         target = m.DATA if alone or mount.source == "data/data" else target
-        found.append([f"{setting.directory}/{mount.source}", target, mount.read_only])
-    return [*found, [stages, INSIDE, True], [home, HOME, False]]
+        mounts.append([f"{setting.directory}/{mount.source}", target, mount.read_only])
+    return [*mounts, [stages, INSIDE, True], [home, HOME, False]]
 
 
 def _job(
@@ -282,12 +282,12 @@ def _environment(
 ) -> dict[str, str]:
     """The same as variables; a name that no variable can have is in the file alone."""
     job = _job(executable, manifest, values, folders, setting)
-    found = dict(manifest.environment)
-    found |= {name: value for name, value in job.items() if isinstance(value, str)}
+    environment = dict(manifest.environment)
+    environment |= {name: value for name, value in job.items() if isinstance(value, str)}
     for prefix, held in (("param_", values), ("env_", manifest.environment)):
         named = {f"{prefix}{name}": value_text(value) for name, value in held.items()}
-        found |= {name: value for name, value in named.items() if name.isidentifier()}
-    return {name: value for name, value in found.items() if name.isascii()}
+        environment |= {name: value for name, value in named.items() if name.isidentifier()}
+    return {name: value for name, value in environment.items() if name.isascii()}
 
 
 APP = AppKind()

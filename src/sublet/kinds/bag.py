@@ -32,17 +32,17 @@ class BagKind(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """Tasks that can be made, not too many, on one node."""
         fields = executable.fields
-        found = f.unknown_fields(fields, bag.FIELDS) + f.check_environment(fields.get("environment"))
-        found += f.check_local_volumes(request, "a bag")
+        reasons = f.unknown_fields(fields, bag.FIELDS) + f.check_environment(fields.get("environment"))
+        reasons += f.check_local_volumes(request, "a bag")
         for problem in bag.problems(fields):
             kind = "urn:resource-limit" if problem.limit else f.INVALID
-            told = (problem.message, problem.wanted, problem.limit, problem.nearest)
-            found.append(Reason(kind, f"executable.{problem.field}", *told))
+            facts = (problem.message, problem.wanted, problem.limit, problem.nearest)
+            reasons.append(Reason(kind, f"executable.{problem.field}", *facts))
         if (nodes := request.compute.nodes.min) > 1:
             nearest = "1 node, and `parts` for several jobs"
-            told = (f"each part of a bag runs on one node, not {nodes}.", str(nodes), "1", nearest)
-            found.append(Reason("urn:resource-limit", "compute.nodes.min", *told))
-        return found
+            facts = (f"each part of a bag runs on one node, not {nodes}.", str(nodes), "1", nearest)
+            reasons.append(Reason("urn:resource-limit", "compute.nodes.min", *facts))
+        return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """By a small program that starts the tasks and writes down how each ended."""

@@ -23,20 +23,20 @@ class CommandKind(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """Either words or a script, and an environment with proper names."""
         fields = executable.fields
-        found = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        found += f.check_local_volumes(request, "a command")
+        reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
+        reasons += f.check_local_volumes(request, "a command")
         argv, script = fields.get("argv"), fields.get("script")
         if argv is not None and script is not None:
-            found.append(f.invalid("script", "give either argv or script, not both."))
+            reasons.append(f.invalid("script", "give either argv or script, not both."))
         elif argv is not None:
-            found += f.check_words("argv", argv)
+            reasons += f.check_words("argv", argv)
         elif script is None:
-            found.append(f.missing("argv", "a command needs argv (a list of words) or script (text)."))
+            reasons.append(f.missing("argv", "a command needs argv (a list of words) or script (text)."))
         elif not isinstance(script, str) or not script.strip():
-            found.append(f.invalid("script", "script must be the text of a script.", wanted=script))
+            reasons.append(f.invalid("script", "script must be the text of a script.", wanted=script))
         elif "\0" in script:
-            found.append(f.invalid("script", "script contains a NUL character; only text can be run."))
-        return found
+            reasons.append(f.invalid("script", "script contains a NUL character; only text can be run."))
+        return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """As it is: every platform can start a process."""

@@ -57,11 +57,11 @@ class DockerContainer(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An image that can be named, nothing privileged, and at most one port, to be reached through the service."""
         fields = executable.fields
-        found = f.unknown_fields(fields, ("image", "privileged", *SHARED_FIELDS))
+        reasons = f.unknown_fields(fields, ("image", "privileged", *SHARED_FIELDS))
         if fields.get("privileged"):
-            told = "no container runs privileged here."
-            found.append(f.not_supported("privileged", told, wanted=True, nearest="privileged: false"))
-        return found + check_image(fields.get("image")) + check_run(fields, request)
+            message = "no container runs privileged here."
+            reasons.append(f.not_supported("privileged", message, wanted=True, nearest="privileged: false"))
+        return reasons + check_image(fields.get("image")) + check_run(fields, request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """One for each tool that is there."""
@@ -95,9 +95,9 @@ class SingularityContainer(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """The location of an image."""
         fields = executable.fields
-        found = f.unknown_fields(fields, ("location", *SHARED_FIELDS))
-        found += check_location("location", fields.get("location"), sif=True)
-        return found + check_run(fields, request)
+        reasons = f.unknown_fields(fields, ("location", *SHARED_FIELDS))
+        reasons += check_location("location", fields.get("location"), sif=True)
+        return reasons + check_run(fields, request)
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """Apptainer itself, else a tool that runs the file system inside the image."""
@@ -120,30 +120,30 @@ def check_image(image: Any) -> list[Reason]:
     """Where the image is, which one exactly, and for what machine."""
     if not isinstance(image, Mapping):
         return [f.missing("image", "an image is needed.", nearest="image: {locations: [ghcr.io/owner/name:tag]}")]
-    found = f.unknown_fields(image, ("locations", "digest", "platform"), "image.")
+    reasons = f.unknown_fields(image, ("locations", "digest", "platform"), "image.")
     locations = image.get("locations")
     if not isinstance(locations, Sequence) or isinstance(locations, str) or not locations:
-        return [*found, f.missing("image.locations", "image.locations must be a list of at least one location.")]
+        return [*reasons, f.missing("image.locations", "image.locations must be a list of at least one location.")]
     for number, location in enumerate(locations):
-        found += check_location(f"image.locations[{number}]", location)
+        reasons += check_location(f"image.locations[{number}]", location)
     digest = image.get("digest")
     if digest is not None and not (isinstance(digest, str) and DIGEST.match(digest)):
-        told = "image.digest must be sha256: and 64 hexadecimal digits."
-        found.append(f.invalid("image.digest", told, wanted=digest))
-    return found + check_platform(image.get("platform") or {})
+        message = "image.digest must be sha256: and 64 hexadecimal digits."
+        reasons.append(f.invalid("image.digest", message, wanted=digest))
+    return reasons + check_platform(image.get("platform") or {})
 
 
 def check_platform(platform: Any) -> list[Reason]:
     """Images are for linux on amd64."""
     if not isinstance(platform, Mapping):
         return [f.invalid("image.platform", "image.platform must have architecture and os.", wanted=platform)]
-    found = f.unknown_fields(platform, ("architecture", "os"), "image.platform.")
+    reasons = f.unknown_fields(platform, ("architecture", "os"), "image.platform.")
     for name, allowed in (("architecture", ARCHITECTURES), ("os", {"linux"})):
         if (value := platform.get(name)) is not None and (not isinstance(value, str) or value not in allowed):
-            told = f"images for {quote_value(value)} can't be run here; only linux on amd64."
+            message = f"images for {quote_value(value)} can't be run here; only linux on amd64."
             nearest = "amd64" if name == "architecture" else "linux"
-            found.append(f.not_supported(f"image.platform.{name}", told, wanted=value, nearest=nearest))
-    return found
+            reasons.append(f.not_supported(f"image.platform.{name}", message, wanted=value, nearest=nearest))
+    return reasons
 
 
 def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]:
@@ -151,27 +151,27 @@ def check_location(field: str, location: Any, sif: bool = False) -> list[Reason]
     if not isinstance(location, str) or not location.strip():
         return [f.missing(field, "the location of the image is needed.")]
     if images.read_location(location, 0, sif=sif)["how"] == "unknown":
-        told = f"{location!r} is not a location of an image that can be read here."
+        message = f"{location!r} is not a location of an image that can be read here."
         if location.lower().endswith((*images.SQUASHED, *images.TARS)):
-            told = f"{location!r} is an image file, but not by its whole path, nor by an address."
+            message = f"{location!r} is an image file, but not by its whole path, nor by an address."
         nearest = "https://host/tool.sif" if sif else "ghcr.io/owner/name:tag or docker-archive:/path.tar"
-        return [f.invalid(field, told, wanted=location, nearest=nearest)]
+        return [f.invalid(field, message, wanted=location, nearest=nearest)]
     return []
 
 
 def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
     """What is run in the container, and what is mounted and published."""
-    found = f.check_environment(fields.get("environment"))
+    reasons = f.check_environment(fields.get("environment"))
     if fields.get("command") is not None:
-        found += f.check_words("command", fields["command"], empty=True)
+        reasons += f.check_words("command", fields["command"], empty=True)
     entrypoint = fields.get("entrypoint")
     if entrypoint is not None:
-        found += f.check_words("entrypoint", [entrypoint] if isinstance(entrypoint, str) else entrypoint)
+        reasons += f.check_words("entrypoint", [entrypoint] if isinstance(entrypoint, str) else entrypoint)
     for volume in request.compute.volumes:
         if ":" in volume.path or "," in volume.path or ".." in volume.path.split("/") or volume.path == "/":
-            told = f"a volume can't be mounted at {volume.path!r}."
-            found.append(Reason(f.INVALID, "compute.volumes", told, wanted=volume.path, nearest="/input"))
-    return found + check_tasks(fields) + check_network(fields.get("network"))
+            message = f"a volume can't be mounted at {volume.path!r}."
+            reasons.append(Reason(f.INVALID, "compute.volumes", message, wanted=volume.path, nearest="/input"))
+    return reasons + check_tasks(fields) + check_network(fields.get("network"))
 
 
 def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
@@ -180,8 +180,8 @@ def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
     if tasks is None:
         return []
     if type(tasks) is not int or not 1 <= tasks <= MOST_TASKS:
-        told = f"a container runs in 1 to {MOST_TASKS} tasks, not {quote_value(tasks)}."
-        return [f.invalid("tasks", told, wanted=tasks, nearest="4")]
+        message = f"a container runs in 1 to {MOST_TASKS} tasks, not {quote_value(tasks)}."
+        return [f.invalid("tasks", message, wanted=tasks, nearest="4")]
     if access_ports(fields):
         return [f.not_supported("tasks", "a container whose port is reached runs once, not in tasks.", wanted=tasks)]
     return []
@@ -190,32 +190,36 @@ def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
 def check_network(network: Any) -> list[Reason]:
     """One port may be reached through the service; none is opened on the machine."""
     ports = (network.get("ports") or []) if isinstance(network, Mapping) else network or []
-    found = f.unknown_fields(network, ("ports",), "network.") if isinstance(network, Mapping) else []
+    reasons = f.unknown_fields(network, ("ports",), "network.") if isinstance(network, Mapping) else []
     if ports == []:
-        return found
+        return reasons
     listed = isinstance(network, Mapping) and isinstance(ports, Sequence)
     if not listed or not all(isinstance(port, Mapping) for port in ports):
         return [f.invalid("network.ports", "network.ports must be a list of ports.", wanted=network)]
     for number, port in enumerate(ports):
         field = f"network.ports[{number}]"
-        found += f.unknown_fields(port, PORT_FIELDS, f"{field}.")
+        reasons += f.unknown_fields(port, PORT_FIELDS, f"{field}.")
         if port.get("external"):
-            told = "no port is opened to the outside; one with access: true is reached through the service."
-            found.append(f.not_supported(f"{field}.external", told, wanted=port["external"], nearest="access: true"))
+            message = "no port is opened to the outside; one with access: true is reached through the service."
+            reasons.append(
+                f.not_supported(f"{field}.external", message, wanted=port["external"], nearest="access: true")
+            )
         internal = port.get("internal")
         if isinstance(internal, Mapping):
-            found += f.unknown_fields(internal, ("port",), f"{field}.internal.")
+            reasons += f.unknown_fields(internal, ("port",), f"{field}.internal.")
         inner = internal.get("port") if isinstance(internal, Mapping) else internal
         if not isinstance(internal, Mapping) or not isinstance(inner, int) or not 0 < inner < 65536:
-            found.append(f.invalid(f"{field}.internal.port", "a port is a number from 1 to 65535.", wanted=inner))
+            reasons.append(f.invalid(f"{field}.internal.port", "a port is a number from 1 to 65535.", wanted=inner))
         if not isinstance(port.get("path") or "/", str):
-            found.append(f.invalid(f"{field}.path", "a path is text.", wanted=port["path"], nearest="/"))
+            reasons.append(f.invalid(f"{field}.path", "a path is text.", wanted=port["path"], nearest="/"))
         if port.get("access") and str(port.get("protocol") or "HTTP").upper() not in ("HTTP", "TCP"):
-            told = f"{port['protocol']} can't be reached through the service; HTTP can."
-            found.append(f.not_supported(f"{field}.protocol", told, wanted=port["protocol"], nearest="HTTP"))
+            message = f"{port['protocol']} can't be reached through the service; HTTP can."
+            reasons.append(f.not_supported(f"{field}.protocol", message, wanted=port["protocol"], nearest="HTTP"))
     if len(access_ports({"network": network})) > 1:
-        found.append(f.not_supported("network.ports", "only one port can be reached.", nearest="one with access: true"))
-    return found
+        reasons.append(
+            f.not_supported("network.ports", "only one port can be reached.", nearest="one with access: true")
+        )
+    return reasons
 
 
 def access_ports(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -40,15 +40,15 @@ def check_words(field: str, value: Any, *, empty: bool = False) -> list[Reason]:
         return [] if empty else [invalid(field, f"{field} is empty: there is nothing to run.")]
     for index, word in enumerate(value):
         if not isinstance(word, str):
-            told = f"{field} must be a list of words; number {index} is {type(word).__name__}."
-            return [invalid(f"{field}[{index}]", told, wanted=word, nearest=f'"{word}"')]
+            message = f"{field} must be a list of words; number {index} is {type(word).__name__}."
+            return [invalid(f"{field}[{index}]", message, wanted=word, nearest=f'"{word}"')]
         if "\0" in word:
             return [invalid(f"{field}[{index}]", f"word {index} of {field} contains a NUL character.")]
     if not empty and not value[0]:
         return [invalid(f"{field}[0]", f"the first word of {field} is empty: there is nothing to run.")]
     if sum(len(word) for word in value) > WORDS_AT_MOST:
-        told = f"{field} is longer than 1 MiB; put long lists in a file."
-        return [Reason("urn:resource-limit", f"executable.{field}", told, limit="1 MiB")]
+        message = f"{field} is longer than 1 MiB; put long lists in a file."
+        return [Reason("urn:resource-limit", f"executable.{field}", message, limit="1 MiB")]
     return []
 
 
@@ -58,13 +58,17 @@ def check_environment(value: Any) -> list[Reason]:
         return []
     if not isinstance(value, Mapping):
         return [invalid("environment", "environment must be a map of names to values.", wanted=value)]
-    found = []
+    reasons = []
     for name, text in value.items():
         if not isinstance(name, str) or not name or "=" in name or "\0" in name or "\n" in name:
-            found.append(invalid("environment", f"{name!r} can't be the name of an environment variable.", wanted=name))
+            reasons.append(
+                invalid("environment", f"{name!r} can't be the name of an environment variable.", wanted=name)
+            )
         elif not isinstance(text, (str, int, float)) or "\0" in str(text):
-            found.append(invalid(f"environment.{name}", f"the value of {name} must be text without NUL.", wanted=text))
-    return found
+            reasons.append(
+                invalid(f"environment.{name}", f"the value of {name} must be text without NUL.", wanted=text)
+            )
+    return reasons
 
 
 def environment_of(fields: Mapping[str, Any]) -> dict[str, str]:

@@ -53,17 +53,17 @@ def describe_archive(path: str) -> ImageArchive | None:
         archive.close()
 
 
-def _reference(text: str, said: str, number: int) -> dict[str, str]:
+def _reference(text: str, written: str, number: int) -> dict[str, str]:
     if not REFERENCE.match(text):
-        return {"how": "unknown", "said": said}
-    return {"how": "registry", "ref": text, "fetched": f"{BROUGHT}-{number}", "said": said}
+        return {"how": "unknown", "said": written}
+    return {"how": "registry", "ref": text, "fetched": f"{BROUGHT}-{number}", "said": written}
 
 
-def _at_path(path: str, said: str, sif: bool) -> dict[str, str]:
+def _at_path(path: str, written: str, sif: bool) -> dict[str, str]:
     if path.endswith(TARS):
-        return {"how": "archive", "path": path, "said": said}
+        return {"how": "archive", "path": path, "said": written}
     squashed = path.endswith(SQUASHED) or (sif and "." in path.rpartition("/")[2])
-    return {"how": "sif" if squashed else "directory", "path": path.rstrip("/") or "/", "said": said}
+    return {"how": "sif" if squashed else "directory", "path": path.rstrip("/") or "/", "said": written}
 
 
 def _path(location: str) -> str:

@@ -44,13 +44,13 @@ class Interactive(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An interface that there is."""
         fields = executable.fields
-        found = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        found += f.check_local_volumes(request, "an interactive session")
+        reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
+        reasons += f.check_local_volumes(request, "an interactive session")
         interface = fields.get("interface", "lab")
         if interface not in INTERFACES:
-            told = f"there is no interface {interface}; there are lab and shell."
-            found.append(f.invalid("interface", told, wanted=interface, nearest="lab"))
-        return found
+            message = f"there is no interface {interface}; there are lab and shell."
+            reasons.append(f.invalid("interface", message, wanted=interface, nearest="lab"))
+        return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """JupyterLab, or a small server with a shell."""

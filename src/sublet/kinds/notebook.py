@@ -29,12 +29,14 @@ class NotebookKind(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A location, parameters with names, and requirements that are nothing but requirements."""
         fields = executable.fields
-        found = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        found += f.check_local_volumes(request, "a notebook")
+        reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
+        reasons += f.check_local_volumes(request, "a notebook")
         location = fields.get("location")
         if not isinstance(location, str) or not location.strip():
-            found.append(f.missing("location", "the location of the notebook is needed.", nearest="https://…/a.ipynb"))
-        return found + check_parameters(fields.get("parameters")) + check_requirements(fields.get("requirements"))
+            reasons.append(
+                f.missing("location", "the location of the notebook is needed.", nearest="https://…/a.ipynb")
+            )
+        return reasons + check_parameters(fields.get("parameters")) + check_requirements(fields.get("requirements"))
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """By papermill."""
@@ -57,9 +59,9 @@ def check_parameters(parameters: Any) -> list[Reason]:
         return []
     if not isinstance(parameters, Mapping):
         return [f.invalid("parameters", "parameters must be a map of names to values.", wanted=parameters)]
-    told = "{0!r} can't be the name of a variable."
+    message = "{0!r} can't be the name of a variable."
     wrong = [name for name in parameters if not (isinstance(name, str) and name.isidentifier())]
-    return [f.invalid(f"parameters.{name}", told.format(name), wanted=name) for name in wrong]
+    return [f.invalid(f"parameters.{name}", message.format(name), wanted=name) for name in wrong]
 
 
 def check_requirements(requirements: Any) -> list[Reason]:
@@ -68,13 +70,13 @@ def check_requirements(requirements: Any) -> list[Reason]:
         return []
     if not isinstance(requirements, Sequence) or isinstance(requirements, str):
         return [f.invalid("requirements", "requirements must be a list.", wanted=requirements, nearest="[numpy>=2]")]
-    found = []
+    reasons = []
     for number, item in enumerate(requirements):
         text = requirement(item)
         if not text or text.startswith(("-", "#")) or any(sign in text for sign in "\n\r\0"):
-            told = f"{item!r} is not a requirement: a package's name, and its version if it matters."
-            found.append(f.invalid(f"requirements[{number}]", told, wanted=item, nearest="numpy>=2"))
-    return found
+            message = f"{item!r} is not a requirement: a package's name, and its version if it matters."
+            reasons.append(f.invalid(f"requirements[{number}]", message, wanted=item, nearest="numpy>=2"))
+    return reasons
 
 
 def requirement(item: Any) -> str:

@@ -35,13 +35,13 @@ class PilotKind(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A lease, by its id."""
         fields = executable.fields
-        found = f.unknown_fields(fields, FIELDS)
+        reasons = f.unknown_fields(fields, FIELDS)
         lease = fields.get("lease")
         if not isinstance(lease, str) or not LEASE.fullmatch(lease):
-            found.append(f.invalid("lease", "a pilot needs the id of its lease.", wanted=lease))
+            reasons.append(f.invalid("lease", "a pilot needs the id of its lease.", wanted=lease))
         if fields.get("carry", "") not in CARRIES:
-            found.append(f.invalid("carry", "it is direct, spool, or left out.", wanted=fields.get("carry")))
-        return found
+            reasons.append(f.invalid("carry", "it is direct, spool, or left out.", wanted=fields.get("carry")))
+        return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """By the shell that every node has; HTCondor is looked for when it starts."""

@@ -24,14 +24,14 @@ class Kinds:
 
 def survey_kinds(points: tuple[EntryPoint, ...] | None = None) -> Kinds:
     """Every kind that is installed: a plug-in that can't be loaded is shown as broken, not absent."""
-    found: dict[str, Kind] = {}
+    kinds: dict[str, Kind] = {}
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
-            found[point.name] = _load_entry(point)
+            kinds[point.name] = _load_entry(point)
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
-    return Kinds(found, broken)
+    return Kinds(kinds, broken)
 
 
 def _load_entry(point: EntryPoint) -> Kind:

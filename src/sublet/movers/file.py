@@ -225,8 +225,8 @@ class Copy:
         part = target.with_name(f"{target.name}.part")
         opened = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(opened, "rb") as reader:
-            found = os.fstat(reader.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(reader.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise missing(self.data, f"{source} is not a file or directory")
             with part.open("wb") as writer:
                 while piece := reader.read(READ):
@@ -234,9 +234,9 @@ class Copy:
                         raise CopyStopped
                     writer.write(piece)
                     self.done += len(piece)
-                    self.progress(self.done, found.st_size if whole else self.data.size)
+                    self.progress(self.done, status.st_size if whole else self.data.size)
         shutil.copystat(source, part)
         if whole:
             check_arrived(self.data, part)
-        part.chmod(stat.S_IMODE(found.st_mode) & 0o755 | 0o600)
+        part.chmod(stat.S_IMODE(status.st_mode) & 0o755 | 0o600)
         part.rename(target)

@@ -245,11 +245,11 @@ def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None
     code = response.status_code
     length = response.headers.get("Content-Length", "")
     if code == 206:
-        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
-        if not found or int(found[1]) != part.size:
+        span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
+        if not span or int(span[1]) != part.size:
             part.drop()
             raise Interrupted("the server sent another part than was asked for")
-        return int(found[2]) if found[2] != "*" else None
+        return int(span[2]) if span[2] != "*" else None
     if code == 200:
         part.begin(_version(response))
         return int(length) if length.isdigit() else None

@@ -37,4 +37,4 @@ class ImageLogin:
 
 def login_for(logins: Iterable[ImageLogin], reference: Reference) -> ImageLogin | None:
     """The one that is meant for an image most of all."""
-    return max((login for login in logins if login.covers(reference)), key=lambda one: len(one.below), default=None)
+    return max((login for login in logins if login.covers(reference)), key=lambda each: len(each.below), default=None)

@@ -184,5 +184,5 @@ AnyMover = Mover | Resolves
 
 def kinds_of(mover: AnyMover) -> Sequence[str]:
     """The kinds of data that a mover brings: simple ones, unless it has `kinds` of its own."""
-    found: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))
-    return found
+    kinds: Sequence[str] = getattr(mover, "kinds", (SIMPLE,))
+    return kinds

@@ -63,14 +63,14 @@ class Reference:
 
 def read_reference(location: str) -> Reference | None:
     """`docker://ghcr.io/owner/name:tag`, `alpine@sha256:…`; None if it is no reference."""
-    found = REFERENCE.match(location.removeprefix("docker://"))
-    if not found:
+    match = REFERENCE.match(location.removeprefix("docker://"))
+    if not match:
         return None
-    registry, slash, rest = found["name"].partition("/")
+    registry, slash, rest = match["name"].partition("/")
     if not slash or not (set(registry) & set(".:") or registry == "localhost"):
-        registry, rest = DOCKER_HUB, found["name"] if slash else f"library/{found['name']}"
+        registry, rest = DOCKER_HUB, match["name"] if slash else f"library/{match['name']}"
     registry = DOCKER_HUB if registry in ("docker.io", "index.docker.io") else registry
-    return Reference(registry, rest, found["tag"] or "latest", found["digest"] or "")
+    return Reference(registry, rest, match["tag"] or "latest", match["digest"] or "")
 
 
 def is_loopback(registry: str) -> bool:
@@ -98,8 +98,8 @@ class ImageManifest:
     @property
     def parts(self) -> list[dict[str, Any]]:
         """Its configuration and layers, each with digest and size."""
-        found = json.loads(self.raw)
-        return [found["config"], *found["layers"]]
+        manifest = json.loads(self.raw)
+        return [manifest["config"], *manifest["layers"]]
 
     @property
     def size(self) -> int:
@@ -147,8 +147,8 @@ async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: 
     if not answer.is_success:
         raise NotInRegistry(f"{reference.registry} answered {answer.status_code} {answer.reason_phrase}")
     raw = answer.content
-    found = _read(reference, raw)
-    if not isinstance(found.get("manifests"), list) and not isinstance(found.get("layers"), list):
+    document = _read(reference, raw)
+    if not isinstance(document.get("manifests"), list) and not isinstance(document.get("layers"), list):
         raise NotInRegistry(f"{reference.registry} has no manifest there, but something else")
     if which.startswith("sha256:") and digest_of(raw) != which:
         raise NotInRegistry(f"what {reference.registry} has as {which} is {digest_of(raw)}")
@@ -159,10 +159,10 @@ async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> Image
     """The manifest for machines as they are here; an index is followed."""
     raw, kind = await raw_manifest(client, reference, reference.digest or reference.tag)
     try:
-        found = json.loads(raw)
-        if not found.get("manifests"):
-            return _whole(ImageManifest(raw, kind if kind in MANIFESTS else found.get("mediaType") or MANIFESTS[0]))
-        fits = [entry for entry in found["manifests"] if _fits(entry.get("platform") or {})]
+        document = json.loads(raw)
+        if not document.get("manifests"):
+            return _whole(ImageManifest(raw, kind if kind in MANIFESTS else document.get("mediaType") or MANIFESTS[0]))
+        fits = [entry for entry in document["manifests"] if _fits(entry.get("platform") or {})]
         if not fits:
             raise NotInRegistry(f"it has nothing for linux on {ARCHITECTURE}")
         inner, kind = await raw_manifest(client, reference, fits[0]["digest"])
@@ -182,12 +182,12 @@ def _whole(manifest: ImageManifest) -> ImageManifest:
 def _read(reference: Reference, raw: bytes) -> dict[str, Any]:
     """What a registry said, if that is a JSON object."""
     try:
-        found = json.loads(raw)
+        document = json.loads(raw)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise NotInRegistry(f"what {reference.registry} says can't be read: it may be no registry")
-    return found
+    return document
 
 
 def _fits(platform: dict[str, Any]) -> bool:

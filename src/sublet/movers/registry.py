@@ -35,14 +35,14 @@ class LoadedMovers:
 
 def survey_movers(policy: Policy, points: Iterable[EntryPoint] | None = None) -> LoadedMovers:
     """Every mover that is installed, under one policy; one that can't be loaded is shown as broken, not absent."""
-    found: list[AnyMover] = []
+    movers: list[AnyMover] = []
     broken: dict[str, str] = {}
     for point in plugins(GROUP) if points is None else points:
         try:
-            found.append(_make_mover(point.load(), policy))
+            movers.append(_make_mover(point.load(), policy))
         except Exception as why:  # a plug-in may fail in any way at all, and the others go on
             broken[point.name] = f"{point.value}: {type(why).__name__}: {why}"
-    return LoadedMovers(found, broken)
+    return LoadedMovers(movers, broken)
 
 
 def _make_mover(make: Callable[..., AnyMover], policy: Policy) -> AnyMover:

@@ -240,8 +240,8 @@ async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     key = trial.keys[-1]
 
     async def grandchild() -> bytes:
-        said = await trial.platform.output(key, "stdout", 0, 100)
-        return said if said.endswith(b"\n") else b""
+        printed = await trial.platform.output(key, "stdout", 0, 100)
+        return printed if printed.endswith(b"\n") else b""
 
     await trial.until("the grandchild", grandchild)
     pid = (await grandchild()).decode().strip()
@@ -265,11 +265,11 @@ async def results_are_listed_and_read(trial: ConformanceTrial) -> None:
 
 async def a_program_finds_the_same_everywhere(trial: ConformanceTrial) -> None:
     """A program is told what it has in the same variables everywhere, and has a place for what it need not keep."""
-    told = "$SUBLET_CORES $SUBLET_MEMORY $SUBLET_GPUS $SUBLET_NODES $SUBLET_PART $SUBLET_PARTS"
+    variables = "$SUBLET_CORES $SUBLET_MEMORY $SUBLET_GPUS $SUBLET_NODES $SUBLET_PART $SUBLET_PARTS"
     there = '[ -d "$SUBLET_DATA" ] && [ -w "$TMPDIR" ] && [ -n "$SUBLET_SESSION$SUBLET_UNTIL$SUBLET_WARNING" ]'
-    state = await trial.wait_for_end(await trial.submit("sh", "-c", f'echo "{told}"; {there}'))
-    said = (await trial.platform.output(trial.keys[-1], "stdout", 0, 100)).decode().strip()
-    _same("what it is told", said, f"1 {MEMORY} 0 1 0 1")
+    state = await trial.wait_for_end(await trial.submit("sh", "-c", f'echo "{variables}"; {there}'))
+    printed = (await trial.platform.output(trial.keys[-1], "stdout", 0, 100)).decode().strip()
+    _same("what it is told", printed, f"1 {MEMORY} 0 1 0 1")
     _same("whether its data, its scratch space and its own facts are there", state.end and state.end.code, 0)
 
 

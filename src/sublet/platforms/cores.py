@@ -24,7 +24,7 @@ def lock(file: Path) -> Iterator[None]:
 
 def least_used(wanted: int, there: Sequence[int], used: Counter[int]) -> list[int]:
     """So many of those that are there, the least used first; all of them if more are wanted."""
-    return sorted(sorted(there, key=lambda one: (used[one], one))[:wanted])
+    return sorted(sorted(there, key=lambda core: (used[core], core))[:wanted])
 
 
 def allot(running: Path, key: str, wanted: dict[str, int], there: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:

@@ -66,11 +66,11 @@ def scratch(path: Path) -> int:
 def tools() -> dict[str, str]:
     """The tools that are there, with their paths: on the PATH, or beside the Python that runs us."""
     beside = os.path.dirname(sys.executable)
-    found = {tool: path for tool in TOOLS if (path := shutil.which(tool) or shutil.which(tool, path=beside))}
-    found["python3"] = sys.executable
-    if "docker" in found and not docker_answers():
-        del found["docker"]
-    return found
+    paths = {tool: path for tool in TOOLS if (path := shutil.which(tool) or shutil.which(tool, path=beside))}
+    paths["python3"] = sys.executable
+    if "docker" in paths and not docker_answers():
+        del paths["docker"]
+    return paths
 
 
 def docker_answers() -> bool:
@@ -78,12 +78,12 @@ def docker_answers() -> bool:
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not host.startswith("unix://"):
         return True  # a daemon elsewhere: asking it would take too long here
-    with socket.socket(socket.AF_UNIX) as one:
-        one.settimeout(0.5)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(0.5)
         try:
-            one.connect(host.removeprefix("unix://"))
-            one.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
-            return b" 200 " in one.recv(64)
+            connection.connect(host.removeprefix("unix://"))
+            connection.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
+            return b" 200 " in connection.recv(64)
         except OSError:
             return False
 

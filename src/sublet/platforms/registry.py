@@ -37,17 +37,17 @@ def load_platforms(
     named: Mapping[str, Mapping[str, Any]], refuse: Refuse = refuse_settings
 ) -> tuple[dict[str, Platform], dict[str, str]]:
     """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
-    found = {entry.name: entry for entry in plugins(GROUP)}
+    entries = {entry.name: entry for entry in plugins(GROUP)}
     platforms: dict[str, Platform] = {}
     broken: dict[str, str] = {}
     for name, values in named.items():
         rest = dict(values)
         kind = rest.pop("kind", name)
-        if kind not in found:
-            known = ", ".join(sorted(found))
+        if kind not in entries:
+            known = ", ".join(sorted(entries))
             raise refuse((PLATFORMS, name, "kind"), f"there is no {kind}, but {known}")
         try:
-            cls: type[Platform] = found[kind].load()
+            cls: type[Platform] = entries[kind].load()
         except Exception as error:  # the other door: a plug-in may fail in any way
             broken[name] = f"{type(error).__name__}: {error}"
             continue

@@ -197,8 +197,8 @@ class SessionDir:
     @property
     def shim(self) -> Shim | None:
         """Who stays, or stayed, with it."""
-        said = self.read("ran/shim.json")
-        return Shim(**said) if said else None
+        values = self.read("ran/shim.json")
+        return Shim(**values) if values else None
 
     @property
     def ended(self) -> bool:
@@ -288,13 +288,13 @@ class SessionDir:
     def _find_left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
         """A plain file that was not brought, or is another now."""
         try:
-            found = path.lstat()
+            status = path.lstat()
         except FileNotFoundError:  # it may still be running
             return None
         relative = str(path.relative_to(self.work))
-        if not stat.S_ISREG(found.st_mode) or brought.get(relative) == [found.st_size, found.st_mtime_ns]:
+        if not stat.S_ISREG(status.st_mode) or brought.get(relative) == [status.st_size, status.st_mtime_ns]:
             return None
-        return ResultFile(relative, found.st_size, moment(found.st_mtime))
+        return ResultFile(relative, status.st_size, moment(status.st_mtime))
 
     async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""

@@ -36,8 +36,8 @@ DECIDE = described.problems(400, 401, 403, 404, 409)
 @router.get("", response_model=AppList, responses=described.problems(401))
 async def apps(request: Request) -> Response:
     """Those that the asker may run; who brings or reviews them sees all their versions."""
-    found = await service_of(request).apps.catalogue.apps(await person_of(request))
-    return json_response(AppList(items=tuple(app_view(one.app, one.versions) for one in found)))
+    listed = await service_of(request).apps.catalogue.apps(await person_of(request))
+    return json_response(AppList(items=tuple(app_view(each.app, each.versions) for each in listed)))
 
 
 @router.post("", status_code=201, response_model=VersionView, responses=described.problems(400, 401, 404, 409, 503))
@@ -59,20 +59,20 @@ async def propose(request: Request, ask: ProposeAsk) -> Response:
 @router.get("/{name}", response_model=AppView, responses=described.problems(401, 404))
 async def app(request: Request, name: Name) -> Response:
     """One of them."""
-    found = await service_of(request).apps.catalogue.app(name, await person_of(request))
-    return json_response(app_view(found.app, found.versions))
+    known = await service_of(request).apps.catalogue.app(name, await person_of(request))
+    return json_response(app_view(known.app, known.versions))
 
 
 @router.get("/{name}/{number}", response_model=ReviewView, responses=LOOK)
 async def review(request: Request, name: Name, number: Number, against: Against = None) -> Response:
     """A version with its files, and what is new in it since the last that was approved."""
-    found = await service_of(request).apps.reviewing.review(f"{name}@{number}", await person_of(request), against)
+    reviewed = await service_of(request).apps.reviewing.review(f"{name}@{number}", await person_of(request), against)
     view = ReviewView(
-        version=version_view(found.version),
-        files=tuple(map(file_view, found.files)),
-        base=version_view(found.base) if found.base else None,
-        changes=tuple(map(change_view, found.changes)),
-        manifest_diff=found.manifest_diff,
+        version=version_view(reviewed.version),
+        files=tuple(map(file_view, reviewed.files)),
+        base=version_view(reviewed.base) if reviewed.base else None,
+        changes=tuple(map(change_view, reviewed.changes)),
+        manifest_diff=reviewed.manifest_diff,
     )
     return json_response(view)
 
@@ -80,9 +80,9 @@ async def review(request: Request, name: Name, number: Number, against: Against 
 @router.get("/{name}/{number}/upstream", response_model=UpstreamView, responses=described.problems(400, 401, 404, 503))
 async def upstream(request: Request, name: Name, number: Number) -> Response:
     """Whether its branch has moved on or was rewritten since; that changes nothing of what is run."""
-    found = await service_of(request).apps.proposing.check_upstream(f"{name}@{number}", await person_of(request))
-    version = found.version
-    return json_response(UpstreamView(version=version.name, commit=version.commit, tip=found.tip, words=found.words))
+    state = await service_of(request).apps.proposing.check_upstream(f"{name}@{number}", await person_of(request))
+    version = state.version
+    return json_response(UpstreamView(version=version.name, commit=version.commit, tip=state.tip, words=state.words))
 
 
 @router.post("/{name}/{number}/approve", response_model=VersionView, responses=DECIDE)

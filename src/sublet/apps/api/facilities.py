@@ -17,18 +17,18 @@ router = APIRouter(prefix="/v1/facilities", tags=["Apps"])
 async def facilities(request: Request) -> Response:
     """What the platforms that the asker may use have of what apps need, and the images that manifests may name."""
     service = service_of(request)
-    found = await service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
+    offered = await service.apps.proposing.facilities(await service.usable_platforms.usable(await person_of(request)))
     return json_response(
         FacilitiesView(
-            images=dict(found.images),
-            mpi=found.mpi,
-            gpus=dict(found.gpus),
-            nodes=dict(found.nodes),
-            online=found.online,
-            offline=found.offline,
-            unknown=found.unknown,
-            data=found.data,
-            places=dict(found.places),
-            largest=found.largest,
+            images=dict(offered.images),
+            mpi=offered.mpi,
+            gpus=dict(offered.gpus),
+            nodes=dict(offered.nodes),
+            online=offered.online,
+            offline=offered.offline,
+            unknown=offered.unknown,
+            data=offered.data,
+            places=dict(offered.places),
+            largest=offered.largest,
         )
     )

@@ -16,16 +16,16 @@ router = APIRouter(prefix="/v1/maintainers", tags=["Apps"])
 @router.get("", response_model=MaintainerList, responses=described.problems(401))
 async def maintainers(request: Request) -> Response:
     """All of them, with the apps of each that the asker may see."""
-    found = await service_of(request).apps.maintainers.maintainers(await person_of(request))
+    listed = await service_of(request).apps.maintainers.maintainers(await person_of(request))
     views = (
         MaintainerView(
-            name=one.name,
-            kind=one.kind,
-            image=one.image,
-            digest=one.digest,
-            systems=one.systems,
-            apps=dict(one.apps),
+            name=maintainer.name,
+            kind=maintainer.kind,
+            image=maintainer.image,
+            digest=maintainer.digest,
+            systems=maintainer.systems,
+            apps=dict(maintainer.apps),
         )
-        for one in found
+        for maintainer in listed
     )
     return json_response(MaintainerList(items=tuple(views)))

@@ -30,15 +30,17 @@ EXAMPLE = {
 
 
 @router.post("/offersets/apps/{app}", status_code=201, response_model=OfferSetView, **described.describe_keyed(ANSWERS))
-async def ask(request: Request, app: str, ask: AppAsk, said: Said, key: Key) -> Response:
+async def ask(request: Request, app: str, ask: AppAsk, precedence: Said, key: Key) -> Response:
     """Ask for an app: its parameters are checked by its schema, its resources by its manifest, its use by the rules."""
     service = service_of(request)
-    found = await service.apps.runs.ask_app(await person_of(request), AppWish(app=app, **vars(ask)), said, key=key)
+    offerset = await service.apps.runs.ask_app(
+        await person_of(request), AppWish(app=app, **vars(ask)), precedence, key=key
+    )
     base = base_of(request)
     response = json_response(
-        offerset_view(found, base, service.annexes.platforms.could_lease(found), service.settings.prefer), 201
+        offerset_view(offerset, base, service.annexes.platforms.could_lease(offerset), service.settings.prefer), 201
     )
-    response.headers["location"] = f"{base}/v1/offersets/{found.id}"
+    response.headers["location"] = f"{base}/v1/offersets/{offerset.id}"
     return response
 
 

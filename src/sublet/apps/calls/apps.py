@@ -56,8 +56,8 @@ def upstream(name: str, number: int) -> Call[UpstreamView]:
 
 def approve(name: str, number: int, tree: str, why: str = "") -> Call[VersionView]:
     """Let exactly these files be run."""
-    said = body_of({"tree": tree, "why": why})
-    return Call("POST", _path(name, number, "approve"), as_view(VersionView), body=said, patience=FETCHING)
+    fields = body_of({"tree": tree, "why": why})
+    return Call("POST", _path(name, number, "approve"), as_view(VersionView), body=fields, patience=FETCHING)
 
 
 def refuse(name: str, number: int, why: str) -> Call[VersionView]:
@@ -67,8 +67,8 @@ def refuse(name: str, number: int, why: str) -> Call[VersionView]:
 
 def revoke(name: str, number: int, why: str, *, cancel: bool = False) -> Call[RevokedView]:
     """Let it be run no longer."""
-    said = body_of({"why": why, "cancel": cancel})
-    return Call("POST", _path(name, number, "revoke"), as_view(RevokedView), body=said)
+    fields = body_of({"why": why, "cancel": cancel})
+    return Call("POST", _path(name, number, "revoke"), as_view(RevokedView), body=fields)
 
 
 def _path(name: str, number: int, verb: str) -> str:

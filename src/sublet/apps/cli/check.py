@@ -129,8 +129,10 @@ def _summary(reading: ManifestReading, needs: Needs) -> str:
         return counts
     number = len(reading.manifest.parameters)
     can = needs.can_run()
-    told = f"{reading.manifest.name} {can}: {_runs(reading.manifest)}; {number} parameter{'' if number == 1 else 's'}"
-    return f"{told}; {counts}" if counts else told
+    sentence = (
+        f"{reading.manifest.name} {can}: {_runs(reading.manifest)}; {number} parameter{'' if number == 1 else 's'}"
+    )
+    return f"{sentence}; {counts}" if counts else sentence
 
 
 def _runs(manifest: Manifest) -> str:
@@ -168,11 +170,11 @@ def _locate_finding(where: str) -> str:
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
-    found = [text.partition("=") for text in given]
-    for name, equals, _ in found:
+    cut = [text.partition("=") for text in given]
+    for name, equals, _ in cut:
         if not equals or not name:
             raise click.UsageError(f"{option} takes NAME=VALUE.")
-    return [(name, value) for name, _, value in found]
+    return [(name, value) for name, _, value in cut]
 
 
 def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str, str], to: str | None) -> int:
@@ -206,9 +208,9 @@ def init(out: Output, directory: str, name: str | None, image: str, force: bool)
     if os.path.exists(path) and not force:
         raise NotChangeable(f"{path} is there already.", hint="Write over it with --force.")
     os.makedirs(directory, exist_ok=True)
-    said = name_of(name or os.path.basename(os.path.abspath(directory)))
+    called = name_of(name or os.path.basename(os.path.abspath(directory)))
     shown = json.dumps(image) if not image.isalnum() else image
-    text = BEGINNING.format(name=said, image=shown, runs=_start(sorted(os.listdir(directory))))
+    text = BEGINNING.format(name=called, image=shown, runs=_start(sorted(os.listdir(directory))))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     out.show({"written": path}, lambda: [f"wrote {path}; check it with: sublet app check {directory}"], lambda: [path])

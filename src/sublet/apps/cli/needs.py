@@ -95,8 +95,8 @@ def _ask_gateway(out: Output) -> Gateway | None:
     if address.local:
         return None
     try:
-        found = out.link().do(apps.facilities())
+        view = out.link().do(apps.facilities())
     except SubletError as error:
         out.note(f"What {address.host} has is not told: {error.message}")
         return None
-    return Gateway(address.host, Facilities(**{field.name: getattr(found, field.name) for field in fields(Facilities)}))
+    return Gateway(address.host, Facilities(**{field.name: getattr(view, field.name) for field in fields(Facilities)}))

@@ -50,15 +50,15 @@ def list_apps(out: Output) -> None:
     view = out.link().do(apps.apps())
     rows = [
         (
-            one.name,
-            f"{one.name}@{one.current}" if one.current else "",
-            ", ".join(f"@{version.number} {version.state}" for version in one.versions[:3]),
-            ": ".join(filter(None, (one.title, one.description.partition("\n")[0])))[:60],
+            item.name,
+            f"{item.name}@{item.current}" if item.current else "",
+            ", ".join(f"@{version.number} {version.state}" for version in item.versions[:3]),
+            ": ".join(filter(None, (item.title, item.description.partition("\n")[0])))[:60],
         )
-        for one in view.items
+        for item in view.items
     ]
     head = ("APP", "RUNS", "VERSIONS", "WHAT")
-    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.name for one in view.items))
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (item.name for item in view.items))
     if not rows and out.for_people:
         out.note("There are no apps for you yet. Propose one: sublet app propose REPOSITORY")
 
@@ -72,10 +72,11 @@ def maintainers(out: Output) -> None:
     """
     view = out.link().do(apps.maintainers())
     rows = [
-        (one.name, one.kind, one.image, ", ".join(one.systems) or "anywhere", ", ".join(one.apps)) for one in view.items
+        (item.name, item.kind, item.image, ", ".join(item.systems) or "anywhere", ", ".join(item.apps))
+        for item in view.items
     ]
     head = ("MAINTAINER", "KIND", "IMAGE", "WHERE", "APPS")
-    out.show(view, lambda: table(head, rows) if rows else [], lambda: (one.name for one in view.items))
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (item.name for item in view.items))
     if not rows and out.for_people:
         out.note("There are none here: an app has to name its own image.")
 
@@ -87,10 +88,10 @@ def show(out: Output, app: str) -> None:
     name, number = of_kind(app)
     view, now = out.link().do(apps.app(name)), datetime.now(UTC)
     if number is not None:
-        found = next((version for version in view.versions if version.number == number), None)
-        if found is None:
+        chosen = next((version for version in view.versions if version.number == number), None)
+        if chosen is None:
             raise click.UsageError(f"There is no version {app}.")
-        out.show(found, lambda: version_lines(found), lambda: [found.name])
+        out.show(chosen, lambda: version_lines(chosen), lambda: [chosen.name])
         return
     rows = [
         (
@@ -121,6 +122,6 @@ def check_upstream(out: Output, version: str) -> None:
     """See whether a version's branch has moved on, or was rewritten; what is run stays the same."""
     link = out.link()
     name, number = find_number(link, version)
-    found = link.do(apps.upstream(name, number))
-    lines = pairs([("version", found.version), ("commit", found.commit), ("now", found.tip), ("upstream", found.words)])
-    out.show(found, lambda: lines, lambda: [found.words])
+    state = link.do(apps.upstream(name, number))
+    lines = pairs([("version", state.version), ("commit", state.commit), ("now", state.tip), ("upstream", state.words)])
+    out.show(state, lambda: lines, lambda: [state.words])

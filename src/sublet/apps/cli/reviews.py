@@ -21,10 +21,10 @@ def review(out: Output, version: str, path: str | None) -> None:
     link = out.link()
     view = link.do(apps.review(*find_number(link, version)))
     if path is not None:
-        found = next((file for file in view.files if file.path == path), None)
-        if found is None:
+        chosen = next((file for file in view.files if file.path == path), None)
+        if chosen is None:
             raise click.UsageError(f"{view.version.name} has no file {path}.")
-        out.show(found, lambda: _text(found), lambda: [found.text])
+        out.show(chosen, lambda: _text(chosen), lambda: [chosen.text])
         return
     out.show(view, lambda: _whole(view), lambda: [view.version.tree])
     if out.for_people and view.version.state == "proposed":
@@ -79,8 +79,8 @@ def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
     """Take an approval back: no new session runs it, and those that do are told."""
     link = out.link()
     done = link.do(apps.revoke(*find_number(link, version, "approved"), reason, cancel=cancel))
-    told = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
-    out.show(done, lambda: [f"{done.version.name} is revoked; {told}."], lambda: done.sessions)
+    effect = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were effect'}"
+    out.show(done, lambda: [f"{done.version.name} is revoked; {effect}."], lambda: done.sessions)
 
 
 def _whole(view: ReviewView) -> list[str]:

@@ -74,12 +74,12 @@ def name_of(text: str) -> str:
 
 def _words(page: ManifestPage, field: str) -> str:
     """Words for people; a number is one too."""
-    said = page.value.get(field)
-    return page.a_text((field,), str(said) if isinstance(said, int | float) else said)
+    value = page.value.get(field)
+    return page.a_text((field,), str(value) if isinstance(value, int | float) else value)
 
 
 def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
-    found = []
+    stages = []
     for field, name in STAGES.items():
         text = page.a_text((field,), page.value.get(field))
         if _raw(page, field) and text:
@@ -87,10 +87,10 @@ def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
                 (field,), f"CyberGIS-Compute would not run {field}, because of {field}{RAW}; here it is what runs."
             )
         if text.strip():
-            found.append(AppStage(name, script=text, each=name == EXECUTION))
-    if not any(stage.name == EXECUTION for stage in found):
+            stages.append(AppStage(name, script=text, each=name == EXECUTION))
+    if not any(stage.name == EXECUTION for stage in stages):
         page.error(("execution_stage",), "execution_stage is needed: the command that runs the app.")
-    return tuple(found)
+    return tuple(stages)
 
 
 def _raw(page: ManifestPage, field: str) -> bool:
@@ -99,8 +99,10 @@ def _raw(page: ManifestPage, field: str) -> bool:
     lines = page.texts(path, page.value.get(path[0]))
     wrong = [number for number, line in enumerate(lines) if not _HARMLESS.fullmatch(line)]
     for number in wrong:
-        told = f"{quote_value(lines[number])} would run outside the container, as the shared account; put it in {field}"
-        page.error((*path, number), f"{told}, which runs in the container.")
+        message = (
+            f"{quote_value(lines[number])} would run outside the container, as the shared account; put it in {field}"
+        )
+        page.error((*path, number), f"{message}, which runs in the container.")
     if lines and not wrong:
         page.warn(path, "modules and comments have no meaning in a container; these lines are left out.")
     return bool(lines)
@@ -133,20 +135,20 @@ def _systems(page: ManifestPage) -> tuple[tuple[str, ...], str]:
 
 
 def _data(page: ManifestPage) -> tuple[Input, ...]:
-    said = page.value.get("require_upload_data")
-    if isinstance(said, str) and said.lower() in ("true", "false"):
-        page.warn(("require_upload_data",), f"{quote_value(said)} is written as text; it is taken for what it says.")
-        said = said.lower() == "true"
-    required = page.a_flag(("require_upload_data",), said)
+    value = page.value.get("require_upload_data")
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        page.warn(("require_upload_data",), f"{quote_value(value)} is written as text; it is taken for what it says.")
+        value = value.lower() == "true"
+    required = page.a_flag(("require_upload_data",), value)
     return (Input("data", required, "the folder that the app reads"),) if required else ()
 
 
 def _results(page: ManifestPage) -> tuple[str, ...]:
     field = "default_result_folder_downloadable_path"
-    said = page.a_text((field,), page.value.get(field))
-    path = said.strip("/")
+    text = page.a_text((field,), page.value.get(field))
+    path = text.strip("/")
     if ".." in path.split("/") or "\0" in path:
-        page.error((field,), f"{quote_value(said)} is not a path below the result folder.")
+        page.error((field,), f"{quote_value(text)} is not a path below the result folder.")
     return (path,) if path else ()
 
 

@@ -60,7 +60,7 @@ _TYPES = {
 
 def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
     """The resources that `slurm_input_rules` bound."""
-    found: dict[str, ResourceBounds] = {}
+    by_name: dict[str, ResourceBounds] = {}
     under = "slurm_input_rules"
     for key, value in page.a_map((under,), page.value.get(under) or None).items():
         path = (under, key)
@@ -73,16 +73,16 @@ def resources(page: ManifestPage) -> dict[str, ResourceBounds]:
         elif bounds := _bounds(page, path, KEYS[key], value):
             if key == "gpus_per_socket":
                 page.warn(path, "GPUs are counted for each node here, not for each socket.")
-            found[KEYS[key]] = bounds
-    return found
+            by_name[KEYS[key]] = bounds
+    return by_name
 
 
 def _bounds(page: ManifestPage, path: Path, name: str, rule: Mapping[str, Any]) -> ResourceBounds | None:
     page.note_unknown(path, rule, _RULE, page.warn)
     keys = ("min", "max", "step", "default_value")
     clock = {key: _clock(rule.get(key)) for key in keys} if name == "time" else {}
-    told = rule.get("unit")
-    factor = _factor(page, path, name, told if told is not None or not any(clock.values()) else "seconds")
+    unit = rule.get("unit")
+    factor = _factor(page, path, name, unit if unit is not None or not any(clock.values()) else "seconds")
     if factor is None:
         return None
     numbers = {
@@ -128,11 +128,11 @@ def _factor(page: ManifestPage, path: Path, name: str, unit: Any) -> int | None:
     factor = units.get(str("" if unit is None else unit).lower())
     if factor is None:
         there = ", ".join(dict.fromkeys(("Minutes", "Hours", "Days") if "days" in units else ("GB", "MB")))
-        said = "it has no unit" if unit is None else f"its unit {quote_value(unit)} isn't known"
+        reason = "it has no unit" if unit is None else f"its unit {quote_value(unit)} isn't known"
         if "" in units:
-            page.warn((*path, "unit"), f"{said}: this is a count, and is taken as one.")
+            page.warn((*path, "unit"), f"{reason}: this is a count, and is taken as one.")
             return 1
-        page.warn((*path, "unit") if unit is not None else path, f"{said}, so that it is left out; units: {there}.")
+        page.warn((*path, "unit") if unit is not None else path, f"{reason}, so that it is left out; units: {there}.")
     return factor
 
 
@@ -151,7 +151,7 @@ def _number(page: ManifestPage, path: Path, value: Any) -> float | None:
 
 def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
     """The parameters that `param_rules` describe; none is dropped."""
-    found = []
+    read = []
     for name, rule in few(page, ("param_rules",), page.value.get("param_rules") or None):
         path = ("param_rules", name)
         if not isinstance(rule, Mapping):
@@ -165,17 +165,18 @@ def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
         if not parameter.has_default:
             page.warn(path, f"{name} has no default_value: who runs the app must give one.")
         check_parameter(page, path, parameter)
-        found.append(parameter)
-    return tuple(found)
+        read.append(parameter)
+    return tuple(read)
 
 
 def _schema(page: ManifestPage, path: Path, rule: Mapping[str, Any]) -> dict[str, Any]:
-    said = str(rule.get("type") or "")
-    kind = _TYPES.get(said.lower(), "string")
-    if said.lower() not in _TYPES:
+    written = str(rule.get("type") or "")
+    kind = _TYPES.get(written.lower(), "string")
+    if written.lower() not in _TYPES:
         there = ", ".join(_TYPES)
         page.warn(
-            (*path, "type") if said else path, f"{quote_value(said)} is not a type; taken as text. There are: {there}."
+            (*path, "type") if written else path,
+            f"{quote_value(written)} is not a type; taken as text. There are: {there}.",
         )
     schema: dict[str, Any] = {key: rule[key] for key in ("title", "description") if isinstance(rule.get(key), str)}
     if isinstance(rule.get("label"), str):
@@ -235,23 +236,23 @@ def _options(page: ManifestPage, path: Path, rule: Mapping[str, Any], default: d
     if options is not None and not isinstance(options, list):
         page.error((*path, "options"), "options must be a list.")
         options = None
-    found = [] if options is None else list(options)
-    if default and default["default"] not in found:
-        if found:
+    choices = [] if options is None else list(options)
+    if default and default["default"] not in choices:
+        if choices:
             page.warn(
                 (*path, "default_value"), f"{quote_value(default['default'])} is not in options; it is added to them."
             )
-        found.append(default["default"])
-    if not found:
+        choices.append(default["default"])
+    if not choices:
         page.warn(path, "a string_option without options: any text is taken.")
         return {"type": "string"}
-    return {"enum": found} | default
+    return {"enum": choices} | default
 
 
 def _read_bounds(
     page: ManifestPage, path: Path, rule: Mapping[str, Any], kind: str, default: dict[str, Any]
 ) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    bounds: dict[str, Any] = {}
     for key, keyword in (("min", "minimum"), ("max", "maximum"), ("step", "step")):
         value = rule.get(key)
         if isinstance(value, str):
@@ -261,10 +262,10 @@ def _read_bounds(
         if not isinstance(value, int | float) or isinstance(value, bool):
             page.error((*path, key), f"{key} must be a number, not {quote_value(value)}.")
         else:
-            found[keyword] = value
-    step, low, start = found.get("step"), found.get("minimum", 0), default.get("default", 0)
+            bounds[keyword] = value
+    step, low, start = bounds.get("step"), bounds.get("minimum", 0), default.get("default", 0)
     if kind != "integer" or not isinstance(step, int) or step < 2:
-        return found
+        return bounds
     if isinstance(low, int) and isinstance(start, int) and low % step == start % step == 0:
-        found["multipleOf"] = step
-    return found
+        bounds["multipleOf"] = step
+    return bounds

@@ -34,20 +34,20 @@ def kinds_of(kind: str) -> tuple[str, ...]:
 
 def candidates(files: Mapping[str, bytes], kinds: Sequence[str] = tuple(KINDS)) -> dict[str, list[str]]:
     """The files at the top that each of the kinds would run; kinds without any are left out."""
-    found = {kind: sorted(path for path in files if "/" not in path and KINDS[kind][0](path)) for kind in kinds}
-    return {kind: paths for kind, paths in found.items() if paths}
+    by_kind = {kind: sorted(path for path in files if "/" not in path and KINDS[kind][0](path)) for kind in kinds}
+    return {kind: paths for kind, paths in by_kind.items() if paths}
 
 
 def problem(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
     """Why it is not known what to run, and what to do; empty if it is."""
-    found = candidates(files, kinds)
-    if not found:
+    likely = candidates(files, kinds)
+    if not likely:
         wanted = "; ".join(f"the kind {kind} runs {KINDS[kind][1]} at the top, and there is none" for kind in kinds)
         return f"there is no manifest, and {wanted}; put it there, or write a manifest: `sublet app init`."
-    if len(found) > 1:
-        taken = " or ".join(f"{', '.join(paths)} (kind {kind})" for kind, paths in found.items())
+    if len(likely) > 1:
+        taken = " or ".join(f"{', '.join(paths)} (kind {kind})" for kind, paths in likely.items())
         return f"there is no manifest, and it could be {taken}: say which with --kind, as the maintainer has it."
-    ((kind, paths),) = found.items()
+    ((kind, paths),) = likely.items()
     if len(paths) > 1:
         named = KINDS[kind][2].format(paths[0])
         return f"there are {', '.join(paths)}: keep one of them at the top, or say in sublet.yaml which: `{named}`."
@@ -75,12 +75,12 @@ def _program(page: ManifestPage, plain: Manifest, content: bytes, params: Manife
 
 
 def _notebook(page: ManifestPage, plain: Manifest, content: bytes, params: ManifestPage | None) -> Manifest | None:
-    found = notebook.read(page, plain.source, content)
-    if found is None:
+    read = notebook.read(page, plain.source, content)
+    if read is None:
         return None
-    manifest = replace(plain, stages=(found.stage,), notebook=found.path, results=(notebook.EXECUTED,))
-    if params is None and found.cell is not None:
-        named, others = notebook.parameters(page, found.cell)
+    manifest = replace(plain, stages=(read.stage,), notebook=read.path, results=(notebook.EXECUTED,))
+    if params is None and read.cell is not None:
+        named, others = notebook.parameters(page, read.cell)
         return replace(manifest, parameters=named, any_parameters=others)
     notebook.check_names(params or page, (), manifest)
     return manifest

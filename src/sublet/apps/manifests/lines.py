@@ -109,7 +109,7 @@ def _json(text: str) -> _Walk:
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
     line, at = 1, 0
-    for found in _TOKEN.finditer(text):
-        line += text.count("\n", at, found.start())
-        at = found.start()
-        yield found[0], line
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        yield match[0], line

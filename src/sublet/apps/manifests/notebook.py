@@ -55,14 +55,14 @@ def read(page: ManifestPage, path: str, content: bytes, at: Path = ()) -> Notebo
     if not isinstance(cells, list) or document is None or document.get("nbformat") != 4:
         page.error(at, f"{path} is not a notebook of format 4; open it in Jupyter and save it.")
         return None
-    said = [cell for cell in cells if isinstance(cell, Mapping)]
-    if any(cell.get("outputs") for cell in said):
+    cells_read = [cell for cell in cells if isinstance(cell, Mapping)]
+    if any(cell.get("outputs") for cell in cells_read):
         page.warn(at, f"{path} has outputs of an earlier run; clear them, so that a reviewer reads all of the code.")
-    found = Notebook(path, _language(document), next((_text(cell) for cell in said if TAG in _tags(cell)), None))
-    if found.language != PYTHON and found.cell is not None:
+    book = Notebook(path, _language(document), next((_text(cell) for cell in cells_read if TAG in _tags(cell)), None))
+    if book.language != PYTHON and book.cell is not None:
         page.warn(at, f"{path} is not in Python: it has to read its parameters in params.json.")
-        return replace(found, cell=None)
-    return found
+        return replace(book, cell=None)
+    return book
 
 
 def _language(document: Mapping[str, Any]) -> str:
@@ -91,16 +91,16 @@ def parameters(page: ManifestPage, cell: str) -> tuple[tuple[Parameter, ...], bo
         body = ast.parse(cell).body if len(cell) <= LONGEST_CELL else []
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return (), True
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     others = False
     for name, value in _read_assignment(body):
         try:
-            found[name] = ast.literal_eval(value)
+            values[name] = ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             others = True
-    plain = {name: value for name, value in found.items() if _is_plain(value)}
+    plain = {name: value for name, value in values.items() if _is_plain(value)}
     made = tuple(parameter(page, name, value) for name, value in list(plain.items())[:MOST])
-    return made, others or not made or len(plain) < len(found)
+    return made, others or not made or len(plain) < len(values)
 
 
 def _read_assignment(body: list[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
@@ -131,8 +131,8 @@ def executing(page: ManifestPage, manifest: Manifest, files: Mapping[str, bytes]
     stages = tuple(notebook.stage if stage.name == EXECUTION else stage for stage in manifest.stages)
     changed = replace(manifest, stages=stages, results=manifest.results or (EXECUTED,))
     if notebook.cell is not None and "parameters" not in page.value:
-        found, others = parameters(page, notebook.cell)
-        return replace(changed, parameters=found, any_parameters=others)
+        named, others = parameters(page, notebook.cell)
+        return replace(changed, parameters=named, any_parameters=others)
     check_names(page, ("parameters",), changed)
     return changed
 

@@ -33,8 +33,8 @@ def read_manifest(
     more = len(forms) > 1 or generic.candidates(files, kinds)
     if cybergis.FILE in forms and more and not _is_cybergis(files[cybergis.FILE]):
         forms.remove(cybergis.FILE)
-    if not forms and (told := _no_manifest(files, kinds)):
-        return ManifestReading(None, (ManifestFinding(FILES[0], 0, told, error=True),))
+    if not forms and (complaint := _no_manifest(files, kinds)):
+        return ManifestReading(None, (ManifestFinding(FILES[0], 0, complaint, error=True),))
     found = forms[0] if forms else ""
     if found and len(files[found]) > MOST_BYTES:
         return ManifestReading(None, (ManifestFinding(found, 0, "it is larger than 1 MiB.", error=True),))
@@ -55,9 +55,9 @@ def _no_manifest(files: Mapping[str, bytes], kinds: Sequence[str]) -> str:
     likely = generic.candidates(files)
     if kinds and (len(kinds) == 1 or likely):
         return generic.problem(files, kinds)
-    told = f"there is no manifest: neither {', '.join(FILES[:-1])} nor {FILES[-1]}; `sublet app init` writes one"
-    found = "; ".join(f"a maintainer of the kind {kind} would run {', '.join(likely[kind])}" for kind in likely)
-    return f"{told}; or name a maintainer: {found}." if found else f"{told}."
+    sentence = f"there is no manifest: neither {', '.join(FILES[:-1])} nor {FILES[-1]}; `sublet app init` writes one"
+    others = "; ".join(f"a maintainer of the kind {kind} would run {', '.join(likely[kind])}" for kind in likely)
+    return f"{sentence}; or name a maintainer: {others}." if others else f"{sentence}."
 
 
 def _generic(

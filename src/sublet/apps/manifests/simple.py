@@ -47,7 +47,7 @@ def parameters(page: ManifestPage) -> tuple[Parameter, ...]:
 
 def parameter(page: ManifestPage, name: str, value: Any) -> Parameter:
     """A parameter that is known by its default alone."""
-    kind = next((said for held, said in _TYPES if isinstance(value, held)), "")
+    kind = next((type_name for held, type_name in _TYPES if isinstance(value, held)), "")
     if not kind:
         page.error(
             (name,), f"{quote_value(value)} can't be a parameter's default: text, a number, true, false or a list."

@@ -101,12 +101,12 @@ def _image(page: ManifestPage, path: Path, value: Any) -> AppImage:
         location, at, digest = value.partition("@")
         plain = not at and NAME.fullmatch(value)
         return AppImage(name=value) if plain else AppImage(location=location, digest=_digest(page, path, digest))
-    said = page.a_map(path, value)
-    page.note_unknown(path, said, _IMAGE, page.error)
+    fields = page.a_map(path, value)
+    page.note_unknown(path, fields, _IMAGE, page.error)
     image = AppImage(
-        page.a_text((*path, "name"), said.get("name")),
-        page.a_text((*path, "location"), said.get("location")),
-        _digest(page, (*path, "digest"), page.a_text((*path, "digest"), said.get("digest"))),
+        page.a_text((*path, "name"), fields.get("name")),
+        page.a_text((*path, "location"), fields.get("location")),
+        _digest(page, (*path, "digest"), page.a_text((*path, "digest"), fields.get("digest"))),
     )
     if bool(image.name) == bool(image.location):
         page.error(path, "an image has either a name that the operator knows, or a location.")
@@ -121,42 +121,42 @@ def _digest(page: ManifestPage, path: Path, digest: str) -> str:
 
 def _stages(page: ManifestPage) -> tuple[AppStage, ...]:
     value = page.value
-    said = page.a_map(("stages",), value.get("stages"))
-    page.note_unknown(("stages",), said, STAGES, page.error)
-    found = {name: _stage(page, name, ("stages", name), said[name]) for name in STAGES if name in said}
+    given = page.a_map(("stages",), value.get("stages"))
+    page.note_unknown(("stages",), given, STAGES, page.error)
+    stages = {name: _stage(page, name, ("stages", name), given[name]) for name in STAGES if name in given}
     short = {name: value[name] for name in ("run", "script") if name in value}
     if "notebook" in value:
-        if short or EXECUTION in found:
+        if short or EXECUTION in stages:
             page.error(("notebook",), "there is another command too; say once what is to run.")
         if not value["notebook"]:
             page.error(("notebook",), "notebook is the path of one among the app's files.")
-        found[EXECUTION] = AppStage(EXECUTION)  # the notebook itself says how it is executed
+        stages[EXECUTION] = AppStage(EXECUTION)  # the notebook itself says how it is executed
     elif short:
-        if EXECUTION in found:
+        if EXECUTION in stages:
             page.error((min(short),), "there is stages.execution too; say once what is to run.")
-        found[EXECUTION] = _stage(page, EXECUTION, (), short)
-    if EXECUTION not in found:
+        stages[EXECUTION] = _stage(page, EXECUTION, (), short)
+    if EXECUTION not in stages:
         page.error(
             ("stages",), "nothing is to run; write `run: python main.py`, `notebook: main.ipynb`, or stages.execution."
         )
-    return tuple(found[name] for name in STAGES if name in found)
+    return tuple(stages[name] for name in STAGES if name in stages)
 
 
 def _stage(page: ManifestPage, name: str, path: Path, value: Any) -> AppStage:
-    said = {"run": value} if isinstance(value, str | list) else page.a_map(path, value)
-    page.note_unknown(path, said, _STAGE, page.error)
-    each = said.get("each", "once" if name != EXECUTION or not path else "task")
+    fields = {"run": value} if isinstance(value, str | list) else page.a_map(path, value)
+    page.note_unknown(path, fields, _STAGE, page.error)
+    each = fields.get("each", "once" if name != EXECUTION or not path else "task")
     if each not in ("once", "task"):
         page.error((*path, "each"), f"each is once or task, not {quote_value(each)}.")
-    if ("run" in said) == ("script" in said):
+    if ("run" in fields) == ("script" in fields):
         page.error(path, "a stage has either run (words) or script (text).")
         return AppStage(name)
-    if "script" in said:
-        script = page.a_text((*path, "script"), said["script"])
+    if "script" in fields:
+        script = page.a_text((*path, "script"), fields["script"])
         if not script.strip():
             page.error((*path, "script"), "the script is empty.")
         return AppStage(name, script=script, each=each == "task")
-    return AppStage(name, _words(page, (*path, "run"), said["run"]), each=each == "task")
+    return AppStage(name, _words(page, (*path, "run"), fields["run"]), each=each == "task")
 
 
 def _words(page: ManifestPage, path: Path, value: Any) -> tuple[str, ...]:
@@ -178,32 +178,32 @@ def _words(page: ManifestPage, path: Path, value: Any) -> tuple[str, ...]:
 
 
 def _parameters(page: ManifestPage) -> tuple[Parameter, ...]:
-    found = []
+    read = []
     for name, value in few(page, ("parameters",), page.value.get("parameters")):
         path = ("parameters", name)
-        said = page.a_map(path, value)
-        page.note_unknown(path, said, _PARAMETER, page.error)
-        schema = _numbers({key: item for key, item in said.items() if key in KEYWORDS})
-        unit = page.a_text((*path, "unit"), said.get("unit"))
-        parameter = Parameter(name, schema, unit, page.a_flag((*path, "required"), said.get("required")))
+        fields = page.a_map(path, value)
+        page.note_unknown(path, fields, _PARAMETER, page.error)
+        schema = _numbers({key: item for key, item in fields.items() if key in KEYWORDS})
+        unit = page.a_text((*path, "unit"), fields.get("unit"))
+        parameter = Parameter(name, schema, unit, page.a_flag((*path, "required"), fields.get("required")))
         check_parameter(page, path, parameter)
-        found.append(parameter)
-    return tuple(found)
+        read.append(parameter)
+    return tuple(read)
 
 
 def _numbers(schema: dict[str, Any]) -> dict[str, Any]:
     """The same with numbers where numbers are meant: `0.10` and `1e-6` are text to who reads the document."""
     numeric = schema.get("type") in ("integer", "number")
     keys = (*_BOUNDING, *(("default", "const") if numeric else ()))
-    found = schema | {key: _as_number(schema[key]) for key in keys if key in schema}
+    changed = schema | {key: _as_number(schema[key]) for key in keys if key in schema}
     for key in ("enum", "examples"):
-        if numeric and isinstance(found.get(key), list):
-            found[key] = [_as_number(item) for item in found[key]]
-    if isinstance(found.get("items"), dict):
-        found["items"] = _numbers(found["items"])
-        if found["items"].get("type") in ("integer", "number") and isinstance(found.get("default"), list):
-            found["default"] = [_as_number(item) for item in found["default"]]
-    return found
+        if numeric and isinstance(changed.get(key), list):
+            changed[key] = [_as_number(item) for item in changed[key]]
+    if isinstance(changed.get("items"), dict):
+        changed["items"] = _numbers(changed["items"])
+        if changed["items"].get("type") in ("integer", "number") and isinstance(changed.get("default"), list):
+            changed["default"] = [_as_number(item) for item in changed["default"]]
+    return changed
 
 
 def _as_number(value: Any) -> Any:
@@ -263,24 +263,24 @@ def _bounds(page: ManifestPage, path: Path, name: str, value: Any) -> ResourceBo
 
 
 def _data(page: ManifestPage) -> tuple[Input, ...]:
-    found = []
+    inputs = []
     for name, value in page.a_map(("data",), page.value.get("data")).items():
         path = ("data", name)
-        said = page.a_map(path, value)
-        page.note_unknown(path, said, _INPUT, page.error)
+        fields = page.a_map(path, value)
+        page.note_unknown(path, fields, _INPUT, page.error)
         if not NAME.fullmatch(name):
             page.error(path, f"{quote_value(name)} can't be the name of data.")
-        required = page.a_flag((*path, "required"), said.get("required"))
-        found.append(Input(name, required, page.a_text((*path, "description"), said.get("description"))))
-    return tuple(found)
+        required = page.a_flag((*path, "required"), fields.get("required"))
+        inputs.append(Input(name, required, page.a_text((*path, "description"), fields.get("description"))))
+    return tuple(inputs)
 
 
 def _results(page: ManifestPage) -> tuple[str, ...]:
-    found = page.texts(("results",), page.value.get("results"))
-    for number, path in enumerate(found):
+    paths = page.texts(("results",), page.value.get("results"))
+    for number, path in enumerate(paths):
         if not _PLAIN_PATH.fullmatch(path):
             page.error(("results", number), f"{quote_value(path)} is not a path below the result folder.")
-    return found
+    return paths
 
 
 def _default_system(page: ManifestPage) -> str:
@@ -292,7 +292,7 @@ def _default_system(page: ManifestPage) -> str:
 
 
 def _environment(page: ManifestPage) -> dict[str, str]:
-    found = {}
+    variables = {}
     for name, value in page.a_map(("environment",), page.value.get("environment")).items():
         path = ("environment", name)
         if not VARIABLE.fullmatch(name):
@@ -300,5 +300,5 @@ def _environment(page: ManifestPage) -> dict[str, str]:
         elif not isinstance(value, str | int | float):
             page.error(path, f"the value of {name} must be text.")
         else:
-            found[name] = str(value).lower() if isinstance(value, bool) else str(value)
-    return found
+            variables[name] = str(value).lower() if isinstance(value, bool) else str(value)
+    return variables

@@ -106,10 +106,12 @@ class Version:
 def find_revoked(versions: Iterable[Version], number: int | None = None) -> Version | None:
     """The version that was taken back, if that is why there is none: of this number, else the newest of those."""
     there = list(versions)
-    if number is None and any(one.state is VersionState.APPROVED for one in there):
+    if number is None and any(version.state is VersionState.APPROVED for version in there):
         return None
-    found = (one for one in there if one.state is VersionState.REVOKED and number in (None, one.number))
-    return max(found, key=lambda one: one.number, default=None)
+    revoked = (
+        version for version in there if version.state is VersionState.REVOKED and number in (None, version.number)
+    )
+    return max(revoked, key=lambda version: version.number, default=None)
 
 
 SAME = ("repository", "branch", "commit", "tree", "manifest_hash", "digest")
@@ -148,8 +150,8 @@ def read_ref(ref: str) -> tuple[str, int | None]:
 
 def hash_manifest(manifest: Mapping[str, Any]) -> str:
     """What a manifest is known by."""
-    said = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(said.encode()).hexdigest()
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def text_of(file: TreeFile) -> str | None:
@@ -157,10 +159,10 @@ def text_of(file: TreeFile) -> str | None:
     if file.link or b"\0" in file.content:
         return None
     try:
-        said = file.content.decode()
+        text = file.content.decode()
     except UnicodeDecodeError:
         return None
-    return show_hidden(said)
+    return show_hidden(text)
 
 
 def notes_on(files: Iterable[TreeFile]) -> list[str]:
@@ -181,18 +183,18 @@ def notes_on(files: Iterable[TreeFile]) -> list[str]:
 def changes(old: Sequence[TreeFile], new: Sequence[TreeFile]) -> list[Change]:
     """What differs, file by file."""
     before, after = ({file.path: file for file in files} for files in (old, new))
-    found = []
+    listed = []
     for path in sorted(before.keys() | after.keys()):
         one, other = before.get(path), after.get(path)
         if one != other:
             how = "changed" if one and other else "added" if other else "removed"
-            found.append(Change(path, how, _diff(path, _show_file(one), _show_file(other))))
-    return found
+            listed.append(Change(path, how, _diff(path, _show_file(one), _show_file(other))))
+    return listed
 
 
 def manifest_diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """What differs between two manifests, field by field."""
-    return _diff("manifest", *(json.dumps(one, indent=2, sort_keys=True, ensure_ascii=False) for one in (old, new)))
+    return _diff("manifest", *(json.dumps(each, indent=2, sort_keys=True, ensure_ascii=False) for each in (old, new)))
 
 
 def _show_file(file: TreeFile | None) -> str:
@@ -201,14 +203,14 @@ def _show_file(file: TreeFile | None) -> str:
         return ""
     if file.link:
         return f"(a link to {file.link})\n"
-    said = text_of(file)
-    if said is None:
+    text = text_of(file)
+    if text is None:
         digest = hashlib.sha256(file.content).hexdigest()
-        said = f"(binary, {len(file.content)} bytes, sha256:{digest})\n"
-    return f"(may be executed)\n{said}" if file.executable else said
+        text = f"(binary, {len(file.content)} bytes, sha256:{digest})\n"
+    return f"(may be executed)\n{text}" if file.executable else text
 
 
 def _diff(path: str, old: str, new: str) -> str:
     lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{path}", f"b/{path}", n=NEAR, lineterm="")
-    said = "\n".join(lines)
-    return said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]}\n… and more: it is too long to be shown whole."
+    text = "\n".join(lines)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}\n… and more: it is too long to be shown whole."

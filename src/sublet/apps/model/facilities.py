@@ -50,8 +50,8 @@ def _mpi(need: Need, there: Facilities) -> Had:
 
 
 def _gpus(need: Need, there: Facilities) -> Had:
-    found = [f"{name} (at most {count} in a node)" for name, count in there.gpus.items() if count]
-    return Had(True, f"on {_names(found)}") if found else Had(False, "no platform has GPUs")
+    texts = [f"{name} (at most {count} in a node)" for name, count in there.gpus.items() if count]
+    return Had(True, f"on {_names(texts)}") if texts else Had(False, "no platform has GPUs")
 
 
 def _node(need: Need, there: Facilities) -> Had:
@@ -81,7 +81,7 @@ def _network(need: Need, there: Facilities) -> Had:
         (there.offline, "containers on {} have no network"),
         (there.unknown, "whether the nodes of {} have a way out is not known"),
     )
-    words = "; ".join(said.format(_names(names)) for names, said in parts if names)
+    words = "; ".join(phrase.format(_names(names)) for names, phrase in parts if names)
     return Had(True if there.online else None if there.unknown else False, words or "there is no platform")
 
 

@@ -130,43 +130,43 @@ _LATER = ("notebook", "title", "places")
 
 def to_json(manifest: Manifest) -> dict[str, Any]:
     """A manifest as plain values, which `from_json` reads again."""
-    found: dict[str, Any] = {"format": FORMAT}
+    document: dict[str, Any] = {"format": FORMAT}
     for name in (each.name for each in fields(Manifest)):
         value = getattr(manifest, name)
         if name in _LATER and not value:
             continue
         if name in _PARTS:
-            found[name] = [_plain(each) for each in value]
+            document[name] = [_plain(each) for each in value]
         elif name in _SINGLE:
-            found[name] = _plain(value)
+            document[name] = _plain(value)
         elif name == "resources":
-            found[name] = {key: _plain(bounds) for key, bounds in value.items()}
+            document[name] = {key: _plain(bounds) for key, bounds in value.items()}
         else:
-            found[name] = list(value) if name in _LISTS else dict(value) if isinstance(value, Mapping) else value
-    return found
+            document[name] = list(value) if name in _LISTS else dict(value) if isinstance(value, Mapping) else value
+    return document
 
 
 def _plain(value: Any) -> dict[str, Any]:
-    said = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {name: list(item) if isinstance(item, tuple) else item for name, item in said.items()}
+    values = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {name: list(item) if isinstance(item, tuple) else item for name, item in values.items()}
 
 
 def from_json(value: Mapping[str, Any]) -> Manifest:
     """A manifest that was stored; BadManifest if it is none, or of a later format."""
     if value.get("format") != FORMAT:
         raise BadManifest(problem=f"it is of format {value.get('format')!r}, and only {FORMAT} can be read here.")
-    said = {name: item for name, item in value.items() if name != "format"}
+    values = {name: item for name, item in value.items() if name != "format"}
     try:
         for name, kind in _PARTS.items():
-            said[name] = tuple(_make(kind, item) for item in said.get(name, ()))
+            values[name] = tuple(_make(kind, item) for item in values.get(name, ()))
         for name, kind in _SINGLE.items():
-            said[name] = _make(kind, said.get(name, {}))
-        said["resources"] = {name: ResourceBounds(**bounds) for name, bounds in said.get("resources", {}).items()}
-        said |= {name: tuple(said.get(name, ())) for name in _LISTS}
-        return Manifest(**said)
+            values[name] = _make(kind, values.get(name, {}))
+        values["resources"] = {name: ResourceBounds(**bounds) for name, bounds in values.get("resources", {}).items()}
+        values |= {name: tuple(values.get(name, ())) for name in _LISTS}
+        return Manifest(**values)
     except (TypeError, AttributeError) as error:
         raise BadManifest(problem=f"it is not whole: {error}") from error
 
 
-def _make(kind: type, said: Mapping[str, Any]) -> Any:
-    return kind(**{name: tuple(item) if name == "argv" else item for name, item in said.items()})
+def _make(kind: type, values: Mapping[str, Any]) -> Any:
+    return kind(**{name: tuple(item) if name == "argv" else item for name, item in values.items()})

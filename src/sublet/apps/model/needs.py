@@ -88,8 +88,8 @@ WORDS = {
 
 def find_needs(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     """All that it needs, each kind of thing once; a mount for each folder."""
-    found = reversed(_read(manifest, files))  # so that the first of each is kept
-    needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in found}
+    last_first = reversed(_read(manifest, files))  # so that the first of each is kept
+    needs = {(need.kind, need.what if need.kind is NeedKind.MOUNT else ""): need for need in last_first}
     return sorted(needs.values(), key=lambda need: (list(NeedKind).index(need.kind), need.what))
 
 
@@ -139,7 +139,7 @@ def add_found_places(manifest: Manifest, files: Mapping[str, bytes]) -> Manifest
 
 
 def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
-    needs = [Need(NeedKind.UPLOAD, one.name, manifest.source) for one in manifest.data if one.required]
+    needs = [Need(NeedKind.UPLOAD, item.name, manifest.source) for item in manifest.data if item.required]
     needs += [
         Need(NeedKind.MOUNT, place.path or f"/{place.name}", manifest.source)
         for place in manifest.places
@@ -149,8 +149,8 @@ def _read(manifest: Manifest, files: Mapping[str, bytes]) -> list[Need]:
     needs += [Need(NeedKind.GPU, "gpus", manifest.source) for bounds in gpus if bounds.min > 0]
     for path, text in _list_reached(manifest, files):
         for where, line in _read_lines(path, text):
-            found = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
-            needs += [Need(kind, match[1], where) for kind, match in found if match]
+            matches = ((kind, sign.search(line)) for kind, sign in SIGNS.items())
+            needs += [Need(kind, match[1], where) for kind, match in matches if match]
     return needs
 
 

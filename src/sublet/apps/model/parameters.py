@@ -50,17 +50,17 @@ def _jsonschema() -> Any:
 def schema_problems(parameter: Parameter) -> list[tuple[str, str]]:
     """What is wrong with the schema itself: the keyword, and why."""
     schema = parameter.schema
-    found = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
+    problems = [(name, f"there is no {name} here") for name in schema if name not in KEYWORDS]
     if schema.get("type") not in (*TYPES, None):
-        found.append(("type", f"{quote_value(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
+        problems.append(("type", f"{quote_value(schema['type'])} is not a type; there are {', '.join(TYPES)}"))
     if schema.get("format") not in (*FORMATS, None):
-        found.append(("format", f"{quote_value(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
+        problems.append(("format", f"{quote_value(schema['format'])} is not a format; there are {', '.join(FORMATS)}"))
     deeper = list(_deeper(schema))
-    found += [("items", f"there is no {min(set(one) - KEYWORDS)} here") for one in deeper if set(one) - KEYWORDS]
-    if found:
-        return found
-    for keyword, one in [("pattern", schema), *(("items", one) for one in deeper)]:
-        if slow := pattern_problem(str(one.get("pattern", ""))):
+    problems += [("items", f"there is no {min(set(each) - KEYWORDS)} here") for each in deeper if set(each) - KEYWORDS]
+    if problems:
+        return problems
+    for keyword, each in [("pattern", schema), *(("items", each) for each in deeper)]:
+        if slow := pattern_problem(str(each.get("pattern", ""))):
             return [(keyword, f"the pattern: {slow}")]
     library = _jsonschema()
     try:
@@ -89,30 +89,30 @@ def is_variable(name: str) -> bool:
 def check(manifest: Manifest, given: Mapping[str, Any]) -> list[Reason]:
     """What is wrong with the values, each with its parameter's name, the limit and the nearest good value."""
     if len(given) > MOST:
-        told = f"an app has up to {MOST} parameters, not {len(given)}."
-        return [Reason("urn:invalid-value", "parameters", told, str(len(given)), str(MOST))]
-    found = []
+        message = f"an app has up to {MOST} parameters, not {len(given)}."
+        return [Reason("urn:invalid-value", "parameters", message, str(len(given)), str(MOST))]
+    reasons = []
     names = [parameter.name for parameter in manifest.parameters]
     for name in given:
         if manifest.parameter(str(name)) is None:
             if manifest.notebook and not is_variable(str(name)):
-                told = f"{quote_value(name)} can't be a variable, as the parameters of a notebook are."
-                found.append(Reason("urn:invalid-value", "parameters", told, str(name)[:200]))
+                message = f"{quote_value(name)} can't be a variable, as the parameters of a notebook are."
+                reasons.append(Reason("urn:invalid-value", "parameters", message, str(name)[:200]))
                 continue
             if manifest.any_parameters:
-                found += _reasons(Parameter(str(name)), given[name])
+                reasons += _reasons(Parameter(str(name)), given[name])
                 continue
             close = difflib.get_close_matches(str(name)[:200], names, 1)
             there = ", ".join(names) or "none"
-            told = f"{manifest.name} has no parameter {quote_value(name)}; it has: {there}."
-            found.append(Reason("urn:invalid-value", f"parameters.{name}", told, str(name)[:200], there, *close))
+            message = f"{manifest.name} has no parameter {quote_value(name)}; it has: {there}."
+            reasons.append(Reason("urn:invalid-value", f"parameters.{name}", message, str(name)[:200], there, *close))
     for parameter in manifest.parameters:
         if parameter.name in given:
-            found += _reasons(parameter, given[parameter.name])
+            reasons += _reasons(parameter, given[parameter.name])
         elif parameter.required or not parameter.has_default:
-            told = f"{manifest.name} needs the parameter {parameter.name}{_meaning(parameter)}."
-            found.append(Reason("urn:missing-required-value", f"parameters.{parameter.name}", told))
-    return found
+            message = f"{manifest.name} needs the parameter {parameter.name}{_meaning(parameter)}."
+            reasons.append(Reason("urn:missing-required-value", f"parameters.{parameter.name}", message))
+    return reasons
 
 
 def _meaning(parameter: Parameter) -> str:
@@ -125,10 +125,10 @@ def _reasons(parameter: Parameter, value: Any) -> list[Reason]:
     if wrong is None:
         return []
     why, limit, nearest = wrong
-    told = f"the parameter {parameter.name} {why}."
+    message = f"the parameter {parameter.name} {why}."
     field = f"parameters.{parameter.name}"
     better = value_text(nearest) if nearest is not None else ""
-    return [Reason("urn:invalid-value", field, told, quote_value(value), limit, better)]
+    return [Reason("urn:invalid-value", field, message, quote_value(value), limit, better)]
 
 
 def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
@@ -139,7 +139,7 @@ def _wrong(parameter: Parameter, value: Any) -> tuple[str, str, Any] | None:
     if (size := len(json.dumps(value, default=str))) > LONGEST:
         return f"is longer than {LONGEST} characters", str(LONGEST), None
     longest = LONGEST_MATCHED if isinstance(value, str) else LONGEST_LIST
-    matched = any("pattern" in one for one in (schema, *_deeper(schema)))
+    matched = any("pattern" in each for each in (schema, *_deeper(schema)))
     if matched and (len(value) if isinstance(value, str) else size) > longest:
         return f"is longer than {longest} characters", str(longest), None
     if isinstance(value, str) and "\0" in value:
@@ -164,7 +164,7 @@ def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | N
     """Why a value can't be used that lies between two steps of a slider; its default and its end are good too."""
     schema: Mapping[str, Any] = parameter.schema
     step, low, most = schema.get("step", 0), schema.get("minimum", 0), schema.get("maximum")
-    if not all(type(one) in (int, float) for one in (step, low, value)) or step <= 0:
+    if not all(type(number) in (int, float) for number in (step, low, value)) or step <= 0:
         return None
     if on_step(low, value, step) or value in (schema.get("default"), most):
         return None
@@ -177,22 +177,22 @@ def _between_steps(parameter: Parameter, value: Any) -> tuple[str, str, Any] | N
 def _describe_error(parameter: Parameter, error: Any, value: Any) -> tuple[str, str, Any]:
     schema, unit = parameter.schema, f" {parameter.unit}" if parameter.unit else ""
     keyword, limit = error.validator, error.validator_value
-    said = quote_value(value)
+    shown = quote_value(value)
     nearest = nearest_of(schema, value)
     if error.path:
         return f"is wrong at {'.'.join(map(str, error.path))}: {error.message}", "", None
     if keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
         least, most = schema.get("minimum"), schema.get("maximum")
         between = f"{least} to {most}{unit}" if least is not None and most is not None else f"{keyword} {limit}{unit}"
-        return f"must be within {between}, not {said}", between, nearest
+        return f"must be within {between}, not {shown}", between, nearest
     if keyword == "multipleOf":
-        return f"must be a multiple of {limit}{unit}, not {said}", f"multiples of {limit}", nearest
+        return f"must be a multiple of {limit}{unit}, not {shown}", f"multiples of {limit}", nearest
     if keyword == "enum":
         there = ", ".join(value_text(item) for item in limit)
-        return f"must be one of {there}, not {said}", there, nearest
+        return f"must be one of {there}, not {shown}", there, nearest
     if keyword == "type":
-        return f"must be of type {limit}, not {said}", str(limit), nearest
-    return f"can't be {said}: {error.message}", f"{keyword} {quote_value(limit)}", nearest
+        return f"must be of type {limit}, not {shown}", str(limit), nearest
+    return f"can't be {shown}: {error.message}", f"{keyword} {quote_value(limit)}", nearest
 
 
 def nearest_of(schema: Mapping[str, Any], value: Any) -> Any:

@@ -45,27 +45,27 @@ class Snapshot:
 
 def read_address(text: str) -> RepositoryAddress:
     """The address of a repository, or BadRepository."""
-    said = text.strip()
-    if KEYED.match(said):
-        raise BadRepository(address=said, why="this service has no key for ssh; name it by https")
-    if said.startswith(GITHUB):
-        if len(said.removeprefix(GITHUB).strip("/").split("/")) != 2:
-            raise BadRepository(address=said, why="it has to be github://owner/name")
-        said = f"https://github.com/{said.removeprefix(GITHUB).strip('/')}"
-    if not said or len(said) > LONGEST_ADDRESS or NOT_IN_ADDRESS.search(said):
-        raise BadRepository(address=said[:LONGEST_ADDRESS], why="it is no address")
+    address = text.strip()
+    if KEYED.match(address):
+        raise BadRepository(address=address, why="this service has no key for ssh; name it by https")
+    if address.startswith(GITHUB):
+        if len(address.removeprefix(GITHUB).strip("/").split("/")) != 2:
+            raise BadRepository(address=address, why="it has to be github://owner/name")
+        address = f"https://github.com/{address.removeprefix(GITHUB).strip('/')}"
+    if not address or len(address) > LONGEST_ADDRESS or NOT_IN_ADDRESS.search(address):
+        raise BadRepository(address=address[:LONGEST_ADDRESS], why="it is no address")
     try:
-        parts = urlsplit(said)
+        parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise BadRepository(address=said, why=f"it is no address: {error}") from error
+        raise BadRepository(address=address, why=f"it is no address: {error}") from error
     if parts.scheme not in ("https", "http", "file") or bool(host) == (parts.scheme == "file"):
-        raise BadRepository(address=said, why="only https: addresses, and github://owner/name, can be used")
+        raise BadRepository(address=address, why="only https: addresses, and github://owner/name, can be used")
     if "@" in parts.netloc:
         raise BadRepository(address=f"{parts.scheme}://…@{host}", why="an address may have no name or password in it")
     if parts.query or parts.fragment or not parts.path.strip("/") or {".", ".."} & set(parts.path.split("/")):
-        raise BadRepository(address=said, why="its path is not a repository's")
-    return RepositoryAddress(said.rstrip("/"), parts.scheme, host, port or (80 if parts.scheme == "http" else 443))
+        raise BadRepository(address=address, why="its path is not a repository's")
+    return RepositoryAddress(address.rstrip("/"), parts.scheme, host, port or (80 if parts.scheme == "http" else 443))
 
 
 def check_branch(branch: str) -> str:
@@ -84,7 +84,7 @@ def check_commit(commit: str) -> str:
 
 def show_hidden(text: str) -> str:
     """The same text, with what would not be seen written out."""
-    return UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def check_names(paths: Iterable[str]) -> None:
@@ -101,9 +101,9 @@ def _like_git(part: str) -> bool:
     return plain == ".git" or plain.startswith("git~")
 
 
-def is_same_repository(one: str, other: str) -> bool:
+def is_same_repository(first: str, other: str) -> bool:
     """Whether two addresses are one repository, in whichever way each is written."""
-    return plain_address(one) == plain_address(other)
+    return plain_address(first) == plain_address(other)
 
 
 def plain_address(repository: str) -> str:

@@ -72,18 +72,18 @@ def _read_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
         "gpus": (request.compute.gpus.min, FREE.gpus.min),
         "time": (_seconds(request.duration), _seconds(USUAL)),
     }
-    found = {name: value for name, (value, usual) in asked.items() if value != usual}
-    return found | ({"tasks": tasks} if type(tasks) is int else {})
+    amounts = {name: value for name, (value, usual) in asked.items() if value != usual}
+    return amounts | ({"tasks": tasks} if type(tasks) is int else {})
 
 
 def _read_named_amounts(request: Request, manifest: Manifest) -> dict[str, int]:
     """What was asked for by the manifest's own names."""
     said: Any = request.executable.fields.get("resources") if request.executable else None
     given = said if isinstance(said, Mapping) else {}
-    found = {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
-    if found.get("cores", 1) > 1 and "tasks" not in found:
-        found[_cores(manifest)] = found.pop("cores")
-    return found
+    amounts = {str(name): parse(str(name), value) if name in NAMES else 0 for name, value in given.items()}
+    if amounts.get("cores", 1) > 1 and "tasks" not in amounts:
+        amounts[_cores(manifest)] = amounts.pop("cores")
+    return amounts
 
 
 def _cores(manifest: Manifest) -> str:

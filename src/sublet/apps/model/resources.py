@@ -72,24 +72,24 @@ def text(name: str, amount: int) -> str:
 
 def wrong(manifest: Manifest, wanted: Mapping[str, int]) -> list[Reason]:
     """What of the amounts that are wanted the app's manifest doesn't allow."""
-    found = []
+    reasons = []
     for name, amount in wanted.items():
         bounds = manifest.resources.get(name)
         if name not in NAMES:
-            found.append(_reason(name, f"there is no resource {name}.", describe_price(amount), ", ".join(NAMES)))
+            reasons.append(_reason(name, f"there is no resource {name}.", describe_price(amount), ", ".join(NAMES)))
         elif bounds is None:
-            found += _fill_unsaid(manifest, name, amount)
+            reasons += _fill_unsaid(manifest, name, amount)
         elif not bounds.min <= amount <= bounds.max:
             limit = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
             nearest = text(name, min(max(amount, bounds.min), bounds.max))
-            told = f"{manifest.name} can use {limit} of {name}, not {text(name, amount)}."
-            found.append(_reason(name, told, text(name, amount), limit, nearest))
+            message = f"{manifest.name} can use {limit} of {name}, not {text(name, amount)}."
+            reasons.append(_reason(name, message, text(name, amount), limit, nearest))
         elif _between_steps(bounds, amount):
             near = min(bounds.min + round((amount - bounds.min) / bounds.step) * bounds.step, bounds.max)
-            told = f"{manifest.name} uses {name} in steps of {text(name, bounds.step)}, not {text(name, amount)}."
+            message = f"{manifest.name} uses {name} in steps of {text(name, bounds.step)}, not {text(name, amount)}."
             limit = f"steps of {text(name, bounds.step)}"
-            found.append(_reason(name, told, text(name, amount), limit, text(name, near)))
-    return found
+            reasons.append(_reason(name, message, text(name, amount), limit, text(name, near)))
+    return reasons
 
 
 def _between_steps(bounds: ResourceBounds, amount: int) -> bool:
@@ -103,8 +103,8 @@ def _fill_unsaid(manifest: Manifest, name: str, amount: int) -> list[Reason]:
     least = NAMES[name][1]
     if NAMES[name][0] != COUNT or amount == least:
         return []
-    told = f"{manifest.name} can't use {amount} {name}: its manifest says nothing of {name}."
-    return [_reason(name, told, str(amount), str(least), str(least))]
+    message = f"{manifest.name} can't use {amount} {name}: its manifest says nothing of {name}."
+    return [_reason(name, message, str(amount), str(least), str(least))]
 
 
 def _reason(name: str, message: str, wanted: str, limit: str, nearest: str = "") -> Reason:
@@ -135,16 +135,16 @@ def size_least_run(manifest: Manifest) -> Sized:
 def check_bounds(name: str, bounds: ResourceBounds) -> Sequence[str]:
     """What is wrong with the bounds themselves, in words."""
     least = NAMES[name][1]
-    found = []
+    problems = []
     if bounds.min < least:
-        found.append(f"its min {text(name, bounds.min)} is less than {text(name, least)}")
+        problems.append(f"its min {text(name, bounds.min)} is less than {text(name, least)}")
     if bounds.min > bounds.max:
-        found.append(f"its min {text(name, bounds.min)} is more than its max {text(name, bounds.max)}")
+        problems.append(f"its min {text(name, bounds.min)} is more than its max {text(name, bounds.max)}")
     elif not bounds.min <= bounds.default <= bounds.max:
-        told = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
-        found.append(f"its default {text(name, bounds.default)} is not within {told}")
+        span = f"{text(name, bounds.min)} to {text(name, bounds.max)}"
+        problems.append(f"its default {text(name, bounds.default)} is not within {span}")
     if bounds.step < 1:
-        found.append("its step must be at least 1")
+        problems.append("its step must be at least 1")
     if NAMES[name][0] == COUNT and bounds.max > MOST_COUNT:
-        found.append(f"its max is more than {MOST_COUNT}")
-    return found
+        problems.append(f"its max is more than {MOST_COUNT}")
+    return problems

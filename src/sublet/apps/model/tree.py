@@ -70,17 +70,17 @@ def tree_of(location: str) -> str:
 
 def files_of(archive: bytes) -> list[TreeFile]:
     """The files in an archive; BadTree if it has anything else, or more than a tree may have."""
-    found: list[TreeFile] = []
+    files: list[TreeFile] = []
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as opened:
             for entry in opened:
-                if len(found) >= MOST_FILES:
+                if len(files) >= MOST_FILES:
                     raise BadTree(why=f"it has more than {MOST_FILES} files")
-                found.append(_file(opened, entry))
+                files.append(_file(opened, entry))
     except tarfile.TarError as error:
         raise BadTree(why=f"it is not a whole archive: {error}") from error
-    check(found)
-    return found
+    check(files)
+    return files
 
 
 def _file(opened: tarfile.TarFile, entry: tarfile.TarInfo) -> TreeFile:

@@ -16,15 +16,15 @@ MOST_LOOKS = 2_000_000  # at files, for all links to directories together
 def without_links(files: Sequence[TreeFile]) -> list[TreeFile]:
     """The same files with links put out; a link that leads nowhere is left out, and BadTree if one never ends."""
     links = _Links(files)
-    found: list[TreeFile] = []
+    files_there: list[TreeFile] = []
     size = 0
     for file in files:
-        for one in links.of(file, file.path, 0):
-            found.append(one)
-            size += len(one.content)
-            if len(found) > MOST_FILES or size > MOST_BYTES:
+        for each in links.of(file, file.path, 0):
+            files_there.append(each)
+            size += len(each.content)
+            if len(files_there) > MOST_FILES or size > MOST_BYTES:
                 raise BadTree(why=f"with its links it has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB")
-    return found
+    return files_there
 
 
 class _Links:

@@ -42,7 +42,7 @@ async def _list(
         who,
         wrong.status if wrong else 200,
         apps=await service.apps.catalogue.apps(who.person),
-        maintainers={name: one.kind for name, one in service.settings.maintainers.items()},
+        maintainers={name: maintainer.kind for name, maintainer in service.settings.maintainers.items()},
         wrong=wrong,
         form=form or {},
         state_tones=TONES,
@@ -52,11 +52,11 @@ async def _list(
 async def propose(request: Request) -> Response:
     """Bring a repository before the reviewers."""
     who, form = await read_form(request)
-    said = {name: form.get(name, "").strip() for name in ASKED}
+    fields = {name: form.get(name, "").strip() for name in ASKED}
     try:
-        made = await service_of(request).apps.proposing.propose(who.person, **said, host=host_of(request))
+        made = await service_of(request).apps.proposing.propose(who.person, **fields, host=host_of(request))
     except SubletError as error:
-        return await _list(request, who, error, said)
+        return await _list(request, who, error, fields)
     return RedirectResponse(f"{HERE}/{made.app}/{made.number}", 303)
 
 
@@ -66,15 +66,15 @@ async def version(request: Request) -> Response:
 
 
 async def _version(request: Request, who: Visitor, wrong: SubletError | None = None) -> Response:
-    found = await service_of(request).apps.reviewing.review(_ref(request), who.person)
+    reviewed = await service_of(request).apps.reviewing.review(_ref(request), who.person)
     return page(
         request,
         "version.html",
         who,
         wrong.status if wrong else 200,
-        found=found,
-        files=[file_view(file) for file in found.files],
-        manifest=json.dumps(found.version.manifest, indent=2, ensure_ascii=False),
+        found=reviewed,
+        files=[file_view(file) for file in reviewed.files],
+        manifest=json.dumps(reviewed.version.manifest, indent=2, ensure_ascii=False),
         decides=decides(who.person),
         wrong=wrong,
         state_tones=TONES,

@@ -23,7 +23,7 @@ def field_of(parameter: Parameter, key: str, id: str, value: str) -> Field:
     needed = {} if parameter.has_default else {"required": ""}
     hint = _hint(schema)
     if "enum" in schema:
-        choices = tuple((json.dumps(one), _words(one)) for one in schema["enum"])
+        choices = tuple((json.dumps(choice), _words(choice)) for choice in schema["enum"])
         blank = () if value in dict(choices) else (("", "Choose"),)
         return Field(key, id, title, "choice", value, hint, parameter.unit, (*blank, *choices), needed)
     if schema.get("type") == "boolean":
@@ -68,12 +68,12 @@ def _range(parameter: Parameter) -> dict[str, str]:
     """The bounds of a number, and the step from its least, as far as the default is one of them."""
     schema = parameter.schema
     low, high = schema.get("minimum"), schema.get("maximum")
-    found = {name: json.dumps(value) for name, value in (("min", low), ("max", high)) if value is not None}
+    attributes = {name: json.dumps(value) for name, value in (("min", low), ("max", high)) if value is not None}
     whole = schema.get("type") == "integer"
     step = schema.get("multipleOf") or schema.get("step") or (1 if whole else None)
     reached = ([schema["default"]] if parameter.has_default else []) + ([0] if "multipleOf" in schema else [])
-    fits = step is not None and all(on_step(low or 0, one, step) for one in reached)
-    return found | {"step": json.dumps(step) if fits else "1" if whole else "any"}
+    fits = step is not None and all(on_step(low or 0, number, step) for number in reached)
+    return attributes | {"step": json.dumps(step) if fits else "1" if whole else "any"}
 
 
 def _hint(schema: Mapping[str, Any]) -> str:
@@ -81,18 +81,18 @@ def _hint(schema: Mapping[str, Any]) -> str:
     bounds = {name: f"{word} {json.dumps(schema[name])}" for name, word in BOUNDS.items() if name in schema}
     if "minimum" in schema and "maximum" in schema:
         bounds = {"minimum": f"{json.dumps(schema['minimum'])} to {json.dumps(schema['maximum'])}"}
-    said = [", ".join(bounds.values())]
+    hints = [", ".join(bounds.values())]
     if "multipleOf" in schema:
-        said.append(f"a multiple of {json.dumps(schema['multipleOf'])}")
+        hints.append(f"a multiple of {json.dumps(schema['multipleOf'])}")
     if "maxLength" in schema:
-        said.append(f"up to {schema['maxLength']} characters")
+        hints.append(f"up to {schema['maxLength']} characters")
     if "pattern" in schema:
-        said.append(f"must match {schema['pattern']}")
+        hints.append(f"must match {schema['pattern']}")
     if schema.get("type") == "array":
-        said.append("a list, as in [1, 2]")
-    told = "; ".join(filter(None, said))
+        hints.append("a list, as in [1, 2]")
+    text = "; ".join(filter(None, hints))
     description = str(schema.get("description", "")).strip().rstrip(".")
-    return ". ".join(f"{words[0].upper()}{words[1:]}" for words in (description, told) if words)
+    return ". ".join(f"{words[0].upper()}{words[1:]}" for words in (description, text) if words)
 
 
 def _number(text: str) -> float | None:

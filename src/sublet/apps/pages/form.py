@@ -112,9 +112,9 @@ def form_of(
 
 def bounds_of(manifest: Manifest) -> dict[str, ResourceBounds | None]:
     """The resources that can be asked for, in their usual order; None: as much of it as one likes."""
-    said = manifest.resources
-    free = {"time"} | (set() if said.keys() & set(MEMORY) else {"memory"})
-    return {name: said.get(name) for name in NAMES if name in said or name in free}
+    given = manifest.resources
+    free = {"time"} | (set() if given.keys() & set(MEMORY) else {"memory"})
+    return {name: given.get(name) for name in NAMES if name in given or name in free}
 
 
 def inputs_of(manifest: Manifest) -> tuple[Input, ...]:
@@ -137,12 +137,12 @@ def _resource(name: str, bounds: ResourceBounds | None, value: str) -> Field:
     return Field(f"{RESOURCE}{name}", f"resource-{name}", LABELS[name], control, value, hint, attributes=attributes)
 
 
-def _input(one: Input, id: str, value: str) -> Field:
-    attributes = {"inputmode": "url", "list": "uploads-known"} | ({"required": ""} if one.required else {})
-    described = one.description[:1].upper() + one.description[1:]
-    asked = "An https: address, or upload:NAME/" + ("" if one.required else ", or empty")
+def _input(item: Input, id: str, value: str) -> Field:
+    attributes = {"inputmode": "url", "list": "uploads-known"} | ({"required": ""} if item.required else {})
+    described = item.description[:1].upper() + item.description[1:]
+    asked = "An https: address, or upload:NAME/" + ("" if item.required else ", or empty")
     hint = f"{described.rstrip('.')}. {asked}" if described else asked
-    return Field(f"{DATA}{one.name}", id, one.name, "text", value, hint, attributes=attributes)
+    return Field(f"{DATA}{item.name}", id, item.name, "text", value, hint, attributes=attributes)
 
 
 def first_values(manifest: Manifest, places: Sequence[str]) -> Values:
@@ -164,14 +164,14 @@ def values_of(manifest: Manifest, places: Sequence[str], request: Request) -> Va
     fields = request.executable.fields if request.executable else {}
     values = first_values(manifest, places)
     given = fields.get("parameters") or {}
-    for one in manifest.parameters:
-        if one.name in given:
-            values[f"{PARAMETER}{one.name}"] = show_value(one, given[one.name])
+    for each in manifest.parameters:
+        if each.name in given:
+            values[f"{PARAMETER}{each.name}"] = show_value(each, given[each.name])
     others = [f"{name}={show_value(Parameter(name), value)}" for name, value in given.items()]
     values[MORE] = "\n".join(line for line in others if manifest.parameter(line.partition("=")[0]) is None)
     asked = {"time": duration_text(request.duration), "tasks": fields.get("tasks")} | (fields.get("resources") or {})
     values |= {f"{RESOURCE}{name}": str(amount) for name, amount in asked.items() if amount is not None}
-    values |= {f"{DATA}{one.name}": one.location for one in request.data}
+    values |= {f"{DATA}{each.name}": each.location for each in request.data}
     values[SEND] = request.outputs[0].to if request.outputs else ""
     name = request.executable.name if request.executable else ""
     values |= fill_scheduler_fields(request.scheduler, SCHEDULER)
@@ -187,9 +187,9 @@ def read_typed(manifest: Manifest, form: Mapping[str, str]) -> Values:
 def check(manifest: Manifest, values: Values) -> dict[str, FormError]:
     """What can't be read at all, field by field."""
     wrong: dict[str, FormError] = {}
-    for name, said in _amounts(manifest, values).items():
+    for name, typed in _amounts(manifest, values).items():
         try:
-            parse(name, said)
+            parse(name, typed)
         except BadAmount as error:
             wrong[f"{RESOURCE}{name}"] = FormError(error.message, error.advice)
     for line in lines_of(values.get(MORE, "")):
@@ -201,11 +201,11 @@ def check(manifest: Manifest, values: Values) -> dict[str, FormError]:
 def wish_of(version: Version, manifest: Manifest, values: Values) -> AppWish:
     """What was filled in, as a wish; what was left empty is left out, unless that is a value."""
     chosen: dict[str, Any] = {}
-    for one in manifest.parameters:
-        said = _value(one, values.get(f"{PARAMETER}{one.name}"))
-        chosen |= {} if said is LEFT_OUT else {one.name: said}
+    for each in manifest.parameters:
+        typed = _value(each, values.get(f"{PARAMETER}{each.name}"))
+        chosen |= {} if typed is LEFT_OUT else {each.name: typed}
     words = dict(line.split("=", 1) for line in lines_of(values.get(MORE, "")))
-    data = {one.name: said for one in inputs_of(manifest) if (said := values.get(f"{DATA}{one.name}", "").strip())}
+    data = {each.name: typed for each in inputs_of(manifest) if (typed := values.get(f"{DATA}{each.name}", "").strip())}
     return AppWish(
         app=version.app,
         version=str(version.number),
@@ -235,8 +235,8 @@ def _value(parameter: Parameter, typed: str | None) -> Any:
 
 
 def _amounts(manifest: Manifest, values: Values) -> dict[str, str | int]:
-    said = {name: values.get(f"{RESOURCE}{name}", "").strip() for name in bounds_of(manifest)}
-    return {name: _amount(name, text) for name, text in said.items() if text}
+    typed = {name: values.get(f"{RESOURCE}{name}", "").strip() for name in bounds_of(manifest)}
+    return {name: _amount(name, text) for name, text in typed.items() if text}
 
 
 def _amount(name: str, text: str) -> str | int:
@@ -279,14 +279,14 @@ def key_of(manifest: Manifest, values: Values, path: str) -> str:
 
 
 def _data_key(manifest: Manifest, values: Values, path: str) -> str:
-    names = [one.name for one in inputs_of(manifest)]
+    names = [each.name for each in inputs_of(manifest)]
     given = [name for name in names if values.get(f"{DATA}{name}", "").strip()]
-    missing = [one.name for one in manifest.data if one.required and one.name not in given]
-    found = NTH.match(path)
-    if found is None:
+    missing = [each.name for each in manifest.data if each.required and each.name not in given]
+    match = NTH.match(path)
+    if match is None:
         name = next(iter(missing), "")
-    elif found[1].isdecimal() and int(found[1]) < len(given):
-        name = given[int(found[1])]
+    elif match[1].isdecimal() and int(match[1]) < len(given):
+        name = given[int(match[1])]
     else:
-        name = found[1]
+        name = match[1]
     return f"{DATA}{name}" if name in names else ""

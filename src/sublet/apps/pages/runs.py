@@ -48,8 +48,8 @@ async def look(request: Request) -> Response:
         state = await service.apps.catalogue.app(request.path_params["name"], who.person)
     except NotFound:
         return await _draw_closed(request, who)
-    said = request.query_params.get("from", "")
-    earlier = await service.asking.offerset(said, who.person) if said else None
+    earlier_id = request.query_params.get("from", "")
+    earlier = await service.asking.offerset(earlier_id, who.person) if earlier_id else None
     number = request.query_params.get(VERSION, "")
     version = state.current
     if version and number:
@@ -61,13 +61,13 @@ async def _draw_closed(request: Request, who: Visitor) -> Response:
     """An app that exists but is not open to the visitor: what stands against it, and how to ask for access."""
     service, name = service_of(request), request.path_params["name"]
     standings = () if service.access.quotas.is_open else await service.access.rules.standing(who.person)
-    found = next(
+    standing_there = next(
         (standing for standing in standings if (standing.decision.noun, standing.decision.name) == ("app", name)), None
     )
-    if found is None:
+    if standing_there is None:
         raise NotFound(noun="app", name=name, hint="The page of apps lists those that you can run.")
-    status = 404 if found.decision.allowed else 403
-    return page(request, "app_closed.html", who, status, standing=found, why=why)
+    status = 404 if standing_there.decision.allowed else 403
+    return page(request, "app_closed.html", who, status, standing=standing_there, why=why)
 
 
 async def send(request: Request) -> Response:
@@ -83,13 +83,13 @@ async def send(request: Request) -> Response:
         return await _page(request, who, state, version, values, FormAnswer(wrong, ()), instead_of=instead_of)
     try:
         precedence = Precedence(instead_of=instead_of)
-        found = await service.apps.runs.ask_app(who.person, wish_of(version, manifest, values), precedence)
+        offerset = await service.apps.runs.ask_app(who.person, wish_of(version, manifest, values), precedence)
     except SubletError as error:
         answer = _refusal(manifest, values, error)
         return await _page(request, who, state, version, values, answer, instead_of=instead_of)
-    if found.offers:
-        return RedirectResponse(f"/web/offersets/{found.id}", 303)
-    answer = _no(manifest, values, found.reasons, places)
+    if offerset.offers:
+        return RedirectResponse(f"/web/offersets/{offerset.id}", 303)
+    answer = _no(manifest, values, offerset.reasons, places)
     return await _page(request, who, state, version, values, answer, instead_of=instead_of)
 
 
@@ -103,10 +103,10 @@ def _refusal(manifest: Manifest, values: Values, error: SubletError) -> FormAnsw
 
 def _no(manifest: Manifest, values: Values, reasons: Sequence[Reason], places: Places) -> FormAnswer:
     """A NO; what speaks against places that are not open anyway is left out."""
-    told = [reason for reason in reasons if not reason.platform or reason.platform in places.names] or reasons
-    wrong, others = beside(manifest, values, told)
+    usable = [reason for reason in reasons if not reason.platform or reason.platform in places.names] or reasons
+    wrong, others = beside(manifest, values, usable)
     rest = dict.fromkeys((reason.message, reason.nearest) for reason in others)
-    return FormAnswer(wrong, [FormError(said, f"Possible: {nearest}." if nearest else "") for said, nearest in rest])
+    return FormAnswer(wrong, [FormError(words, f"Possible: {nearest}." if nearest else "") for words, nearest in rest])
 
 
 async def _page(

@@ -190,7 +190,7 @@ class ConnectProxy:
         secret = self.secrets.of(session)
         kind, _, value = connection.headers.get("authorization", "").partition(" ")
         shown = [connection.query_params.get("token", ""), value if kind.lower() in {"token", "bearer"} else ""]
-        if any(hmac.compare_digest(one.encode(), secret.encode()) for one in shown):
+        if any(hmac.compare_digest(proof.encode(), secret.encode()) for proof in shown):
             return session, True
         remembered = connection.cookies.get(COOKIE + session, "")
         if hmac.compare_digest(remembered.encode(), secret.encode()):
@@ -232,7 +232,7 @@ async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
 
 async def _both_ways(here: WebSocket, there: ClientConnection, welcome: Coroutine[None, None, None]) -> None:
     """Carry messages until either side has had enough, then tell the other; or until they are not welcome any more."""
-    tasks = [asyncio.create_task(one) for one in (_outwards(here, there), _inwards(here, there), welcome)]
+    tasks = [asyncio.create_task(work) for work in (_outwards(here, there), _inwards(here, there), welcome)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -38,8 +38,8 @@ async def events(
     person = await person_of(request)
     service = service_of(request)
     if STREAM not in request.headers.get("accept", ""):
-        found = await service.events.events(person, after=after, session=session, limit=limit)
-        views = tuple(event_view(event) for event in found)
+        listed = await service.events.events(person, after=after, session=session, limit=limit)
+        views = tuple(event_view(event) for event in listed)
         return json_response(EventPage(items=views, next=views[-1].id if len(views) == limit else None))
     of = (await service.sessions.get(session, person)).id if session else None
     coming = _lines(service.events.watch(person, after=_last(request) or after, session=of))
@@ -49,8 +49,8 @@ async def events(
 
 def _last(request: Request) -> int:
     """Where a stream broke off, if this one takes it up."""
-    said = request.headers.get("last-event-id", "")
-    return min(int(said), LAST) if said.isascii() and said.isdigit() else 0
+    header = request.headers.get("last-event-id", "")
+    return min(int(header), LAST) if header.isascii() and header.isdigit() else 0
 
 
 async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:

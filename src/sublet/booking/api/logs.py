@@ -48,12 +48,12 @@ async def logs(
         chunk = await service.output.output_tail(id, person, stream, size)
     else:
         chunk = await service.output.output(id, person, stream, offset, limit)
-    said = {
+    headers = {
         "sublet-offset": str(chunk.start),
         "sublet-next-offset": str(chunk.next),
         "sublet-ended": "true" if chunk.ended else "false",
     }
-    return Response(chunk.data, headers=PLAIN | said, media_type=TEXT)
+    return Response(chunk.data, headers=PLAIN | headers, media_type=TEXT)
 
 
 def _bytes(text: str) -> int:

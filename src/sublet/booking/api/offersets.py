@@ -22,7 +22,7 @@ router = APIRouter(prefix="/v1/offersets", tags=["Offers"])
 
 
 @router.post("", status_code=201, response_model=OfferSetView, **described.ASK_SHORT)
-async def ask(request: Request, said: Said, key: Key) -> Response:
+async def ask(request: Request, precedence: Said, key: Key) -> Response:
     """Ask: *when, and where, can I run this?* A NO is an answer too, with its reasons.
 
     Earlier offers of yours that you have not accepted give way where they leave no room for these. With an
@@ -31,12 +31,12 @@ async def ask(request: Request, said: Said, key: Key) -> Response:
     person = await person_of(request)
     service = service_of(request)
     asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
-    asked = replace(asked, precedence=said)
-    found = await service.asking.ask(person, asked, key=key)
-    await _give_back_unheard(request, service, person, found)
-    notes = (*asked.notes, *service.annexes.platforms.could_lease(found))
-    response = json_response(offerset_view(found, base_of(request), notes, service.settings.prefer), 201)
-    response.headers["location"] = f"{base_of(request)}/v1/offersets/{found.id}"
+    asked = replace(asked, precedence=precedence)
+    offerset = await service.asking.ask(person, asked, key=key)
+    await _give_back_unheard(request, service, person, offerset)
+    notes = (*asked.notes, *service.annexes.platforms.could_lease(offerset))
+    response = json_response(offerset_view(offerset, base_of(request), notes, service.settings.prefer), 201)
+    response.headers["location"] = f"{base_of(request)}/v1/offersets/{offerset.id}"
     return response
 
 
@@ -44,9 +44,9 @@ async def ask(request: Request, said: Said, key: Key) -> Response:
 async def offersets(request: Request) -> Response:
     """Your offers that can still be accepted, by their sets, the newest first."""
     service = service_of(request)
-    found = await service.offers.open_offers(await person_of(request))
+    listed = await service.offers.open_offers(await person_of(request))
     base, prefer = base_of(request), service.settings.prefer
-    return json_response(OfferSetPage(items=tuple(offerset_view(one, base, prefer=prefer) for one in found)))
+    return json_response(OfferSetPage(items=tuple(offerset_view(offerset, base, prefer=prefer) for offerset in listed)))
 
 
 @router.get("/pending", response_model=PendingList, responses=described.problems(401))
@@ -54,8 +54,8 @@ async def pending(request: Request) -> Response:
     """Your requests that are being answered now, and which platforms each of them still waits for."""
     person = await person_of(request)
     items = tuple(
-        PendingView(since=one.since, waiting=tuple(sorted(one.waiting)))
-        for one in service_of(request).candidates.pending.of(person.name)
+        PendingView(since=ask.since, waiting=tuple(sorted(ask.waiting)))
+        for ask in service_of(request).candidates.pending.of(person.name)
     )
     return json_response(PendingList(items=items))
 
@@ -76,13 +76,13 @@ async def reject_set(request: Request, id: str) -> Response:
 async def offerset(request: Request, id: str) -> Response:
     """An offer set, with its offers as they are now."""
     service = service_of(request)
-    found = await service.asking.offerset(id, await person_of(request))
+    stored = await service.asking.offerset(id, await person_of(request))
     return json_response(
-        offerset_view(found, base_of(request), service.annexes.platforms.could_lease(found), service.settings.prefer)
+        offerset_view(stored, base_of(request), service.annexes.platforms.could_lease(stored), service.settings.prefer)
     )
 
 
-async def _give_back_unheard(request: Request, service: Service, person: Person, found: OfferSet) -> None:
+async def _give_back_unheard(request: Request, service: Service, person: Person, offerset: OfferSet) -> None:
     """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
-    if found.offers and found.key is None and await request.is_disconnected():
-        await service.offers.reject_set(found.id, person)
+    if offerset.offers and offerset.key is None and await request.is_disconnected():
+        await service.offers.reject_set(offerset.id, person)

@@ -56,8 +56,8 @@ async def check(request: Request, name: str) -> Response:
     """Try every promise of a platform on the live thing; for operators, because it runs small jobs there."""
     if not (await person_of(request)).operator:
         raise OperatorsOnly
-    found = await service_of(request).usable_platforms.check(name)
-    return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in found)))
+    findings = await service_of(request).usable_platforms.check(name)
+    return json_response(CheckList(items=tuple(CheckView(rule=f.rule, ok=f.ok, detail=f.detail) for f in findings)))
 
 
 @router.post("/{name}/sweep", response_model=SweptView, responses=described.problems(400, 401, 403, 404, 409, 503))

@@ -33,11 +33,11 @@ LOOK = described.problems(401, 403, 404, 409)
 CHANGE = described.problems(400, 401, 403, 404, 409, 503)
 
 
-def _amounts(said: Any) -> Any:
+def _amounts(given: Any) -> Any:
     """`true` is no amount, though Python counts it as 1."""
-    if isinstance(said, dict) and any(isinstance(value, bool) for value in said.values()):
+    if isinstance(given, dict) and any(isinstance(value, bool) for value in given.values()):
         raise ValueError("amounts are numbers or text, not true or false")
-    return said
+    return given
 
 
 @router.get("", response_model=SessionPage, responses=described.problems(400, 401, 403, 404))
@@ -62,7 +62,9 @@ async def sessions(
     filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
     page = await service_of(request).sessions.page(asker, of=person, limit=limit, after=after, **filters)
     base = base_of(request)
-    return json_response(SessionPage(items=tuple(session_view(one, base) for one in page.items), next=page.next))
+    return json_response(
+        SessionPage(items=tuple(session_view(session, base) for session in page.items), next=page.next)
+    )
 
 
 @router.post("/cancel", response_model=CancelView, responses=CHANGE)
@@ -73,7 +75,7 @@ async def cancel_all(request: Request, ask: CancelAllAsk) -> Response:
     """
     person, base = await person_of(request), base_of(request)
     done = await service_of(request).sessions.cancel_all(ask.sessions, person, ask.reason, dry_run=ask.dry_run)
-    views = [tuple(session_view(one, base) for one in some) for some in (done.cancelled, done.over)]
+    views = [tuple(session_view(session, base) for session in some) for some in (done.cancelled, done.over)]
     return json_response(CancelView(cancelled=views[0], over=views[1], dry_run=ask.dry_run))
 
 
@@ -150,17 +152,19 @@ async def explain(request: Request, id: Id) -> Response:
 
 @router.post("/{id}/again", status_code=201, response_model=OfferSetView, **described.describe_keyed(CHANGE))
 async def again(
-    request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], said: Said, key: Key
+    request: Request, id: Id, ask: Annotated[AgainAsk, BeforeValidator(_amounts)], precedence: Said, key: Key
 ) -> Response:
     """Ask for the same once more, with changes: new offers, whose notes say what was changed."""
     refuse_unknown_fields(ask.scheduler, SCHEDULER_NAMES, "scheduler")
     changes = {name: value for name, value in vars(ask).items() if name not in ("set", "words", "scheduler")}
     changes |= ask.scheduler
     service = service_of(request)
-    found, told = await service.rerun.again(id, await person_of(request), changes, ask.set, ask.words, said, key)
+    offerset, notes = await service.rerun.again(
+        id, await person_of(request), changes, ask.set, ask.words, precedence, key
+    )
     base = base_of(request)
-    response = json_response(offerset_view(found, base, told, service.settings.prefer), 201)
-    response.headers["location"] = f"{base}/v1/offersets/{found.id}"
+    response = json_response(offerset_view(offerset, base, notes, service.settings.prefer), 201)
+    response.headers["location"] = f"{base}/v1/offersets/{offerset.id}"
     return response
 
 

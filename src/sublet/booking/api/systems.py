@@ -31,10 +31,12 @@ async def probe(request: Request, name: str) -> Response:
 @router.get("/{name}/record", response_model=RecordView, responses=described.problems(401, 403, 404))
 async def record(request: Request, name: str) -> Response:
     """How a system's predicted starts came true, by queue and size."""
-    found = await service_of(request).probing.record(name, await person_of(request))
+    tracks = await service_of(request).probing.record(name, await person_of(request))
     items = tuple(
-        TrackView(queue=one.queue, size=one.size, samples=one.samples, p10=one.p10, p50=one.p50, p90=one.p90)
-        for one in found
+        TrackView(
+            queue=track.queue, size=track.size, samples=track.samples, p10=track.p10, p50=track.p50, p90=track.p90
+        )
+        for track in tracks
     )
     notes = tuple(service_of(request).probing.notes(name))
     return json_response(RecordView(system=name, days=RECENT.days, enough=ENOUGH, items=items, notes=notes))

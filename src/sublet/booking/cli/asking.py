@@ -91,8 +91,8 @@ def _show_request(out: Output, file: str | None, words: tuple[str, ...], given: 
     system = Systems(sublet_home().systems).find(str(name))
     parts = {*SIZES, "queue", "project", "constraint"}
     sources = dict.fromkeys({field for field in parts if given[field] is None}, file or "")
-    found = outline(system, wish_in(asked), sources=sources, today=today())
-    return show_check(out, system, replace(found, rows=tuple(_list_session_options(found.rows))))
+    plan = outline(system, wish_in(asked), sources=sources, today=today())
+    return show_check(out, system, replace(plan, rows=tuple(_list_session_options(plan.rows))))
 
 
 def _list_session_options(rows: Sequence[SystemFinding]) -> Iterator[SystemFinding]:
@@ -237,8 +237,8 @@ def describe_no(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
     for reason in reasons:
         lines.append(f"  {sentence(reason, now)}")
         details = [("field", reason.field), ("wanted", reason.wanted), ("limit", reason.limit)]
-        told = ", ".join(f"{name} {value}" for name, value in details if value)
-        lines += [f"    {told}"] if told else []
+        facts = ", ".join(f"{name} {value}" for name, value in details if value)
+        lines += [f"    {facts}"] if facts else []
         lines += [f"    possible: {reason.nearest}"] if reason.nearest else []
     return lines
 

@@ -47,7 +47,7 @@ def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, ye
         _tell(out, named if session else _choose_sessions(link, filters), dry_run=True)
         return 0
     if session:
-        _show(out, [link.do(sessions.cancel(one, reason)) for one in session])
+        _show(out, [link.do(sessions.cancel(name, reason)) for name in session])
         return 0
     found = _choose_sessions(link, filters)
     if not found:
@@ -72,29 +72,29 @@ def _choose_sessions(link: Link, filters: dict[str, Any]) -> tuple[SessionView, 
         if filters["phase"] not in CANCELLABLE:
             raise click.UsageError(f"Only what is {', '.join(CANCELLABLE)} can be cancelled, not {filters['phase']}.")
         return list_sessions(link, **filters).items
-    found = list_sessions(link, active=True, **filters).items
-    return tuple(view for view in found if view.phase in CANCELLABLE)
+    active = list_sessions(link, active=True, **filters).items
+    return tuple(view for view in active if view.phase in CANCELLABLE)
 
 
-def _tell(out: Output, found: Sequence[SessionView], dry_run: bool = False) -> None:
+def _tell(out: Output, chosen: Sequence[SessionView], dry_run: bool = False) -> None:
     out.show(
-        found, lambda: draw_sessions(found, datetime.now(UTC), owners=True), lambda: (view.short for view in found)
+        chosen, lambda: draw_sessions(chosen, datetime.now(UTC), owners=True), lambda: (view.short for view in chosen)
     )
-    would = f"{count_text(len(found), 'session')} would be cancelled."
+    would = f"{count_text(len(chosen), 'session')} would be cancelled."
     out.note(would if dry_run else "No session that is under way fits.")
 
 
-def _agree(out: Output, found: Sequence[SessionView]) -> bool:
-    people = {view.person for view in found}
+def _agree(out: Output, chosen: Sequence[SessionView]) -> bool:
+    people = {view.person for view in chosen}
     whose = next(iter(people)) if len(people) == 1 else f"{len(people)} people"
-    for line in draw_sessions(found, datetime.now(UTC), owners=True):
+    for line in draw_sessions(chosen, datetime.now(UTC), owners=True):
         out.note(line)
-    return ask_yes_or_no(f"Cancel {count_text(len(found), 'session')} of {whose}?", "Agree with --yes.")
+    return ask_yes_or_no(f"Cancel {count_text(len(chosen), 'session')} of {whose}?", "Agree with --yes.")
 
 
-def _cancel_all(link: Link, found: Sequence[SessionView], reason: str) -> CancelView:
+def _cancel_all(link: Link, chosen: Sequence[SessionView], reason: str) -> CancelView:
     """In as many calls as that takes; exactly those that were shown."""
-    ids = [view.id for view in found]
+    ids = [view.id for view in chosen]
     parts = [link.do(sessions.cancel_all(ids[at : at + PAGE], reason)) for at in range(0, len(ids), PAGE)]
     return CancelView(
         cancelled=tuple(view for part in parts for view in part.cancelled),

@@ -33,9 +33,9 @@ def events(out: Output, follow: bool, after: int, session: str | None) -> None:
 
 
 def _past(link: Link, session: str, after: int) -> Iterator[EventView]:
-    while found := link.do(so_far(session, after, 1000)).items:
-        yield from found
-        after = found[-1].id
+    while page := link.do(so_far(session, after, 1000)).items:
+        yield from page
+        after = page[-1].id
 
 
 def _coming(link: Link, session: str, after: int) -> Iterator[EventView]:

@@ -53,8 +53,8 @@ def fetch_all(
     some = choose_results(left, wanted)
     os.makedirs(directory, exist_ok=True)
     made = fetch(link.stream, session, some, directory)
-    told = f"{count_text(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
-    out.note(f"fetched {told} into {directory}")
+    amount = f"{count_text(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
+    out.note(f"fetched {amount} into {directory}")
     if not keep and (len(some.items), some.folders) == (len(left.items), left.folders):
         try:
             link.do(results.fetched(session))

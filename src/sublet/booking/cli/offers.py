@@ -27,11 +27,11 @@ def offers(out: Output) -> None:
     request of yours takes their room if it needs it, unless you say --keep-offers; `sublet reject --all` gives them
     back at once.
     """
-    found = out.link().do(calls.open_offers())
-    views = [offer for one in found.items for offer in one.offers]
+    listed = out.link().do(calls.open_offers())
+    views = [offer for offerset in listed.items for offer in offerset.offers]
     now = datetime.now(UTC)
     out.show(
-        found,
+        listed,
         lambda: draw_offers(views, now) if views else ["Nothing is held for you."],
         lambda: (view.short for view in views),
     )
@@ -50,11 +50,11 @@ def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
         raise click.UsageError("Name the offers to decline, or say --all.")
     if every:
         rejected = out.link().do(calls.reject_all())
-        told = f"{count_text(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
-        out.show(rejected, lambda: [told if rejected.offers else "Nothing was held for you."], lambda: ())
+        sentence = f"{count_text(rejected.offers, 'offer')} {'is' if rejected.offers == 1 else 'are'} given back."
+        out.show(rejected, lambda: [sentence if rejected.offers else "Nothing was held for you."], lambda: ())
         return
     link = out.link()
-    views = [link.do(sessions.reject(one)) for one in offer]
+    views = [link.do(sessions.reject(name)) for name in offer]
     out.show(views, lambda: (f"{view.short} is rejected." for view in views), lambda: (view.short for view in views))
 
 

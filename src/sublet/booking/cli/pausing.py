@@ -29,6 +29,6 @@ def resume(out: Output, session: tuple[str, ...]) -> None:
 
 def _move(out: Output, names: tuple[str, ...], call: Callable[[str], Call[PauseView]], verb: str) -> None:
     link = out.link()
-    said = [link.do(call(name)) for name in names]
-    lines = [f"{one.session.short} {verb}: {one.how}." for one in said]
-    out.show(said, lambda: lines, lambda: (one.session.short for one in said))
+    answers = [link.do(call(name)) for name in names]
+    lines = [f"{answer.session.short} {verb}: {answer.how}." for answer in answers]
+    out.show(answers, lambda: lines, lambda: (answer.session.short for answer in answers))

@@ -25,7 +25,7 @@ def platform() -> None:
 def list_platforms(out: Output) -> None:
     """List the platforms that you may use, and on a gateway the names of those that you can ask for."""
     view = out.link().do(platforms.platforms())
-    rows = [_row(one) for one in view.items]
+    rows = [_row(item) for item in view.items]
     out.show(
         view,
         lambda: (
@@ -35,7 +35,7 @@ def list_platforms(out: Output) -> None:
             if rows
             else []
         ),
-        lambda: (one.name for one in view.items if not one.ask),
+        lambda: (item.name for item in view.items if not item.ask),
     )
 
 
@@ -89,7 +89,7 @@ def describe_platform(view: PlatformView, now: datetime) -> list[str]:
                 for n in view.nodes
             ),
             *(("storage", f"{name}: {size(room)}") for name, room in view.pools.items()),
-            *(("tool", f"{name}: {found}") for name, found in sorted(view.tools.items())),
+            *(("tool", f"{name}: {version}") for name, version in sorted(view.tools.items())),
             *(("note", note) for note in view.notes),
             ("runs", "contained code only" if view.contained_only else ""),
         ]
@@ -113,11 +113,12 @@ def check(out: Output, name: str) -> int:
     out.show(
         view,
         lambda: (
-            f"{'ok ' if one.ok else 'bad'}  {one.rule}{': ' if one.detail else ''}{one.detail}" for one in view.items
+            f"{'ok ' if item.ok else 'bad'}  {item.rule}{': ' if item.detail else ''}{item.detail}"
+            for item in view.items
         ),
-        lambda: (one.rule for one in view.items if not one.ok),
+        lambda: (item.rule for item in view.items if not item.ok),
     )
-    return 0 if all(one.ok for one in view.items) else 1
+    return 0 if all(item.ok for item in view.items) else 1
 
 
 @command("sweep", "sublet platform sweep expanse")

@@ -63,11 +63,11 @@ def again(
     """
     link = out.link()
     asked = read_scheduler_flags(changes)
-    said = {name: value for name, value in changes.items() if value is not None and name not in scheduler_specs()}
-    said |= {name: asked.pop(name) for name in ("queue", "project") if name in asked}
-    said |= {"scheduler": asked} if asked else {}
-    said |= {"set": set_json(values), "words": set_words(words)}
-    view = ask_service(out, link, moves.again(session, said, firm=not only_ask, key=key))
+    fields = {name: value for name, value in changes.items() if value is not None and name not in scheduler_specs()}
+    fields |= {name: asked.pop(name) for name in ("queue", "project") if name in asked}
+    fields |= {"scheduler": asked} if asked else {}
+    fields |= {"set": set_json(values), "words": set_words(words)}
+    view = ask_service(out, link, moves.again(session, fields, firm=not only_ask, key=key))
     for note in view.notes:
         out.note(f"changed: {note}")
     if only_ask or not view.offers:

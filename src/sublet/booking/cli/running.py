@@ -230,7 +230,7 @@ class Announced:
 def _watch(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
     """Look at it until it is over, and tell what changes; at once when its output has ended."""
     seen = (session.phase, session.condition)
-    told = Announced()
+    announced = Announced()
     while session.phase not in OVER:
         if done.wait(LOOK_EVERY):
             done.clear()
@@ -239,7 +239,7 @@ def _watch(out: Output, link: Link, session: SessionView, done: threading.Event,
             seen = (session.phase, session.condition)
             progress.clear()
             is_late = session.phase in NOT_YET and progress.is_over  # its output was faster than this look
-            if not is_late and told.is_news(f"{session.phase} {session.condition}"):
+            if not is_late and announced.is_news(f"{session.phase} {session.condition}"):
                 _tell(out, session)
         if session.phase in NOT_YET:
             progress.show(_wait_for_start(session))

@@ -195,8 +195,12 @@ def explain(out: Output, session: str) -> None:
     """Say why a session is, or is not, running."""
     from sublet.booking.calls.moves import explain as to_explain  # `ps` doesn't need it
 
-    said = out.link().do(to_explain(session))
-    out.show(said, lambda: [f"{said.session[:8]} is {said.phase}.", *said.sentences], lambda: said.sentences)
+    explained = out.link().do(to_explain(session))
+    out.show(
+        explained,
+        lambda: [f"{explained.session[:8]} is {explained.phase}.", *explained.sentences],
+        lambda: explained.sentences,
+    )
 
 
 @command("extend", "sublet extend 3f2a 30m")
@@ -213,6 +217,6 @@ def extend(out: Output, session: str, by: str) -> None:
 def delete(out: Output, session: tuple[str, ...]) -> None:
     """Remove sessions that are over, with all their files."""
     link = out.link()
-    for one in session:
-        link.do(sessions.delete(one))
-    out.show({"deleted": list(session)}, lambda: (f"{one} is deleted." for one in session), lambda: session)
+    for name in session:
+        link.do(sessions.delete(name))
+    out.show({"deleted": list(session)}, lambda: (f"{name} is deleted." for name in session), lambda: session)

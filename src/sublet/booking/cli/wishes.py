@@ -98,13 +98,13 @@ def document(
     bag: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The document that is sent: the file's, with the options and the command, or a bag, put over it."""
-    said = short_form(words, given) | ({"bag": bag} if bag else {})
-    if source is None and not said:
+    typed = short_form(words, given) | ({"bag": bag} if bag else {})
+    if source is None and not typed:
         raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
     if given["stay"]:
-        said["stay"] = True
+        typed["stay"] = True
     read = parse(sys.stdin.buffer.read()) if source == "-" else source
-    prepared = prepare(read, said, local=local)
+    prepared = prepare(read, typed, local=local)
     if given["start"]:
         tell_starts(out, prepared.document["start"])
     tell_brought(out, prepared)
@@ -132,8 +132,8 @@ def tell_starts(out: Output, start: str | list[str]) -> None:
     from sublet.cli.texts import window_text  # only for those who name a time
 
     for text in [start] if isinstance(start, str) else start:
-        if out.for_people and (told := window_text(text)):
-            out.note(f"note: to start {told}")
+        if out.for_people and (windows := window_text(text)):
+            out.note(f"note: to start {windows}")
 
 
 def tell_brought(out: Output, prepared: Prepared) -> None:
@@ -150,27 +150,27 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Options and a command, as the short form has them."""
-    said: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
-    said |= read_scheduler_flags(given)
+    form: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
+    form |= read_scheduler_flags(given)
     if words:
-        said["run"] = list(words)
+        form["run"] = list(words)
     if given["script"]:
-        said["script"] = _text(given["script"])
-        said.setdefault("name", shorten(os.path.basename(given["script"])))
+        form["script"] = _text(given["script"])
+        form.setdefault("name", shorten(os.path.basename(given["script"])))
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
-        said["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
+        form["start"] = given["start"][0] if len(given["start"]) == 1 else list(given["start"])
     for name, word, read in MANY:
         if given[word]:
-            said[name] = [*said.get(name, ()), *map(read, given[word])]
+            form[name] = [*form.get(name, ()), *map(read, given[word])]
     if given["env"]:
-        said["env"] = dict(_variable(item) for item in given["env"])
+        form["env"] = dict(_variable(item) for item in given["env"])
     if given["param"]:
-        said["parameters"] = dict(_parameter(item) for item in given["param"])
+        form["parameters"] = dict(_parameter(item) for item in given["param"])
     if given["max_cost"] is not None:
-        said["max_cost"] = given["max_cost"]
-    return said
+        form["max_cost"] = given["max_cost"]
+    return form
 
 
 def number_of(text: str) -> str | int:

@@ -21,9 +21,9 @@ _BOUNDS = frozenset({"min", "max"})
 _EXPONENT = re.compile(r"\s*[-+]?[0-9]+(\.[0-9]+)?[eE][-+]?[0-9]+\s*")  # YAML leaves such a number as text
 
 
-def read_counts(found: Document, name: str, default: Range, reading: Reading) -> Range:
+def read_counts(document: Document, name: str, default: Range, reading: Reading) -> Range:
     """How many nodes, cores or GPUs."""
-    bounds = found.get(name)
+    bounds = document.get(name)
     if not bounds:
         return default
     path = f"compute.{name}"
@@ -106,5 +106,5 @@ def write_amounts(amounts: Amounts) -> Document:
     """The amounts of each node, and their number, as a request's document asks for neither less nor more."""
     sizes = {"nodes": amounts.nodes, **sizes_of(amounts.shape)}
     exact = {name: f"{sizes[name]}B" for name in ("memory", "disk") if sizes[name] or name == "memory"}
-    said = {name: size for name, size in sizes.items() if size} | exact
-    return {name: {"min": size, "max": size} for name, size in said.items()}
+    texts = {name: size for name, size in sizes.items() if size} | exact
+    return {name: {"min": size, "max": size} for name, size in texts.items()}

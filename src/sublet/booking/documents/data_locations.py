@@ -14,32 +14,32 @@ MOST_LINE = 4096
 RUCIO_SCHEMES = {"https": "rucio", "http": "rucio+http"}
 
 
-def locate_data(found: Mapping[str, Any], kind: str, path: str) -> str:
+def locate_data(document: Mapping[str, Any], kind: str, path: str) -> str:
     """The address of data of any kind; empty where its kind has none that could be read here."""
     if kind == "S3-data-resource":
-        return _object_address(found, path)
+        return _object_address(document, path)
     if kind == "ivoa-data-resource":
-        return _access_url(found, path)
+        return _access_url(document, path)
     if kind == "rucio-data-resource":
-        return _rucio_name(found, path)
+        return _rucio_name(document, path)
     if kind == "skao-data-resource":
-        return _skao_name(found, path)
-    location = found.get("location")
+        return _skao_name(document, path)
+    location = document.get("location")
     if location is None and kind == "simple-data-resource":
         hint = "Write where the data is: https://… or file:///…."
         decline(f"{path}.location", "it is missing", hint, MISSING)
     return "" if location is None else read_location(location, f"{path}.location")
 
 
-def _object_address(found: Mapping[str, Any], path: str) -> str:
+def _object_address(document: Mapping[str, Any], path: str) -> str:
     """An object's address by the template of its service. Where that is S3's own, keys can open it, and without an
     object it is the whole bucket's; any other must be public."""
     values = {}
     for name in ("endpoint", "template", "bucket"):
-        if found.get(name) is None:
+        if document.get(name) is None:
             decline(f"{path}.{name}", "it is missing", "", MISSING)
-        values[name] = a_text(found[name], f"{path}.{name}", MOST_LINE)
-    values["object"] = a_text(found["object"], f"{path}.object", MOST_LINE) if found.get("object") else ""
+        values[name] = a_text(document[name], f"{path}.{name}", MOST_LINE)
+    values["object"] = a_text(document["object"], f"{path}.object", MOST_LINE) if document.get("object") else ""
     endpoint = values["endpoint"].rstrip("/")
     if values["template"].replace("{endpoint}", endpoint) == f"{endpoint}/{{bucket}}/{{object}}" and _is_server(
         endpoint
@@ -65,9 +65,9 @@ def _fill_template(values: Mapping[str, str], endpoint: str, path: str) -> str:
     return address
 
 
-def _access_url(found: Mapping[str, Any], path: str) -> str:
+def _access_url(document: Mapping[str, Any], path: str) -> str:
     """The access URL in the ObsCore or DataLink metadata, of the data or of a table of links to it; else its IVOID."""
-    block = a_map(found.get("ivoa", {}), f"{path}.ivoa")
+    block = a_map(document.get("ivoa", {}), f"{path}.ivoa")
     if block.get("ivoid") is None:
         decline(f"{path}.ivoa.ivoid", "it is missing", "Write the data's IVOID.", MISSING)
     links = ""

@@ -21,13 +21,13 @@ UNKNOWN = "urn:unknown-kind"
 
 def read_limits(shape: Document, family: str, reading: Reading) -> tuple[Limit, ...]:
     """All limits of a family, each with the part of the request that it is about."""
-    found = []
+    limits = []
     for part, path, items in _list_stated_limits(shape, family):
         for index, item in enumerate(a_list(items, path)):
             limit = reading.attempt(None, _limit, item, f"{path}[{index}]", part, family, reading)
             if limit is not None:
-                found.append(limit)
-    return tuple(found)
+                limits.append(limit)
+    return tuple(limits)
 
 
 def _list_stated_limits(shape: Document, family: str) -> Iterator[tuple[str, str, Any]]:
@@ -42,18 +42,18 @@ def _list_stated_limits(shape: Document, family: str) -> Iterator[tuple[str, str
 
 
 def _limit(value: Any, path: str, part: str, family: str, reading: Reading) -> Limit:
-    found: Mapping[str, Any] = {name: item for name, item in a_map(value, path).items() if item is not None}
-    kind = short_name(a_text(found["kind"], f"{path}.kind")) if "kind" in found else _KINDS[family][0]
+    document: Mapping[str, Any] = {name: item for name, item in a_map(value, path).items() if item is not None}
+    kind = short_name(a_text(document["kind"], f"{path}.kind")) if "kind" in document else _KINDS[family][0]
     if kind not in _KINDS[family]:
         decline(f"{path}.kind", f"no {kind} is known here", f"Write {_KINDS[family][0]}.", UNKNOWN, kind)
-    reading.ignore_unknown(found, _FIELDS, path)
-    if "type" not in found:
+    reading.ignore_unknown(document, _FIELDS, path)
+    if "type" not in document:
         decline(f"{path}.type", "it is missing", "Write one like urn:ivoa:calycopis:cost:monetary.", MISSING)
-    low = a_number(found["min"], f"{path}.min") if "min" in found else None
-    high = a_number(found["max"], f"{path}.max") if "max" in found else None
+    low = a_number(document["min"], f"{path}.min") if "min" in document else None
+    high = a_number(document["max"], f"{path}.max") if "max" in document else None
     for name, bound in (("min", low), ("max", high)):
         if bound is not None and bound < 0:
             decline(f"{path}.{name}", f"{bound:g} is less than nothing", "Write a number from 0 on.")
     if low is not None and high is not None and low > high:
         decline(path, f"its min {low:g} is more than its max {high:g}", "Write the smaller one as min.")
-    return Limit(a_text(found["type"], f"{path}.type"), low, high, part, path)
+    return Limit(a_text(document["type"], f"{path}.type"), low, high, part, path)

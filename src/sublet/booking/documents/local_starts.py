@@ -16,7 +16,7 @@ def pin_starts(document: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     if isinstance(start, str):
         return {**document, "start": _pin(start, now)}
     if isinstance(start, list):
-        return {**document, "start": [_pin(one, now) if isinstance(one, str) else one for one in start]}
+        return {**document, "start": [_pin(each, now) if isinstance(each, str) else each for each in start]}
     return dict(document)
 
 

@@ -21,7 +21,7 @@ def sort_resources(resources: Any) -> Mapping[str, Any]:
     """Resources by their family; in the oldest schemas they are one list, and each names its own."""
     if not isinstance(resources, list):
         return a_map(resources, "resources")
-    found: Document = {}
+    by_family: Document = {}
     for at, item in enumerate(resources):
         path = f"resources[{at}]"
         resource = a_map(item, path)
@@ -31,22 +31,22 @@ def sort_resources(resources: Any) -> Mapping[str, Any]:
             decline(
                 f"{path}.type", f"no {kind} is known here", "Write compute, storage or data.", "urn:unknown-kind", kind
             )
-        found.setdefault(family, []).append(resource)
-    return found
+        by_family.setdefault(family, []).append(resource)
+    return by_family
 
 
 def resolve_volumes(named: Any, volumes: Any) -> list[Any]:
     """The volumes of a compute resource that may name some which are described beside it."""
     known = {_name_of(volume): volume for volume in a_list(volumes, "volumes") if isinstance(volume, Mapping)}
-    found = []
+    volumes_named = []
     for at, item in enumerate(a_list(named, "compute.volumes")):
         if not isinstance(item, str):
-            found.append(item)
+            volumes_named.append(item)
         elif item in known:
-            found.append(known.pop(item))
+            volumes_named.append(known.pop(item))
         else:
             decline(f"compute.volumes[{at}]", f"there is no volume called {item}", kind="urn:resource-not-found")
-    return found + list(known.values())
+    return volumes_named + list(known.values())
 
 
 def _name_of(resource: Mapping[str, Any]) -> str:

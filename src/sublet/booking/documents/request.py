@@ -147,13 +147,13 @@ def _items(
     shape: Document, family: str, read: Callable[[Document, str, int, Reading], T], reading: Reading
 ) -> list[tuple[T, Document, str]]:
     """The resources of a family that can be had, each with its document and its path."""
-    found = []
+    listed = []
     for index, item in enumerate(shape.get(family, ())):
         path = f"{family}[{index}]"
         resource = reading.attempt(None, read, item, path, index, reading)
         if resource is not None:
-            found.append((resource, item, path))
-    return found
+            listed.append((resource, item, path))
+    return listed
 
 
 def _after(value: Any) -> tuple[str, ...]:
@@ -163,99 +163,101 @@ def _after(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a_name(name, f"{AFTER}[{i}]") for i, name in enumerate(names)))
 
 
-def _kind(found: Mapping[str, Any], path: str, otherwise: str = "") -> str:
-    if "kind" not in found and not otherwise:
+def _kind(document: Mapping[str, Any], path: str, otherwise: str = "") -> str:
+    if "kind" not in document and not otherwise:
         decline(f"{path}.kind", "it is missing", "Say what kind of thing it is, by its URI or its short name.")
-    return short_name(a_text(found["kind"], f"{path}.kind")) if "kind" in found else otherwise
+    return short_name(a_text(document["kind"], f"{path}.kind")) if "kind" in document else otherwise
 
 
-def _executable(found: Document, reading: Reading) -> Executable | None:
-    kind = reading.attempt(None, _kind, found, "executable")
-    reading.ignore_unknown_meta(found, "executable")
-    meta = found["meta"]
+def _executable(document: Document, reading: Reading) -> Executable | None:
+    kind = reading.attempt(None, _kind, document, "executable")
+    reading.ignore_unknown_meta(document, "executable")
+    meta = document["meta"]
     name = reading.attempt("", a_name, meta["name"], "executable.meta.name") if "name" in meta else ""
-    fields = {field: value for field, value in found.items() if field not in COMMON}
+    fields = {field: value for field, value in document.items() if field not in COMMON}
     return None if kind is None else Executable(kind, name, fields)
 
 
-def _compute(found: Document, reading: Reading) -> Compute:
-    kind = reading.attempt("", _kind, found, "compute")
+def _compute(document: Document, reading: Reading) -> Compute:
+    kind = reading.attempt("", _kind, document, "compute")
     if kind not in _COMPUTE_KINDS:
         return Compute(kind=kind)
-    reading.ignore_unknown(found, _COMPUTE, "compute")
-    reading.ignore_unknown_meta(found, "compute")
-    meta = found["meta"]
+    reading.ignore_unknown(document, _COMPUTE, "compute")
+    reading.ignore_unknown_meta(document, "compute")
+    meta = document["meta"]
     volumes = [
         reading.attempt(None, _volume, item, f"compute.volumes[{index}]", index, reading)
-        for index, item in enumerate(found.get("volumes", ()))
+        for index, item in enumerate(document.get("volumes", ()))
     ]
-    memory = read_sizes(found["memory"], "compute.memory", _A_GIB, reading)
+    memory = read_sizes(document["memory"], "compute.memory", _A_GIB, reading)
     return Compute(
         name=reading.attempt("", a_name, meta["name"], "compute.meta.name") if "name" in meta else "compute",
-        nodes=read_counts(found, "nodes", _ONE, reading),
-        cores=read_counts(found, "cores", _ONE, reading),
+        nodes=read_counts(document, "nodes", _ONE, reading),
+        cores=read_counts(document, "cores", _ONE, reading),
         memory=whole_gib(memory) if kind == PLAIN_COMPUTE else memory,
-        gpus=read_counts(found, "gpus", _NO_GPUS, reading),
-        disk=read_sizes(found.get("disk", {}), "compute.disk", _NO_DISK, reading),
+        gpus=read_counts(document, "gpus", _NO_GPUS, reading),
+        disk=read_sizes(document.get("disk", {}), "compute.disk", _NO_DISK, reading),
         volumes=tuple(volume for volume in volumes if volume is not None),
         kind=kind,
     )
 
 
-def _volume(found: Document, path: str, index: int, reading: Reading) -> Volume:
-    kind = _kind(found, path, "simple-volume-mount")
-    name = a_name(found["meta"]["name"], f"{path}.meta.name") if "name" in found["meta"] else f"volume-{index + 1}"
+def _volume(document: Document, path: str, index: int, reading: Reading) -> Volume:
+    kind = _kind(document, path, "simple-volume-mount")
+    name = (
+        a_name(document["meta"]["name"], f"{path}.meta.name") if "name" in document["meta"] else f"volume-{index + 1}"
+    )
     if kind != "simple-volume-mount":
         return Volume(name, "", "", kind=kind)  # whoever could mount it will say what it needs
-    reading.ignore_unknown(found, _VOLUME, path)
-    reading.ignore_unknown_meta(found, path)
+    reading.ignore_unknown(document, _VOLUME, path)
+    reading.ignore_unknown_meta(document, path)
     for field in ("path", "resource"):
-        if field not in found:
+        if field not in document:
             decline(f"{path}.{field}", "it is missing", kind=MISSING)
-    where = a_text(found["path"], f"{path}.path", MOST_LINE)
-    mode = a_text(found.get("mode", "READONLY"), f"{path}.mode").upper()
+    where = a_text(document["path"], f"{path}.path", MOST_LINE)
+    mode = a_text(document.get("mode", "READONLY"), f"{path}.mode").upper()
     is_workdir = where == "." and not _READ_ONLY.get(mode, True)
     if ".." in where.split("/") or not (where.strip("./") or is_workdir):
         decline(
             f"{path}.path", f"{quote_value(where)} is not a directory inside the session", "Write one like data/cube."
         )
     if mode not in _READ_ONLY:
-        decline(f"{path}.mode", f"{quote_value(found['mode'])} is not a mode", "Write READONLY or READWRITE.")
-    return Volume(name, where, reading.names.find(found["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
+        decline(f"{path}.mode", f"{quote_value(document['mode'])} is not a mode", "Write READONLY or READWRITE.")
+    return Volume(name, where, reading.names.find(document["resource"], f"{path}.resource"), _READ_ONLY[mode], kind)
 
 
-def _storage(found: Document, path: str, index: int, reading: Reading) -> Storage:
-    name = reading.names.add(found["meta"], path, f"storage-{index + 1}")
-    kind = _kind(found, path, "simple-storage-resource")
+def _storage(document: Document, path: str, index: int, reading: Reading) -> Storage:
+    name = reading.names.add(document["meta"], path, f"storage-{index + 1}")
+    kind = _kind(document, path, "simple-storage-resource")
     if kind != "simple-storage-resource":
         return Storage(name, _A_GIB, kind=kind)
-    reading.ignore_unknown(found, _STORAGE, path)
-    reading.ignore_unknown_meta(found, path)
-    size = read_sizes(found.get("size", {}), f"{path}.size", _A_GIB, reading)
-    pool = a_name(found["pool"], f"{path}.pool") if "pool" in found else ""
+    reading.ignore_unknown(document, _STORAGE, path)
+    reading.ignore_unknown_meta(document, path)
+    size = read_sizes(document.get("size", {}), f"{path}.size", _A_GIB, reading)
+    pool = a_name(document["pool"], f"{path}.pool") if "pool" in document else ""
     return Storage(name, size, kind=kind, pool=pool)
 
 
-def _data(found: Document, path: str, index: int, reading: Reading) -> Data:
-    name = reading.names.add(found["meta"], path, f"data-{index + 1}")
-    kind = _kind(found, path, "simple-data-resource")
+def _data(document: Document, path: str, index: int, reading: Reading) -> Data:
+    name = reading.names.add(document["meta"], path, f"data-{index + 1}")
+    kind = _kind(document, path, "simple-data-resource")
     if kind not in _DATA:
-        return Data(name, kind, fields={field: value for field, value in found.items() if field not in COMMON})
-    reading.ignore_unknown(found, _DATA[kind], path)
-    reading.ignore_unknown_meta(found, path)
-    skao = found.get("skao")
-    size = found.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
-    checksum = found.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
+        return Data(name, kind, fields={field: value for field, value in document.items() if field not in COMMON})
+    reading.ignore_unknown(document, _DATA[kind], path)
+    reading.ignore_unknown_meta(document, path)
+    skao = document.get("skao")
+    size = document.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
+    checksum = document.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
     return Data(
         name=name,
         kind=kind,
-        location=locate_data(found, kind, path),
+        location=locate_data(document, kind, path),
         size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
-        prepare=_preparing(found.get("schedule"), f"{path}.schedule"),
-        write_back=_flag(found.get("write_back", False), f"{path}.write_back"),
-        unpack=_flag(found.get("unpack", False), f"{path}.unpack"),
-        fields=_rest(found, path),
+        prepare=_preparing(document.get("schedule"), f"{path}.schedule"),
+        write_back=_flag(document.get("write_back", False), f"{path}.write_back"),
+        unpack=_flag(document.get("unpack", False), f"{path}.unpack"),
+        fields=_rest(document, path),
     )
 
 
@@ -265,8 +267,8 @@ def _flag(value: Any, path: str) -> bool:
     return value
 
 
-def _rest(found: Document, path: str) -> Document:
-    fields = {field: value for field, value in found.items() if field not in _DATA_READ}
+def _rest(document: Document, path: str) -> Document:
+    fields = {field: value for field, value in document.items() if field not in _DATA_READ}
     if "ignore" in fields:
         lines = a_list(fields["ignore"], f"{path}.ignore")
         fields["ignore"] = [a_text(line, f"{path}.ignore[{i}]", MOST_LINE) for i, line in enumerate(lines)]
@@ -293,19 +295,19 @@ def _link_storage(
     storage: list[tuple[Storage, Document, str]], data: list[tuple[Data, Document, str]], reading: Reading
 ) -> tuple[tuple[Storage, ...], tuple[Data, ...]]:
     """Each data resource knows its storage and each storage its data, whichever of them said so."""
-    said = [
+    links = [
         (reading.names.find(reference, path), item.name, path)
-        for item, found, where in storage
-        for reference, path in _each(found.get("data", ()), f"{where}.data")
+        for item, document, where in storage
+        for reference, path in _each(document.get("data", ()), f"{where}.data")
     ]
-    said += [
-        (item.name, reading.names.find(found["storage"], f"{path}.storage"), f"{path}.storage")
-        for item, found, path in data
-        if "storage" in found
+    links += [
+        (item.name, reading.names.find(document["storage"], f"{path}.storage"), f"{path}.storage")
+        for item, document, path in data
+        if "storage" in document
     ]
     rooms, things = {item.name for item, _, _ in storage}, {item.name for item, _, _ in data}
     goes_to: dict[str, str] = {}
-    for name, room, path in said:
+    for name, room, path in links:
         if name not in things or room not in rooms:
             decline(path, f"it must be a {'storage' if name in things else 'data'} resource")
         if goes_to.setdefault(name, room) != room:

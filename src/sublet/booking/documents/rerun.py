@@ -27,63 +27,63 @@ def with_changes(
     Times that were named belong to the first run: without a new `start` it is as soon as possible.
     """
     old = full_document(document)
-    new, told = deepcopy(old), list[str]()
+    new, notes = deepcopy(old), list[str]()
     given = {name: value for name, value in changes.items() if value not in (None, "")}
-    said = full_document({"run": ["true"], **{n: v for n, v in given.items() if n in (*SIZES, "time", "start")}})
-    named = _resources(new, given, said["compute"])
+    wanted = full_document({"run": ["true"], **{n: v for n, v in given.items() if n in (*SIZES, "time", "start")}})
+    named = _resources(new, given, wanted["compute"])
     for name in SIZES:
         if name in given:
-            new["compute"][name] = said["compute"][name]
+            new["compute"][name] = wanted["compute"][name]
             unit = "GiB" if name in ("memory", "disk") else ""
             before = named.get(name, _amount(old["compute"].get(name), unit))
-            told += _describe_change(name, before, _amount(new["compute"][name], unit))
-    if said["compute"]["kind"] == NODE_COMPUTE:
+            notes += _describe_change(name, before, _amount(new["compute"][name], unit))
+    if wanted["compute"]["kind"] == NODE_COMPUTE:
         new["compute"]["kind"] = NODE_COMPUTE
-    told += _when(old, new, said, given, named)
+    notes += _when(old, new, wanted, given, named)
     for name in WHERE:
         if name in given:
             new[name] = given[name]
-            told += _describe_change(name, old.get(name), new[name])
+            notes += _describe_change(name, old.get(name), new[name])
     if new.pop(AFTER, None):
-        told.append("after: what it waited for then is not waited for again")
+        notes.append("after: what it waited for then is not waited for again")
     if "name" in given:
         new["executable"]["meta"]["name"] = given["name"]
-        told += _describe_change("name", old["executable"]["meta"].get("name"), given["name"])
-    return new, (*told, *_parameters(new, set, words))
+        notes += _describe_change("name", old["executable"]["meta"].get("name"), given["name"])
+    return new, (*notes, *_parameters(new, set, words))
 
 
-def _resources(new: Document, given: Mapping[str, Any], said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resources(new: Document, given: Mapping[str, Any], compute: Mapping[str, Any]) -> Mapping[str, Any]:
     """Put the new amounts in place of those by the names of an app's manifest, which count more; what those were."""
     executable = new.get("executable", {})
     if short_name(str(executable.get("kind", ""))) != "app":
         return {}
     named = executable.pop("resources", None) or {}
     kept = {name: value for name, value in named.items() if name not in given}
-    if changed := kept | plain_amounts(given, said):
+    if changed := kept | plain_amounts(given, compute):
         executable["resources"] = changed
     return dict.fromkeys((*SIZES, "time")) | named  # what was not said is as the manifest has it
 
 
 def _when(
-    old: Document, new: Document, said: Document, given: Mapping[str, Any], named: Mapping[str, Any]
+    old: Document, new: Document, wanted: Document, given: Mapping[str, Any], named: Mapping[str, Any]
 ) -> list[str]:
     """How long, and from when on."""
-    told: list[str] = []
+    notes: list[str] = []
     before, after = old["schedule"]["requested"], new["schedule"]["requested"]
     if "time" in given:
-        after["duration"] = said["schedule"]["requested"]["duration"]
+        after["duration"] = wanted["schedule"]["requested"]["duration"]
         was_asked = named.get("time", before["duration"])
-        told += _describe_change("time", was_asked and _length(was_asked), _length(after["duration"]))
+        notes += _describe_change("time", was_asked and _length(was_asked), _length(after["duration"]))
     was = before.get("start") or old["compute"].get("starts")
     after.pop("start", None)
     new["compute"].pop("starts", None)
     for place, name in ((after, "start"), (new["compute"], "starts")):
-        value = (said["schedule"]["requested"] if name == "start" else said["compute"]).get(name)
+        value = (wanted["schedule"]["requested"] if name == "start" else wanted["compute"]).get(name)
         if value:
             place[name] = value
     if was or "start" in given:
-        told += _describe_change("start", was, given.get("start") or SOON)
-    return told
+        notes += _describe_change("start", was, given.get("start") or SOON)
+    return notes
 
 
 def _parameters(new: Document, set: Mapping[str, Any], words: Mapping[str, str]) -> list[str]:

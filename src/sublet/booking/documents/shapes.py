@@ -81,37 +81,37 @@ def without_nulls(value: Mapping[str, Any]) -> Document:
 
 def component(value: Any, path: str) -> Document:
     """A component with its `kind`, and its name inside `meta`."""
-    found = without_nulls(a_map(value, path))
-    if "spec" in found and isinstance(found["spec"], Mapping):
-        found = without_nulls(found.pop("spec")) | found
-    if "type" in found:
-        older = found.pop("type")
-        found.setdefault("kind", older)
-    meta = without_nulls(a_map(found.get("meta", {}), f"{path}.meta"))
+    document = without_nulls(a_map(value, path))
+    if "spec" in document and isinstance(document["spec"], Mapping):
+        document = without_nulls(document.pop("spec")) | document
+    if "type" in document:
+        older = document.pop("type")
+        document.setdefault("kind", older)
+    meta = without_nulls(a_map(document.get("meta", {}), f"{path}.meta"))
     for name in _IDENTITY:
-        if name in found:
-            older = found.pop(name)
+        if name in document:
+            older = document.pop(name)
             meta.setdefault(name, older)
-    found["meta"] = meta
-    return found
+    document["meta"] = meta
+    return document
 
 
-def _executable(found: Document) -> Document:
+def _executable(document: Document) -> Document:
     """Older containers name their image in parts, and older notebooks keep theirs in `notebook`."""
-    image = found.get("image")
+    image = document.get("image")
     if isinstance(image, str):
-        place = f"{found.pop('repository')}/{image}" if isinstance(found.get("repository"), str) else image
-        whole = f"{place}:{found.pop('tag')}" if isinstance(found.get("tag"), str | int | float) else place
-        found["image"] = {"locations": [whole]}
-        if "digest" in found:
-            found["image"]["digest"] = found.pop("digest")
-    notebook = found.get("notebook")
+        place = f"{document.pop('repository')}/{image}" if isinstance(document.get("repository"), str) else image
+        whole = f"{place}:{document.pop('tag')}" if isinstance(document.get("tag"), str | int | float) else place
+        document["image"] = {"locations": [whole]}
+        if "digest" in document:
+            document["image"]["digest"] = document.pop("digest")
+    notebook = document.get("notebook")
     if isinstance(notebook, str):
         notebook = {"location": notebook}
     if isinstance(notebook, Mapping) and set(notebook) == {"location"}:
-        found.pop("notebook")
-        found.setdefault("location", notebook["location"])
-    return found | {name: as_words(found[name]) for name in ("command", "entrypoint", "argv") if name in found}
+        document.pop("notebook")
+        document.setdefault("location", notebook["location"])
+    return document | {name: as_words(document[name]) for name in ("command", "entrypoint", "argv") if name in document}
 
 
 def _compute(parts: Document) -> Document:
@@ -120,47 +120,47 @@ def _compute(parts: Document) -> Document:
         if len(value) != 1:
             decline("compute", f"there are {len(value)} of them", "A request has exactly one compute resource.")
         value = value[0]
-    found = component(value, "compute")
-    found.setdefault("kind", SIMPLE_COMPUTE)
+    document = component(value, "compute")
+    document.setdefault("kind", SIMPLE_COMPUTE)
     for name in ("nodes", "cores", "memory", "gpus", "disk"):
-        if name in found:
-            found[name] = _bounds(found[name], f"compute.{name}", is_size=name in ("memory", "disk"))
-    found.setdefault("cores", DEFAULT_COUNT)
-    found.setdefault("memory", DEFAULT_COUNT)
+        if name in document:
+            document[name] = _bounds(document[name], f"compute.{name}", is_size=name in ("memory", "disk"))
+    document.setdefault("cores", DEFAULT_COUNT)
+    document.setdefault("memory", DEFAULT_COUNT)
     if "volumes" in parts:
-        found["volumes"] = resolve_volumes(found.get("volumes", []), parts["volumes"])
-    if "volumes" in found:
+        document["volumes"] = resolve_volumes(document.get("volumes", []), parts["volumes"])
+    if "volumes" in document:
         volumes = [
-            (item, f"compute.volumes[{i}]") for i, item in enumerate(a_list(found["volumes"], "compute.volumes"))
+            (item, f"compute.volumes[{i}]") for i, item in enumerate(a_list(document["volumes"], "compute.volumes"))
         ]
         spread = [spread_volume(component(item, path), parts.get("data"), path) for item, path in volumes]
-        found["volumes"] = [volume for several in spread for volume in several]
-    return found
+        document["volumes"] = [volume for several in spread for volume in several]
+    return document
 
 
 def _resources(value: Any, family: str) -> list[Document]:
-    found = [component(item, f"{family}[{at}]") for at, item in enumerate(a_list(value, family))]
-    for at, item in enumerate(found):
+    documents = [component(item, f"{family}[{at}]") for at, item in enumerate(a_list(value, family))]
+    for at, item in enumerate(documents):
         if family == "storage" and "size" in item:
             item["size"] = _bounds(item["size"], f"storage[{at}].size", is_size=True)
         if family == "storage" and "resources" in item:
             older = item.pop("resources")
             item.setdefault("data", older)
-    return found
+    return documents
 
 
 def _bounds(value: Any, path: str, *, is_size: bool) -> Any:
     """An amount as at least and at most; what is given alone is exact."""
     if not isinstance(value, Mapping):
         return {"min": value, "max": value}
-    found = without_nulls(value)
-    inner = found.get("requested")
+    bounds = without_nulls(value)
+    inner = bounds.get("requested")
     if isinstance(inner, Mapping):
-        found = without_nulls(inner)
-    found = with_unit(found, path, is_size=is_size)
-    if "min" in found:
-        found.setdefault("max", found["min"])
-    return found
+        bounds = without_nulls(inner)
+    bounds = with_unit(bounds, path, is_size=is_size)
+    if "min" in bounds:
+        bounds.setdefault("max", bounds["min"])
+    return bounds
 
 
 def _schedule(schedule: Any) -> Document:
@@ -172,29 +172,29 @@ def _schedule(schedule: Any) -> Document:
     requested = value["requested"]
     if isinstance(requested, list):
         blocks = [_block(item, f"schedule.requested[{at}]") for at, item in enumerate(requested)]
-        found = _as_one(blocks)
+        block = _as_one(blocks)
     else:
-        found = _block(requested, "schedule.requested")
-    found.setdefault("duration", DEFAULT_DURATION)
-    return value | {"requested": found}
+        block = _block(requested, "schedule.requested")
+    block.setdefault("duration", DEFAULT_DURATION)
+    return value | {"requested": block}
 
 
 def _block(value: Any, path: str) -> Document:
-    found = without_nulls(a_map(value, path))
-    if "datetime" in found:
-        older = found.pop("datetime")
-        found.setdefault("start", older)
-    return without_nulls(found | {"duration": one_length(found.get("duration"))})
+    block = without_nulls(a_map(value, path))
+    if "datetime" in block:
+        older = block.pop("datetime")
+        block.setdefault("start", older)
+    return without_nulls(block | {"duration": one_length(block.get("duration"))})
 
 
 def _as_one(blocks: list[Document]) -> Document:
     """Several blocks as one with all their windows; they can't be of different lengths."""
-    found = {name: value for block in blocks for name, value in block.items()}
-    if any(block.get("duration") != found.get("duration") for block in blocks):
+    merged = {name: value for block in blocks for name, value in block.items()}
+    if any(block.get("duration") != merged.get("duration") for block in blocks):
         hint = "Send one request for each length."
         decline("schedule.requested", "the times asked for are of different lengths", hint)
     starts = [start for block in blocks for start in _starts_in(block)]
-    return found | ({"start": starts} if starts else {})
+    return merged | ({"start": starts} if starts else {})
 
 
 def _starts_in(block: Document) -> list[Any]:

@@ -209,39 +209,39 @@ def _word(value: Any, path: str) -> str:
 
 
 def _compute(short: Document, volumes: list[Document]) -> Document:
-    found: Document = {"kind": SIMPLE_COMPUTE}
+    compute: Document = {"kind": SIMPLE_COMPUTE}
     for name in ("nodes", "cores", "gpus"):
         if name in short:
             least = 0 if name == "gpus" else 1
             counts = at(name, parse_counts, short[name], f"a number of {name}", least)
-            found[name] = {"min": counts.min, "max": counts.max}
+            compute[name] = {"min": counts.min, "max": counts.max}
     whole = True
     if "memory" in short:
         sizes = at("memory", _sizes, short["memory"])
         whole = sizes.min % GIB == 0 and sizes.max % GIB == 0
-        found["memory"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
+        compute["memory"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
     if "disk" in short:
         sizes = at("disk", _sizes, short["disk"])
-        found["disk"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
+        compute["disk"] = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
     if "start" in short:
         _check_starts(short["start"])
         if not _is_interval(short["start"]):
-            found["starts"] = short["start"] if isinstance(short["start"], list) else [short["start"]]
-    if "starts" in found or not whole or "nodes" in found or "gpus" in found or "disk" in found:
-        found["kind"] = NODE_COMPUTE
+            compute["starts"] = short["start"] if isinstance(short["start"], list) else [short["start"]]
+    if "starts" in compute or not whole or "nodes" in compute or "gpus" in compute or "disk" in compute:
+        compute["kind"] = NODE_COMPUTE
     if volumes:
-        found["volumes"] = volumes
-    return found
+        compute["volumes"] = volumes
+    return compute
 
 
 def plain_amounts(short: Mapping[str, Any], compute: Mapping[str, Any]) -> Document:
     """The single amounts that were said, by the names that an app's manifest has: there the least counts too."""
-    found = {
+    amounts = {
         name: short[name]
         for name in ("nodes", *WITHOUT_DISK)
         if name in short and compute[name]["min"] == compute[name]["max"]
     }
-    return found | ({"time": short["time"]} if "time" in short else {})
+    return amounts | ({"time": short["time"]} if "time" in short else {})
 
 
 def _sizes(value: Any) -> Range:
@@ -280,10 +280,10 @@ def _read_requested(short: Document) -> Document:
     time = short.get("time", DEFAULT_DURATION)
     number = isinstance(time, int | float) and not isinstance(time, bool)
     length = at("time", parse_duration, str(time) if number else a_text(time, "time"))
-    found: Document = {"duration": duration_iso(length)}
+    requested: Document = {"duration": duration_iso(length)}
     if _is_interval(short.get("start")):
-        found["start"] = short["start"]
-    return found
+        requested["start"] = short["start"]
+    return requested
 
 
 def _folder(short: Document, kind: str, volumes: list[Document]) -> list[Document]:
@@ -297,13 +297,13 @@ def _folder(short: Document, kind: str, volumes: list[Document]) -> list[Documen
     refuse_unknown_fields(given, _FOLDER, "workdir")
     location = a_text(given.get("location"), "workdir.location", 4096)
     volumes.append({"kind": SIMPLE_VOLUME, "path": ".", "mode": "READWRITE", "resource": "workdir"})
-    found = {"kind": SIMPLE_DATA, "meta": {"name": "workdir"}, "location": location}
-    return [found | {name: given[name] for name in ("ignore", "size") if name in given}]
+    document = {"kind": SIMPLE_DATA, "meta": {"name": "workdir"}, "location": location}
+    return [document | {name: given[name] for name in ("ignore", "size") if name in given}]
 
 
 def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> list[Document]:
     """Data lands where it says, else below `data/` if it has a name, else in the working directory, as it is called."""
-    found = []
+    documents = []
     taken: set[str] = {"workdir"}
     for i, item in enumerate(a_list([value] if isinstance(value, str | Mapping) else value, "data")):
         path = f"data[{i}]"
@@ -316,14 +316,14 @@ def _data(value: Any, inside: str, volumes: list[Document], *, is_app: bool) -> 
         taken.add(name)
         extras = {key: given[key] for key in _OF_DATA if key in given}
         given = ({"writable": True} if given.get("write_back") is True else {}) | given
-        found.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
+        documents.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
         if is_app or not {"name", "path", "storage"}.isdisjoint(given):
             volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))
         else:
             own_name = name if given.get("unpack") is True else last_name(location) or name
             volumes.append(_volume({"writable": True} | given, own_name, name, path))
         _check_apart(volumes, path)
-    return found
+    return documents
 
 
 def _check_apart(volumes: list[Document], path: str) -> None:
@@ -348,7 +348,7 @@ def _name_of(location: str, taken: set[str]) -> str:
 def _storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]:
     """Room of a size; it is seen, and can be written, in a directory of its name."""
     items = [value] if isinstance(value, str | Mapping) else a_list(value, "storage")
-    found = []
+    documents = []
     for i, item in enumerate(items):
         path = f"storage[{i}]"
         given = {"size": item} if isinstance(item, str) else without_nulls(a_map(item, path))
@@ -359,21 +359,21 @@ def _storage(value: Any, inside: str, volumes: list[Document]) -> list[Document]
         sizes = at(f"{path}.size", _sizes, given["size"])
         bounds = {"min": _amount(sizes.min), "max": _amount(sizes.max)}
         pool = {"pool": given["pool"]} if "pool" in given else {}
-        found.append({"kind": SIMPLE_STORAGE, "meta": {"name": name}, "size": bounds, **pool})
+        documents.append({"kind": SIMPLE_STORAGE, "meta": {"name": name}, "size": bounds, **pool})
         volumes.append(_volume({"writable": True} | given, f"{inside}{directory_name(name)}", name, path))
-    return found
+    return documents
 
 
 def _volumes(value: Any) -> list[Document]:
-    found = []
+    documents = []
     for i, item in enumerate(a_list(value, "volumes")):
         path = f"volumes[{i}]"
         given = without_nulls(a_map(item, path))
         refuse_unknown_fields(given, _VOLUME, path)
         if "resource" not in given or "path" not in given:
             refuse(path, "a volume needs resource and path", "Write {resource: cube, path: input}.")
-        found.append(_volume(given, "", given["resource"], path))
-    return found
+        documents.append(_volume(given, "", given["resource"], path))
+    return documents
 
 
 def _volume(given: Document, otherwise: str, resource: str, path: str) -> Document:

@@ -62,7 +62,7 @@ class ClockWatch:
         if before is not None and not self.is_behind and not self._is_doubted:
             return
         self._is_doubted = False
-        here = [name for name, one in self._context.platforms.by_name.items() if one.is_here]
+        here = [name for name, platform in self._context.platforms.by_name.items() if platform.is_here]
         step = await self._context.store.write(lambda tx: follow_clock(tx, here, offset, self._context.now()))
         self._recorded = offset
         self.followed += 1

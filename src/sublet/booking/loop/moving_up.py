@@ -90,8 +90,10 @@ def _move_up(tx: Tx, session: Session, now: datetime) -> bool:
     soonest = _soonest(offer, now)
     if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:
         return False
-    others = [tx.sessions.get(one.id) for one in tx.dependencies.of(session.id) if one.open] if offer.after else []
-    soonest = max([soonest, *(latest_end(one) + offer.release for one in others if one)])
+    others = (
+        [tx.sessions.get(other.id) for other in tx.dependencies.of(session.id) if other.open] if offer.after else []
+    )
+    soonest = max([soonest, *(latest_end(other) + offer.release for other in others if other)])
     if session.start - soonest < WORTH:
         return False
     with tx.books.calendar(offer.platform).set_aside([session.id]):

@@ -66,9 +66,9 @@ class JobPolling:
                 states = await self.context.platforms.get(name).ask(some)
             except SubletError as error:
                 metrics.platform_errors.labels(name, error.code).inc()
-                told = describe_trouble(error), mark_trouble(NONE, error)
-                await self._tell_all(name, [job for job in wanted if seen.get(job) != told], error, now)
-                self.seen[name] = dict.fromkeys(wanted, told)
+                trouble = describe_trouble(error), mark_trouble(NONE, error)
+                await self._tell_all(name, [job for job in wanted if seen.get(job) != trouble], error, now)
+                self.seen[name] = dict.fromkeys(wanted, trouble)
                 return
             await self._wake(
                 name, [job for job in some if self._has_changed(states.get(job), seen.get(job, NOTHING))], now
@@ -95,11 +95,11 @@ class JobPolling:
             await self.context.signals.announce()
 
     @staticmethod
-    def _has_changed(state: JobState | None, told: Told) -> bool:
+    def _has_changed(state: JobState | None, before: Told) -> bool:
         """Whether a job has ended, is lost, or is told of otherwise than at the last sweep."""
         if state is None or state.state not in (State.RUNNING, State.QUEUED):
             return True
-        return (state.condition, state.marks) != told
+        return (state.condition, state.marks) != before
 
     async def _wake(self, platform: str, jobs: Sequence[str], now: datetime) -> None:
         """Make the sessions of these jobs due."""

@@ -280,9 +280,9 @@ class Loop:
 
     async def _take_over(self) -> None:
         """What a process that died on this host had claimed is free at once."""
-        for said in await self.context.store.read(lambda tx: tx.sessions.owners()):
-            if not Owner.read(said).lives():
-                await self.context.store.write(lambda tx, s=said: tx.sessions.release_all(s))  # type: ignore[misc]
+        for owner in await self.context.store.read(lambda tx: tx.sessions.owners()):
+            if not Owner.read(owner).lives():
+                await self.context.store.write(lambda tx, s=owner: tx.sessions.release_all(s))  # type: ignore[misc]
 
     async def _rest(self) -> None:
         """Until there is something to do: a nudge, news, or a time that has come."""

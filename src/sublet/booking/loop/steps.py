@@ -94,11 +94,11 @@ async def preparing(context: LoopContext, session: Session) -> Step:
 
 async def _find_earlier_submit(context: LoopContext, session: Session, platform: Platform) -> Step | None:
     """An earlier try may have been cut off as it submitted."""
-    found = None if session.id in context.loop_state.fresh else await platform.find(session.id)
-    if not found:
+    job = None if session.id in context.loop_state.fresh else await platform.find(session.id)
+    if not job:
         context.loop_state.fresh.add(session.id)
         return None
-    return Step(due=context.now(), event=EventKind.SUBMITTED, detail="found again", changes={"job": found})
+    return Step(due=context.now(), event=EventKind.SUBMITTED, detail="found again", changes={"job": job})
 
 
 async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:

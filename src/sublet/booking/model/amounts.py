@@ -59,14 +59,14 @@ def finite(text: str) -> float:
 
 def parse_memory(text: str) -> int:
     """The bytes in `64GiB`, `512M` or `1.5TB`."""
-    found = _MEMORY.fullmatch(text.strip())
-    unit = _UNITS.get(found[3].lower()) if found else None
-    if found is None or unit is None:
-        bare = found is not None and not found[3] and int(found[1]) > 0
+    match = _MEMORY.fullmatch(text.strip())
+    unit = _UNITS.get(match[3].lower()) if match else None
+    if match is None or unit is None:
+        bare = match is not None and not match[3] and int(match[1]) > 0
         example = f"{text.strip()}GiB" if bare else "64GiB, 512MiB or 1.5TiB"
         raise BadAmount(text=quote_value(text), what=_A_MEMORY, example=example)
-    fraction = found[2] or ""
-    size: int = -(-int(found[1] + fraction) * unit // 10 ** len(fraction))
+    fraction = match[2] or ""
+    size: int = -(-int(match[1] + fraction) * unit // 10 ** len(fraction))
     if size > MOST_MEMORY:
         raise BadAmount(
             text=quote_value(text), what=f"{_A_MEMORY} that any machine has", example="an amount up to 1024PiB"
@@ -103,20 +103,20 @@ def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
 
 
 def _iso_seconds(text: str) -> float | None:
-    found = _ISO.fullmatch(text)
-    return _total(zip("wdhms", found.groups(), strict=True)) if found and len(text) > 1 else None
+    match = _ISO.fullmatch(text)
+    return _total(zip("wdhms", match.groups(), strict=True)) if match and len(text) > 1 else None
 
 
 def _plain_seconds(text: str) -> float | None:
-    if found := _SLURM.fullmatch(text):
-        days, *clock = (int(part or 0) for part in found.groups())
-        hours, minutes, seconds = clock[:3] if found[1] else clock[3:]
-        tidy = minutes < 60 and seconds < 60 and (not found[1] or hours < 24)
+    if match := _SLURM.fullmatch(text):
+        days, *clock = (int(part or 0) for part in match.groups())
+        hours, minutes, seconds = clock[:3] if match[1] else clock[3:]
+        tidy = minutes < 60 and seconds < 60 and (not match[1] or hours < 24)
         return days * 86_400 + hours * 3600 + minutes * 60 + seconds if tidy else None
     parts, at = [], 0
-    while found := _WORDS.match(text, at):
-        parts.append((found[2][0].lower(), found[1]))
-        at = found.end()
+    while match := _WORDS.match(text, at):
+        parts.append((match[2][0].lower(), match[1]))
+        at = match.end()
     units = [unit for unit, _ in parts]
     in_order = units == sorted(set(units), key="wdhms".index)
     return _total(parts) if parts and at == len(text) and in_order else None
@@ -140,8 +140,8 @@ def _example(text: str) -> str:
         return f"{text}s for seconds, {text}m for minutes, {text}h for hours"
     if re.fullmatch(r"[0-9]+:[0-9]+", text):
         return f"{text}:00 for hours and minutes, or 1h30m"
-    if found := re.fullmatch(r"P([0-9]+)([HS])", text, re.IGNORECASE):
-        return f"PT{found[1]}{found[2].upper()} or {found[1]}{found[2].lower()}"
+    if match := re.fullmatch(r"P([0-9]+)([HS])", text, re.IGNORECASE):
+        return f"PT{match[1]}{match[2].upper()} or {match[1]}{match[2].lower()}"
     if _NO_LENGTH.match(text):
         return "days: P30D"
     return "90m, 1h30m, PT1H30M or 1-02:00:00"
@@ -186,8 +186,8 @@ def parse_count(value: object, what: str = "a count", least: int = 1) -> int:
 
 def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
     """`4`, or from `2-8`."""
-    if isinstance(value, str) and (found := re.fullmatch(r"\s*([0-9]{1,12})\s*-\s*([0-9]{1,12})\s*", value)):
-        return _order(parse_count(found[1], what, least), parse_count(found[2], what, least), value)
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*([0-9]{1,12})\s*-\s*([0-9]{1,12})\s*", value)):
+        return _order(parse_count(match[1], what, least), parse_count(match[2], what, least), value)
     count = parse_count(value, what, least)
     return Range(count, count)
 

@@ -143,13 +143,13 @@ def _filler(
 
 def _cut_strictly(word: str) -> list[str]:
     """Text and names by turns; `{{` and `}}` are text."""
-    found = [""]
+    pieces = [""]
     for text, name in BRACES.findall(word):
         if name:
-            found += [name, ""]
+            pieces += [name, ""]
         else:
-            found[-1] += {"{{": "{", "}}": "}"}.get(text, text)
-    return found
+            pieces[-1] += {"{{": "{", "}}": "}"}.get(text, text)
+    return pieces
 
 
 def placeholders(word: str) -> list[str]:
@@ -164,23 +164,23 @@ def as_text(value: Any) -> str:
 
 def problems(fields: Mapping[str, Any]) -> list[BagProblem]:
     """What is wrong with the fields; nothing else may be called while there is something."""
-    found = _form(fields)
-    if not found:
-        found = (
+    wrong = _form(fields)
+    if not wrong:
+        wrong = (
             _check_file(fields)
             if "file" in fields
             else _check_sweep(fields)
             if is_sweep(fields)
             else _check_list(fields)
         )
-    number = count(fields) if not found else None
+    number = count(fields) if not wrong else None
     if number is not None and not 0 < number <= TASKS_AT_MOST:
         message = "the bag is empty." if not number else f"the bag has {number} tasks; the most is {TASKS_AT_MOST}."
         where = next(name for name in ("grid", "table", "tasks") if name in fields)
         nearest = "several bags" if number else "one task"
-        found.append(BagProblem(where, message, str(number), str(TASKS_AT_MOST), nearest))
-    found += _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
-    return found + _whole(fields, "parts", 1, PARTS_AT_MOST)
+        wrong.append(BagProblem(where, message, str(number), str(TASKS_AT_MOST), nearest))
+    wrong += _whole(fields, "retries", 0, RETRIES_AT_MOST) + _whole(fields, "parallel", 1, PARALLEL_AT_MOST)
+    return wrong + _whole(fields, "parts", 1, PARTS_AT_MOST)
 
 
 def _form(fields: Mapping[str, Any]) -> list[BagProblem]:
@@ -218,19 +218,19 @@ def _check_list(fields: Mapping[str, Any]) -> list[BagProblem]:
         named = isinstance(task, Mapping)
         if named and (extra := sorted(set(map(str, task)) - {"argv", "name"})):
             return [BagProblem(f"tasks[{number}]", f"a task has argv and name, not {', '.join(extra)}.")]
-        if found := _words(f"tasks[{number}]", task.get("argv") if named else task):
-            return found
+        if wrong := _words(f"tasks[{number}]", task.get("argv") if named else task):
+            return wrong
     return []
 
 
 def _check_sweep(fields: Mapping[str, Any]) -> list[BagProblem]:
-    found = [] if fields.get("table") is None else _check_table(fields["table"])
-    found += [] if fields.get("grid") is None else _check_grid(fields)
-    if not found and fields.get("strict") is not None and not isinstance(fields["strict"], bool):
-        found.append(BagProblem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
-    if not found and _is_strict(fields):
-        found += _check_braces(fields)
-    return found or _check_used(fields)
+    wrong = [] if fields.get("table") is None else _check_table(fields["table"])
+    wrong += [] if fields.get("grid") is None else _check_grid(fields)
+    if not wrong and fields.get("strict") is not None and not isinstance(fields["strict"], bool):
+        wrong.append(BagProblem("strict", "strict must be true or false.", str(fields["strict"])[:200]))
+    if not wrong and _is_strict(fields):
+        wrong += _check_braces(fields)
+    return wrong or _check_used(fields)
 
 
 def _check_table(table: Any) -> list[BagProblem]:
@@ -268,26 +268,26 @@ def _check_grid(fields: Mapping[str, Any]) -> list[BagProblem]:
         return [
             BagProblem("grid", "grid must be a map of names to lists of values.", str(grid)[:200], "", "{x: [1, 2]}")
         ]
-    found = []
+    wrong = []
     taken = set((fields.get("table") or [{}])[0])
     for name, values in grid.items():
         if not isinstance(name, str) or not NAME.match(name):
-            found.append(BagProblem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
+            wrong.append(BagProblem("grid", f"{name!r} can't be the name of a placeholder.", str(name)[:200], "", "x"))
         elif name in taken:
-            found.append(BagProblem("grid", f"the table has {name} too.", name))
+            wrong.append(BagProblem("grid", f"the table has {name} too.", name))
         elif not isinstance(values, (list, tuple)) or not values:
-            found.append(
+            wrong.append(
                 BagProblem(f"grid.{name}", f"the values of {name} must be a list, not empty.", str(values)[:200])
             )
         elif not all(map(_is_value, values)):
-            found.append(BagProblem(f"grid.{name}", f"the values of {name} must be words or numbers."))
-    return found
+            wrong.append(BagProblem(f"grid.{name}", f"the values of {name} must be words or numbers."))
+    return wrong
 
 
 def _check_used(fields: Mapping[str, Any]) -> list[BagProblem]:
     """What varies and nothing shows; a name that was mistyped is told before."""
     unused = [
-        name for name in fields.get("grid") or {} if not any("{" + name + "}" in one for one in fields["template"])
+        name for name in fields.get("grid") or {} if not any("{" + name + "}" in word for word in fields["template"])
     ]
     return [
         BagProblem("template", f"the template never uses {{{name}}}, which the grid varies.", name) for name in unused

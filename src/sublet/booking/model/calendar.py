@@ -176,38 +176,38 @@ class Calendar:
             start, end = max(start, end), max(start + 1, micros(window.end), end)  # what was searched isn't again
             while start < end:
                 start = _first(needs, start, end) if needs else start
-                found = search.find(start, end)
-                if found is None:
+                opening = search.find(start, end)
+                if opening is None:
                     break
-                if found[0] == start or not needs:
-                    return Slot(moment(found[0]), tuple(self._names[place] for place in bits(found[1])))
-                start = found[0]
+                if opening[0] == start or not needs:
+                    return Slot(moment(opening[0]), tuple(self._names[place] for place in bits(opening[1])))
+                start = opening[0]
         return None
 
     def free(self, start: datetime, end: datetime) -> dict[str, Shape]:
         """Per node, the least that is free at any moment of [start, end)."""
         begin, until = micros(start), micros(end)
-        found = {}
+        shapes = {}
         for node in self.nodes:
             taken = unpack(self._index.lines[self._places[node.name]].peak(begin, until))
             there = (node.cores, node.memory, node.gpus, node.disk)
-            found[node.name] = Shape(*(max(has - used, 0) for has, used in zip(there, taken, strict=True)))
-        return found
+            shapes[node.name] = Shape(*(max(has - used, 0) for has, used in zip(there, taken, strict=True)))
+        return shapes
 
     def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
         """Per node and pool, the steps of what is taken inside [start, end); where nothing is, there is no step."""
         begin, until = micros(start), micros(end)
-        found: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *self.pools)}
+        takes: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *self.pools)}
         for name, line in zip(self._names, self._index.lines, strict=True):
             for first, last, used in line.steps(begin, until):
                 if used:
                     cores, memory, gpus, disk = unpack(used)
-                    found[name].append(Take(name, moment(first), moment(last), cores, memory, gpus, disk=disk))
+                    takes[name].append(Take(name, moment(first), moment(last), cores, memory, gpus, disk=disk))
         for name, (line, *_) in (self._pools | self._pledges).items():
             for first, last, used in line.steps(begin, until):
                 if used:
-                    found.setdefault(name, []).append(Take(name, moment(first), moment(last), size=used, pool=True))
-        return found
+                    takes.setdefault(name, []).append(Take(name, moment(first), moment(last), size=used, pool=True))
+        return takes
 
     def room(self, pledge: str, start: datetime, end: datetime) -> int:
         """The most cores that a booking in a pool of pledges could have through all of [start, end), nodes apart."""

@@ -32,8 +32,8 @@ def end_sentence(end: End) -> str:
     """Why it ended, for a person."""
     what, advice = SENTENCES[end.kind]
     what = what.format(code=end.code, signal=_signal(end.signal), by=end.by or "someone")
-    told = f"{what}: {end.detail.rstrip('.')}." if end.detail else f"{what}."
-    return f"{told} {advice}".rstrip()
+    sentence = f"{what}: {end.detail.rstrip('.')}." if end.detail else f"{what}."
+    return f"{sentence} {advice}".rstrip()
 
 
 def _signal(number: int | None) -> str:

@@ -36,9 +36,9 @@ def improves(answer: Answer, known: Sequence[Offer]) -> bool:
     return any(not any(_covers(other, offer) for other in known) for offer in answer.offers)
 
 
-def _covers(one: Offer, other: Offer) -> bool:
+def _covers(offer: Offer, other: Offer) -> bool:
     """Whether an offer has no less than another and starts no later."""
-    return one.start <= other.start + SLACK and all(a >= b for a, b in zip(_size(one), _size(other), strict=True))
+    return offer.start <= other.start + SLACK and all(a >= b for a, b in zip(_size(offer), _size(other), strict=True))
 
 
 def _size(offer: Offer) -> tuple[int, ...]:

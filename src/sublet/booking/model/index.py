@@ -289,13 +289,13 @@ class Index:
     def _cut(self, block: Block, chunk: int, end: int) -> None:
         """Make two chunks of one, with as many changes in the one as in the other."""
         begin = block.starts[chunk]
-        found: list[tuple[int, int, int]] = []  # nodes, and which of their steps begin inside this chunk
+        steps: list[tuple[int, int, int]] = []  # nodes, and which of their steps begin inside this chunk
         moments: list[int] = []
         for node in bits(block.inside[chunk]):
             times = self.lines[node].times
             first = bisect_right(times, begin)
             stop = bisect_left(times, end, first)
-            found.append((node, first, stop))
+            steps.append((node, first, stop))
             moments += times[first:stop]
         moments.sort()
         middle = moments[len(moments) // 2]
@@ -307,7 +307,7 @@ class Index:
         lefts: dict[int, int] = {}  # rows → the nodes that stand on them in the first half only
         rights: dict[int, int] = {}
         before = after = edge = 0
-        for node, first, stop in found:
+        for node, first, stop in steps:
             bit = 1 << node
             cut, at_middle, left, right = _halves(self.lines[node], first, stop, middle)
             if cut > first:

@@ -47,10 +47,10 @@ def check_limits(
 
 def check_metrics(request: Request, metrics: Sequence[Quote], platform: str) -> list[Reason]:
     """What performs less than the asker needs, or isn't known to perform so."""
-    found: list[Reason] = []
+    reasons: list[Reason] = []
     for index, limit in enumerate(request.metrics):
-        found += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
-    return found
+        reasons += _metric(limit, limit.path or f"metrics[{index}]", metrics, platform)
+    return reasons
 
 
 def storage_of(request: Request) -> dict[str, int]:
@@ -99,13 +99,13 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
             return []
     if not nodes:
         return [Reason(LIMIT, "compute", f"{platform} has no nodes now.", limit="0", platform=platform)]
-    found = []
+    reasons = []
     for name in OF_A_NODE:
         wanted, limit = getattr(compute.least, name), max(getattr(node, name) for node in nodes)
         if wanted > limit:
-            found.append(_too_much(name, wanted, limit, platform))
-    if found or (enough == 0 and compute.nodes.min <= len(nodes)):
-        return found or [_together(compute, nodes, platform)]
+            reasons.append(_too_much(name, wanted, limit, platform))
+    if reasons or (enough == 0 and compute.nodes.min <= len(nodes)):
+        return reasons or [_together(compute, nodes, platform)]
     count = enough or len(nodes)
     have = f"{count} such node{'s' if count > 1 else ''}"
     message = f"{platform} has {have}; {compute.nodes.min} were asked for."
@@ -125,11 +125,11 @@ def check_pledged(compute: Compute, cores: int, where: str) -> list[Reason]:
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:
     is_size = name in ("memory", "disk")
     asked, most = (memory_text(wanted), memory_text(limit)) if is_size else (str(wanted), str(limit))
-    thing = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each", "disk": "of disk each"}[name]
+    amount = {"cores": "cores each", "memory": "of memory each", "gpus": "GPUs each", "disk": "of disk each"}[name]
     verb = "was" if is_size or wanted == 1 else "were"
-    message = f"{platform} has nodes of up to {most} {thing}; {asked} {verb} asked for."
+    message = f"{platform} has nodes of up to {most} {amount}; {asked} {verb} asked for."
     if not limit:
-        noun = "disk of its nodes that can be asked for" if name == "disk" else thing.split()[0]
+        noun = "disk of its nodes that can be asked for" if name == "disk" else amount.split()[0]
         message = f"{platform} has no {noun}; {asked} {verb} asked for."
     return Reason(LIMIT, f"compute.{name}.min", message, asked, most, most, platform)
 
@@ -165,18 +165,18 @@ def _storage(request: Request, pools: Mapping[str, int], platform: str) -> list[
     if any(booked.values()) and not pools:
         message = f"{platform} has no storage that can be booked."
         return [Reason(NOT_SUPPORTED, field, message, total, "0B", platform=platform)]
-    found = [
+    reasons = [
         reason
         for index, storage in enumerate(request.storage)
         for reason in _pool(storage, f"storage[{index}]", booked[storage.name], pools, platform)
     ]
-    if not found and not list_placements(booked, named, pools):
+    if not reasons and not list_placements(booked, named, pools):
         most = memory_text(sum(pools.values()))
         several = f" in {len(pools)} pools" if len(pools) > 1 else ""
         message = f"{platform} has {most} of storage{several}; {total} was asked for."
         where = "storage[0].size.min" if len(request.storage) == 1 else field
-        found.append(Reason(LIMIT, where, message, total, most, most, platform))
-    return found
+        reasons.append(Reason(LIMIT, where, message, total, most, most, platform))
+    return reasons
 
 
 def _pool(storage: Storage, path: str, size: int, pools: Mapping[str, int], platform: str) -> list[Reason]:
@@ -217,7 +217,7 @@ def _metric(limit: Limit, path: str, metrics: Sequence[Quote], platform: str) ->
 
 def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
     """What costs more than the asker's limits allow, in all or for a component, or can't be compared with them."""
-    found = []
+    reasons = []
     for index, limit in enumerate(request.costs):
         if limit.max is None:
             continue
@@ -227,13 +227,13 @@ def check_costs(request: Request, bill: Bill, platform: str) -> list[Reason]:
         if quote is None:
             known = ", ".join(quote.type for quote in quotes)
             message = f"{platform} quotes no {limit.type}; it quotes {known}."
-            found.append(Reason(NOT_SUPPORTED, f"{path}.type", message, limit.type, known, platform=platform))
+            reasons.append(Reason(NOT_SUPPORTED, f"{path}.type", message, limit.type, known, platform=platform))
         elif quote.max > limit.max:
             asked, price = f"{limit.max:g}", f"{quote.max:g}"
             what = limit.part or "this"
             message = f"{platform} asks at least {price} for {what} ({quote.description}); the limit is {asked}."
-            found.append(Reason(COST, f"{path}.max", message, asked, price, price, platform))
-    return found
+            reasons.append(Reason(COST, f"{path}.max", message, asked, price, price, platform))
+    return reasons
 
 
 def drop_unaffordable(answer: Answer, request: Request, platform: str) -> Answer:

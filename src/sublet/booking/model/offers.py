@@ -144,12 +144,12 @@ class _Search:
             return Answer(reasons=(self._no_time(least, nodes),))
         larger = self._larger(earliest, openings)
         larger = [(self._with_storage(each), why) for each, why in larger] or self._roomier(earliest)
-        found = [(earliest, "earliest"), *larger[: at_most - 1]]
-        found += self._in_each_window(earliest)
+        chosen = [(earliest, "earliest"), *larger[: at_most - 1]]
+        chosen += self._in_each_window(earliest)
         if request.windows or request.recurring:
-            found += self._spread(openings, [each for each, _ in found], at_most - len(found))
-        cheapest = self._cheapest([each for each, _ in found])
-        offers = [self._offer(each, f"{why}, cheapest" if each is cheapest else why) for each, why in found]
+            chosen += self._spread(openings, [each for each, _ in chosen], at_most - len(chosen))
+        cheapest = self._cheapest([each for each, _ in chosen])
+        offers = [self._offer(each, f"{why}, cheapest" if each is cheapest else why) for each, why in chosen]
         return Answer(tuple(sorted(offers, key=lambda offer: offer.start)))
 
     def _openings(self, span: timedelta) -> list[Opening]:
@@ -163,12 +163,12 @@ class _Search:
     def _open(self, windows: Iterable[Window]) -> list[Opening]:
         terms = self.terms
         until = terms.now + terms.horizon
-        found = []
+        openings = []
         for window in windows:
             start, last = max(window.start, self.soonest), last_start(window)
             if start <= last and last - self.prepare > terms.now and start < until:
-                found.append(Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
-        return found
+                openings.append(Opening(start, max(min(window.end, until), start), min(last, max(until, start))))
+        return openings
 
     def _first(self, shape: Shape, nodes: int, openings: Sequence[Opening]) -> _Found | None:
         """The earliest start of so many nodes of a shape."""
@@ -199,17 +199,17 @@ class _Search:
         found = _Found(shape, slot.nodes, slot.start, slot.start + slide, slot.pools)
         return self._as_late_as_possible(found, latest)
 
-    def _as_late_as_possible(self, found: _Found, most: datetime) -> _Found:
+    def _as_late_as_possible(self, start: _Found, most: datetime) -> _Found:
         """The same nodes, with the latest start that the next booking on them leaves."""
-        low, high = 0, (most - found.latest) // SECOND
+        low, high = 0, (most - start.latest) // SECOND
         while low < high:
             middle = (low + high + 1) // 2
-            offer = self._offer(found._replace(latest=found.latest + middle * SECOND), "")
+            offer = self._offer(start._replace(latest=start.latest + middle * SECOND), "")
             if self.terms.calendar.fits(hold_of([offer])):
                 low = middle
             else:
                 high = middle - 1
-        return found._replace(latest=min(most, found.latest + low * SECOND))
+        return start._replace(latest=min(most, start.latest + low * SECOND))
 
     def _slot(self, shape: Shape, nodes: int, length: timedelta, windows: Sequence[Window]) -> Spot | None:
         """The earliest start in the windows; on the whole second after it, if that is free too."""
@@ -226,22 +226,22 @@ class _Search:
         asked = (shape, nodes, length, windows)
         return find_earliest(terms.calendar, terms.placements, *asked, lead=lead, tail=tail, pledge=pledge)
 
-    def _offer(self, found: _Found, why: str) -> Offer:
+    def _offer(self, choice: _Found, why: str) -> Offer:
         terms = self.terms
-        storage = dict(terms.storage if found.storage is None else found.storage)
-        bill = terms.bill(found.shape, len(found.nodes), storage)
+        storage = dict(terms.storage if choice.storage is None else choice.storage)
+        bill = terms.bill(choice.shape, len(choice.nodes), storage)
         return Offer(
             platform=terms.platform,
             way=self.way,
-            start=found.start,
-            latest_start=found.latest,
+            start=choice.start,
+            latest_start=choice.latest,
             duration=terms.request.duration,
-            nodes=found.nodes,
-            shape=found.shape,
+            nodes=choice.nodes,
+            shape=choice.shape,
             prepare=self.prepare,
             release=terms.release,
             storage=storage,
-            pools=dict(found.pools) if storage else {},
+            pools=dict(choice.pools) if storage else {},
             costs=bill.total,
             compute_costs=bill.compute,
             storage_costs=bill.storage,
@@ -251,17 +251,17 @@ class _Search:
             pledge=dict(terms.pledge),
         )
 
-    def _with_storage(self, found: _Found) -> _Found:
+    def _with_storage(self, choice: _Found) -> _Found:
         """The same with as much storage as is welcome and as there is room for."""
         terms = self.terms
         if not any(storage.size.max > storage.size.min for storage in terms.request.storage):
-            return found
-        start, end = found.start - self.prepare, found.latest + terms.request.duration + terms.release
-        most = found
+            return choice
+        start, end = choice.start - self.prepare, choice.latest + terms.request.duration + terms.release
+        most = choice
         for placement in terms.placements:
             room = {pool: terms.calendar.storage_room(pool, start, end) for pool in set(placement.pools.values())}
-            sizes = terms.grow_storage(found.shape, len(found.nodes), placement.pools, room)
-            grown = found._replace(storage=sizes, pools=placement.pools)
+            sizes = terms.grow_storage(choice.shape, len(choice.nodes), placement.pools, room)
+            grown = choice._replace(storage=sizes, pools=placement.pools)
             is_more = sum(sizes.values()) > sum((most.storage or terms.storage).values())
             if is_more and terms.calendar.fits(hold_of([self._offer(grown, "")])):
                 most = grown
@@ -277,15 +277,15 @@ class _Search:
         request, terms = self.terms.request, self.terms
         if len(request.windows) < 2:
             return []
-        found: list[tuple[_Found, str]] = []
+        choices: list[tuple[_Found, str]] = []
         starts = [earliest.start]
         for opening in self._open(list_named_windows(request, terms.now, terms.horizon)):
             if any(opening.start <= start <= opening.last for start in starts):
                 continue
             if other := self._at_a_named_time(opening, len(earliest.nodes)):
-                found.append((other, self._in_words(other.start)))
+                choices.append((other, self._in_words(other.start)))
                 starts.append(other.start)
-        return found
+        return choices
 
     def _in_words(self, start: datetime) -> str:
         recurring = self.terms.request.recurring
@@ -294,24 +294,24 @@ class _Search:
 
     def _spread(self, openings: Sequence[Opening], known: Sequence[_Found], room: int) -> list[tuple[_Found, str]]:
         """Other sensible start times: some in each of the next windows, whole steps apart."""
-        found: list[tuple[_Found, str]] = []
+        choices: list[tuple[_Found, str]] = []
         earliest, starts = known[0], {each.start for each in known}
         if room <= 0:
-            return found
+            return choices
         usable = [opening for opening in openings if opening.last > earliest.start]
         each = -(-(room + 1) // max(1, min(len(usable), (room + 1) // 2)))
         tries = 3 * room
         for part in (part for opening in usable for part in parts(opening, each)):
-            if len(found) >= room or tries <= 0:
+            if len(choices) >= room or tries <= 0:
                 break
             if part.last < earliest.start or any(part.start <= start < part.end for start in starts):
                 continue
             tries -= 1
             other = self._at_a_named_time(part, len(earliest.nodes))
             if other and other.start not in starts:
-                found.append((other, self._in_words(other.start)))
+                choices.append((other, self._in_words(other.start)))
                 starts.add(other.start)
-        return found
+        return choices
 
     def _at_a_named_time(self, part: Opening, nodes: int) -> _Found | None:
         """The first start in a part, or the quarter of an hour after it, where that is free too."""
@@ -343,26 +343,26 @@ class _Search:
         free = self.terms.calendar.free(earliest.start, until)
         room = self.terms.calendar.room(pool_of(self.terms.pledge), earliest.start, until)
         there = self._most([Node(name, s.cores, s.memory, s.gpus, s.disk) for name, s in free.items()], room)
-        found = []
+        choices = []
         if there != least and (slot := self._slot(*there, length, then)):
             why = "largest" if there == whole else "largest at that time"
-            found.append((_Found(there[0], slot.nodes, slot.start, earliest.latest, slot.pools), why))
+            choices.append((_Found(there[0], slot.nodes, slot.start, earliest.latest, slot.pools), why))
         if whole not in (there, least):
             other = self._first(*whole, openings)
             if other:
-                found.append((other, "largest"))
-        return found
+                choices.append((other, "largest"))
+        return choices
 
     def _most(self, nodes: Sequence[Node], cores: int) -> tuple[Shape, int]:
         """The largest that these nodes and so many cores of pledges allow, and the asker's limits on costs."""
         compute = self.terms.request.compute
         return self.terms.affordable(*most_within(*most_on(nodes, compute), cores, compute))
 
-    def _cheapest(self, found: Sequence[_Found]) -> _Found | None:
+    def _cheapest(self, choices: Sequence[_Found]) -> _Found | None:
         """The first that costs least, where prices differ."""
-        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage) for each in found]
+        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage) for each in choices]
         prices = [bill.total[0].max for bill in bills]
-        return found[prices.index(min(prices))] if min(prices) < max(prices) else None
+        return choices[prices.index(min(prices))] if min(prices) < max(prices) else None
 
     def _no_time(self, shape: Shape, nodes: int) -> Reason:
         """Why there is no start in the time asked for, and when the next would be."""

@@ -48,9 +48,9 @@ def is_mine(task: int, part: Part) -> bool:
 
 def ranges(numbers: Iterable[int], at_most: int = 20) -> str:
     """Numbers in words: `3-17, 40, 52-60`."""
-    found = [f"{first}-{last}" if last > first else str(first) for first, last in _runs(sorted(numbers))]
-    more = [f"and {len(found) - at_most} more such ranges"] if len(found) > at_most else []
-    return ", ".join(found[:at_most] + more)
+    texts = [f"{first}-{last}" if last > first else str(first) for first, last in _runs(sorted(numbers))]
+    more = [f"and {len(texts) - at_most} more such ranges"] if len(texts) > at_most else []
+    return ", ".join(texts[:at_most] + more)
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

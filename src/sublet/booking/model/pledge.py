@@ -80,11 +80,11 @@ def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
 
 def find_drawn(booked: Mapping[str, int], sizes: Mapping[str, int]) -> dict[str, int]:
     """What is drawn of each pledge, where so much is booked in the pools; what several share, by their sizes."""
-    found = dict.fromkeys(sizes, Fraction(0))
+    drawn = dict.fromkeys(sizes, Fraction(0))
     for pool, cores in booked.items():
         for name, share in shares({name: sizes.get(name, 0) for name in find_sources(pool, sizes)}).items():
-            found[name] = found.get(name, Fraction(0)) + cores * share
-    return {name: round(cores) for name, cores in found.items()}
+            drawn[name] = drawn.get(name, Fraction(0)) + cores * share
+    return {name: round(cores) for name, cores in drawn.items()}
 
 
 Look = Callable[[Mapping[str, int]], Answer]  # the offers that draw on these pledges, the earliest first
@@ -106,8 +106,8 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
     across = look(whole)
     soonest = across.offers[0].start if across.offers else None
     best: Answer | None = None
-    for one in alone:
-        answer = look(one)
+    for pledge in alone:
+        answer = look(pledge)
         if answer.offers and (best is None or answer.offers[0].start < best.offers[0].start):
             best = answer
             if soonest is not None and best.offers[0].start <= soonest:

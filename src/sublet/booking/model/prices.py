@@ -82,8 +82,8 @@ class Bill:
         if part == "compute":
             return self.compute
         named = ""
-        if found := _NUMBERED.fullmatch(part):
-            components = request.storage if found[1] == "storage" else request.data
-            named = components[int(found[2])].name if int(found[2]) < len(components) else ""
+        if match := _NUMBERED.fullmatch(part):
+            components = request.storage if match[1] == "storage" else request.data
+            named = components[int(match[2])].name if int(match[2]) < len(components) else ""
         nothing = tuple(Quote(quote.type, 0, 0, quote.description) for quote in self.total)
         return self.storage.get(named, nothing)

@@ -59,9 +59,9 @@ ORDERS: dict[Preference, tuple[str, ...]] = {  # what is compared first, second,
 THEN = ("cores", "memory", "start", "platform", "terms", "detail")  # so that the order is always the same
 
 
-def rank(one: Rated, prefer: Preference = "soonest") -> tuple[Any, ...]:
+def rank(rated: Rated, prefer: Preference = "soonest") -> tuple[Any, ...]:
     """The key by which offers are sorted, the best first."""
-    return tuple(getattr(one, name) for name in (*ORDERS[prefer], *THEN))
+    return tuple(getattr(rated, name) for name in (*ORDERS[prefer], *THEN))
 
 
 def sort_offers(offers: Iterable[T], rate: Callable[[T], Rated], prefer: Preference = "soonest") -> list[T]:
@@ -72,7 +72,7 @@ def sort_offers(offers: Iterable[T], rate: Callable[[T], Rated], prefer: Prefere
 def explain_choice(chosen: Rated, others: Sequence[Rated], prefer: Preference = "soonest") -> str:
     """Why this one and not the best offer of each other platform: `booked; preferred over mine: predicted`."""
     best: dict[str, Rated] = {}
-    for other in sorted(others, key=lambda one: rank(one, prefer)):
+    for other in sorted(others, key=lambda each: rank(each, prefer)):
         if other.platform != chosen.platform:
             best.setdefault(other.platform, other)
     if not best:

@@ -119,8 +119,8 @@ class SchedulerOptions:
 
     def list_asked(self) -> dict[str, Any]:
         """What was asked for, by its name."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {one.name: values[one.name] for one in fields(self) if values[one.name] != one.default}
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        return {option.name: values[option.name] for option in fields(self) if values[option.name] != option.default}
 
     def over(self, usual: SchedulerOptions) -> SchedulerOptions:
         """These, and where they say nothing, the usual ones; free options of both."""
@@ -128,8 +128,8 @@ class SchedulerOptions:
 
     def document(self) -> dict[str, Any]:
         """As a request's document has it."""
-        said = self.list_asked()
-        return said | ({"options": dict(map(split_free, self.options))} if self.options else {})
+        asked = self.list_asked()
+        return asked | ({"options": dict(map(split_free, self.options))} if self.options else {})
 
     def words(self) -> Iterator[tuple[str, str]]:
         """What sbatch is told: each option's name and value; an empty value is none."""
@@ -149,7 +149,7 @@ class SchedulerOptions:
 @cache
 def scheduler_specs() -> Mapping[str, Spec]:
     """The table: name → option."""
-    return {one.name: Spec(one.name, **one.metadata[OPTION]) for one in fields(SchedulerOptions)}
+    return {option.name: Spec(option.name, **option.metadata[OPTION]) for option in fields(SchedulerOptions)}
 
 
 NOTHING_ASKED = SchedulerOptions()

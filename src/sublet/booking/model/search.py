@@ -59,9 +59,9 @@ class Search:
             if stop != (block, chunk):
                 may &= self._at_times(*index.chunk(low + self._span - 1))
             if may.bit_count() >= count:
-                found = self._within(low, high, may, self._surely(low))
-                if found is not None:
-                    return found
+                slot = self._within(low, high, may, self._surely(low))
+                if slot is not None:
+                    return slot
             low = high
         return None
 
@@ -85,34 +85,34 @@ class Search:
 
     def _over(self, rows: list[int], first: Spot, stop: Spot) -> int:
         """The nodes that stand on all the rows in every chunk from the first until before the last."""
-        found = self._index.all
+        nodes = self._index.all
         if first >= stop:
-            return found
+            return nodes
         (block, chunk), (last, upto) = first, stop
         blocks = self._index.blocks
         for at in rows:
             if block == last:
-                found = reduce(and_, blocks[block].row(at)[chunk:upto], found)
+                nodes = reduce(and_, blocks[block].row(at)[chunk:upto], nodes)
                 continue
-            found = reduce(and_, blocks[block].row(at)[chunk:], found)
+            nodes = reduce(and_, blocks[block].row(at)[chunk:], nodes)
             for between in range(block + 1, last):
-                found &= blocks[between].whole(at)
-            found = reduce(and_, blocks[last].row(at)[:upto], found)
-        return found
+                nodes &= blocks[between].whole(at)
+            nodes = reduce(and_, blocks[last].row(at)[:upto], nodes)
+        return nodes
 
     def _throughout(self, first: Spot, stop: Spot) -> tuple[int, Spot | None]:
         """The nodes that may have room from a chunk until before another; or the last chunk to begin after.
 
         From that chunk on there are too few nodes, so that no start before it will do.
         """
-        found = self._able & ~self._out
-        if first >= stop or found.bit_count() < self._count:
-            return found, None
+        nodes = self._able & ~self._out
+        if first >= stop or nodes.bit_count() < self._count:
+            return nodes, None
         block, upto = stop
         while block >= first[0]:
             home = self._index.blocks[block]
             chunk = first[1] if block == first[0] else 0
-            there = found
+            there = nodes
             for at in self._may:
                 if chunk == 0 and upto == len(home.starts):
                     there &= home.whole(at)
@@ -120,13 +120,13 @@ class Search:
                     there = reduce(and_, home.row(at)[chunk:upto], there)
             if there.bit_count() < self._count:
                 rows = [reversed(home.row(at)[chunk:upto]) for at in self._may]
-                masks = list(accumulate(reduce(partial(map, and_), rows), and_, initial=found))
+                masks = list(accumulate(reduce(partial(map, and_), rows), and_, initial=nodes))
                 back = bisect_left(masks, True, key=lambda mask: mask.bit_count() < self._count)
-                return found, (block, upto - back)
-            found = there
+                return nodes, (block, upto - back)
+            nodes = there
             block -= 1
             upto = len(self._index.blocks[block].starts)
-        return found, None
+        return nodes, None
 
     def _past_full_blocks(self, block: int, chunk: int) -> int:
         """The start of a chunk, or of the next block in which there may be enough nodes at any one time."""
@@ -176,12 +176,12 @@ class Search:
         first = self._known.get(node, BEGINNING)
         if first < low or (first < high and node in self._vague):
             limit = high + self._span + AHEAD * (high - low)
-            found = line.first(max(low, first), self._span, self._need, limit)
-            if found is None:
+            time = line.first(max(low, first), self._span, self._need, limit)
+            if time is None:
                 first = limit
                 self._vague.add(node)
             else:
-                first = found
+                first = time
                 self._vague.discard(node)
             self._known[node] = first
             if first >= high:

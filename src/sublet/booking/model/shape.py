@@ -42,9 +42,9 @@ class HasSizes(Protocol):
         """How many bytes of the node's own."""
 
 
-def sizes_of(thing: HasSizes) -> dict[str, Any]:
+def sizes_of(sized: HasSizes) -> dict[str, Any]:
     """What it has, or takes, of a node, by name: what travels, and what programs are told."""
-    return {name: getattr(thing, name) for name in OF_A_NODE}
+    return {name: getattr(sized, name) for name in OF_A_NODE}
 
 
 def is_enough(there: HasSizes, wanted: HasSizes) -> bool:

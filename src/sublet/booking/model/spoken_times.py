@@ -45,8 +45,8 @@ class Hours(NamedTuple):
 
 def parse_spoken(words: Sequence[str], now: datetime) -> Window | None:
     """The window that these words name, by the clock of `now`; None for words of another kind."""
-    said = [word.lower().rstrip(",") for word in words if word.lower().rstrip(",") not in FILLERS]
-    match said:
+    spoken = [word.lower().rstrip(",") for word in words if word.lower().rstrip(",") not in FILLERS]
+    match spoken:
         case []:
             return None
         case ["not", "before", *rest]:
@@ -58,7 +58,7 @@ def parse_spoken(words: Sequence[str], now: datetime) -> Window | None:
             return window and Window(min(now, window.start).astimezone(UTC), window.start)
         case ["in", *length] if length:
             return _in(length, now)
-    return _day_and_hours(said, now)
+    return _day_and_hours(spoken, now)
 
 
 def _after(words: list[str], now: datetime) -> Window | None:
@@ -160,12 +160,12 @@ def parse_clock(text: str, *, alone: bool = False) -> time | None:
     """A time of day; a number that stands alone is none."""
     if text in NAMED_HOURS:
         return NAMED_HOURS[text]
-    found = _CLOCK.fullmatch(text)
-    if found is None or (alone and not (found[2] or found[3])):
+    match = _CLOCK.fullmatch(text)
+    if match is None or (alone and not (match[2] or match[3])):
         return None
-    hour, minute = int(found[1]), int(found[2] or 0)
-    if found[3]:
-        hour = hour % 12 + (12 if found[3] == "pm" else 0) if 1 <= hour <= 12 else 99
+    hour, minute = int(match[1]), int(match[2] or 0)
+    if match[3]:
+        hour = hour % 12 + (12 if match[3] == "pm" else 0) if 1 <= hour <= 12 else 99
     if (hour, minute) == (24, 0):
         hour = 0
     if hour > 23 or minute > 59:

@@ -49,9 +49,9 @@ def unpack(packed: int) -> tuple[int, int, int, int]:
     return packed & _LOW, packed >> FIELD & _LOW, packed >> 2 * FIELD & _LOW, packed >> 3 * FIELD
 
 
-def largest(one: int, other: int) -> int:
+def largest(first: int, other: int) -> int:
     """Field by field, the larger of two packed amounts."""
-    a, b, c, d = unpack(one)
+    a, b, c, d = unpack(first)
     e, f, g, h = unpack(other)
     return max(a, e) | max(b, f) << FIELD | max(c, g) << 2 * FIELD | max(d, h) << 3 * FIELD
 

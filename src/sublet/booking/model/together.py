@@ -55,22 +55,22 @@ def together(parts: Sequence[JobState], joined: Joined | None = None) -> JobStat
 
 
 def _state(parts: Sequence[JobState]) -> State:
-    found = {part.state for part in parts}
-    if found == {State.QUEUED}:
+    states = {part.state for part in parts}
+    if states == {State.QUEUED}:
         return State.QUEUED
-    return State.UNKNOWN if State.UNKNOWN in found and not found & {State.RUNNING, State.QUEUED} else State.RUNNING
+    return State.UNKNOWN if State.UNKNOWN in states and not states & {State.RUNNING, State.QUEUED} else State.RUNNING
 
 
 def _condition(parts: Sequence[JobState]) -> str:
     """How many do what; and in words what holds up the first that is held up."""
     counted = Counter(part.state for part in parts)
     words = {State.RUNNING: "run", State.QUEUED: "wait", State.UNKNOWN: "are unknown", State.ENDED: "have ended"}
-    told = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])
+    counts = ", ".join(f"{counted[state]} {word}" for state, word in words.items() if counted[state])
     for state in (State.UNKNOWN, State.QUEUED, State.RUNNING):
         first = next((part.condition for part in parts if part.state is state and part.condition), "")
         if first:
-            return f"of {len(parts)} parts {told}: {first}"
-    return f"of {len(parts)} parts {told}"
+            return f"of {len(parts)} parts {counts}: {first}"
+    return f"of {len(parts)} parts {counts}"
 
 
 def end_of(ends: Sequence[End], joined: Joined, wall: float = 0.0) -> End:
@@ -92,8 +92,8 @@ def _reasons(odd: dict[int, End], parts: int) -> str:
     by_reason: dict[str, list[int]] = {}
     for number, end in odd.items():
         by_reason.setdefault(_reason(end), []).append(number)
-    told = [f"part {ranges(numbers)} of {parts}: {reason}" for reason, numbers in by_reason.items()]
-    return "; ".join(told[:TOLD] + [f"and {len(told) - TOLD} more reasons"] * (len(told) > TOLD))
+    sentences = [f"part {ranges(numbers)} of {parts}: {reason}" for reason, numbers in by_reason.items()]
+    return "; ".join(sentences[:TOLD] + [f"and {len(sentences) - TOLD} more reasons"] * (len(sentences) > TOLD))
 
 
 def _reason(end: End) -> str:
@@ -104,8 +104,8 @@ def _reason(end: End) -> str:
 
 def _usage(used: Iterable[Usage], wall: float) -> Usage | None:
     """What they used together: processor time adds up, memory was each one's own."""
-    found = list(used)
-    if not found:
+    usages = list(used)
+    if not usages:
         return None
-    cpu = sum(one.cpu for one in found)
-    return Usage(round(wall, 3), round(cpu, 3), max(one.peak_memory for one in found))
+    cpu = sum(usage.cpu for usage in usages)
+    return Usage(round(wall, 3), round(cpu, 3), max(usage.peak_memory for usage in usages))

@@ -65,15 +65,15 @@ def parse_interval(text: str) -> Window:
 
 def _move(time: datetime, length: str, sign: int) -> datetime:
     """The time that is so long after another, or before it; from a given day on, years and months have a length."""
-    found = _CALENDAR.match(length)
-    if found is None:
+    match = _CALENDAR.match(length)
+    if match is None:
         return time + sign * parse_duration(length, LONGEST_WINDOW)
-    months = int(found["years"] or 0) * 12 + int(found["months"] or 0)
+    months = int(match["years"] or 0) * 12 + int(match["months"] or 0)
     year, month = divmod(time.year * 12 + time.month - 1 + sign * months, 12)
     if not MINYEAR <= year <= MAXYEAR:
         raise OverflowError
     moved = time.replace(year=year, month=month + 1, day=min(time.day, monthrange(year, month + 1)[1]))
-    rest = length[found.end() :]
+    rest = length[match.end() :]
     return moved + sign * parse_duration(f"P{rest}", LONGEST_WINDOW) if rest else moved
 
 
@@ -197,10 +197,10 @@ def zone_of(name: str) -> ZoneInfo:
 def windows_of(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:
     """Every window of a request that isn't over, from `now` to the horizon, the earliest first."""
     until = now + horizon
-    found = [window for window in request.windows if last_start(window) >= now and window.start < until]
+    windows = [window for window in request.windows if last_start(window) >= now and window.start < until]
     for recurring in request.recurring:
-        found.extend(window for window in expand(recurring, now, until) if last_start(window) >= now)
-    return tuple(sorted(found, key=lambda window: window.start))
+        windows.extend(window for window in expand(recurring, now, until) if last_start(window) >= now)
+    return tuple(sorted(windows, key=lambda window: window.start))
 
 
 def list_named_windows(request: Request, now: datetime, horizon: timedelta) -> tuple[Window, ...]:
@@ -248,8 +248,8 @@ def pin_start(text: str, now: datetime) -> str:
     words = text.split()
     if not words or words[0].lower() in FROM_NOW or (len(words) == 1 and "/" in text):
         return text
-    found = parse_start(text, now)
-    if isinstance(found, Window):
-        return f"{found.start:{_STAMP}}/{found.end:{_STAMP}}"
+    start = parse_start(text, now)
+    if isinstance(start, Window):
+        return f"{start.start:{_STAMP}}/{start.end:{_STAMP}}"
     has_zone = len(words) > 2 and words[2].lower() != "until"
-    return text if has_zone else " ".join([*words[:2], found.zone, *words[2:]])
+    return text if has_zone else " ".join([*words[:2], start.zone, *words[2:]])

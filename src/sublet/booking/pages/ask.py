@@ -62,8 +62,8 @@ async def send(request: Request) -> Response:
             body = json.dumps(pin_starts(short_of(values), local)).encode()
             return await _ask(request, who.person, body, "application/json", form.get(INSTEAD, ""))
         except SubletError as error:
-            name, said = wrong_of(error)
-            wrong = {name: said}
+            name, complaint = wrong_of(error)
+            wrong = {name: complaint}
     return await _form(request, who, values, wrong, 400, form.get(INSTEAD, ""))
 
 
@@ -77,8 +77,8 @@ async def _send_yaml(request: Request, who: Visitor, text: str, instead_of: str)
 async def _ask(request: Request, person: Person, body: bytes, kind: str, instead_of: str) -> Response:
     service = service_of(request)
     asked = await service.asking.read(body, kind, person)
-    found = await service.asking.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
-    return RedirectResponse(f"/web/offersets/{found.id}", 303)
+    offerset = await service.asking.ask(person, replace(asked, precedence=Precedence(instead_of=instead_of)))
+    return RedirectResponse(f"/web/offersets/{offerset.id}", 303)
 
 
 async def _ask_again(request: Request, who: Visitor, id: str, heed: str | None) -> Response:
@@ -113,8 +113,8 @@ async def _form(
 async def _yaml(
     request: Request, who: Visitor, text: str, wrong: FormError | None = None, status: int = 200, instead_of: str = ""
 ) -> Response:
-    said = {"document": wrong} if wrong else {}
-    shown = {"values": EMPTY, "wrong": said, "document": text, INSTEAD: instead_of}
+    complaints = {"document": wrong} if wrong else {}
+    shown = {"values": EMPTY, "wrong": complaints, "document": text, INSTEAD: instead_of}
     return page(request, "ask.html", who, status, platforms=[], options=(), **shown)
 
 

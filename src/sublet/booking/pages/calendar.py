@@ -165,17 +165,17 @@ class _Scale:
 
 def _lines(start: datetime, end: datetime, scale: _Scale, zone: ZoneInfo) -> tuple[CalendarLine, ...]:
     """The ticks; of two days whose names would touch, the earlier one goes without."""
-    found: list[CalendarLine] = []
+    lines: list[CalendarLine] = []
     following = 1000.0  # where the next day's name is
     for tick in reversed(ticks(start, end, zone)):
         x = scale.at(tick.time)
         room = following - x
         following = x if tick.day else following
         anchor = "start" if x < 4 else "end" if x > 96 else "middle"
-        found.append(
+        lines.append(
             CalendarLine(x, tick.label, tick.day if room > DAY else "", tick.fine, room < DAY_ON_A_PHONE, anchor)
         )
-    return tuple(reversed(found))
+    return tuple(reversed(lines))
 
 
 def _lane(
@@ -246,17 +246,18 @@ def without(takes: Iterable[Take], own: Iterable[Take]) -> list[Take]:
 
 
 def _less(take: Take, own: Iterable[Take]) -> list[Take]:
-    over = [one for one in own if one.start < take.end and one.end > take.start]
+    over = [mine for mine in own if mine.start < take.end and mine.end > take.start]
     edges = sorted(
-        {take.start, take.end} | {edge for one in over for edge in (one.start, one.end) if take.start < edge < take.end}
+        {take.start, take.end}
+        | {edge for mine in over for edge in (mine.start, mine.end) if take.start < edge < take.end}
     )
     pieces: list[Take] = []
     for start, end in pairwise(edges):
-        inside = [one for one in over if one.start <= start and one.end >= end]
-        cores = take.cores - sum(one.cores for one in inside)
-        memory = take.memory - sum(one.memory for one in inside)
-        gpus = take.gpus - sum(one.gpus for one in inside)
-        disk = max(take.disk - sum(one.disk for one in inside), 0)
+        inside = [mine for mine in over if mine.start <= start and mine.end >= end]
+        cores = take.cores - sum(mine.cores for mine in inside)
+        memory = take.memory - sum(mine.memory for mine in inside)
+        gpus = take.gpus - sum(mine.gpus for mine in inside)
+        disk = max(take.disk - sum(mine.disk for mine in inside), 0)
         if cores > 0 or memory > 0 or gpus > 0 or disk:
             part = replace(take, start=start, end=end, cores=max(cores, 0), memory=max(memory, 0), gpus=max(gpus, 0))
             pieces.append(replace(part, disk=disk))

@@ -57,11 +57,11 @@ class Listing:
 def list_files(left: Results, folder: str = "", words: str = "", number: int = 0, most: int = PAGE) -> Listing:
     """A page of what is in a folder; or of all files and empty folders whose path contains some words."""
     folder, files = folder.strip("/"), left.files
-    found = list(_matching(left, words)) if words else _inside(left, folder)
-    pages = max(1, -(-len(found) // most))
+    chosen = list(_matching(left, words)) if words else _inside(left, folder)
+    pages = max(1, -(-len(chosen) // most))
     number = min(max(number, 0), pages - 1)
-    entries = found[number * most : (number + 1) * most]
-    return Listing(folder, words, entries, number, pages, len(found), len(files), sum(file.size for file in files))
+    entries = chosen[number * most : (number + 1) * most]
+    return Listing(folder, words, entries, number, pages, len(chosen), len(files), sum(file.size for file in files))
 
 
 def _matching(left: Results, words: str) -> Iterable[FileRow]:

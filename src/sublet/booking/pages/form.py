@@ -102,8 +102,8 @@ def check(values: Values, now: datetime) -> dict[str, FormError]:
     readers = READERS | {"start": lambda text: parse_start(text, now)}
     for name, read in readers.items():
         text = values[name].strip()
-        if text and (said := _complaint(read, text)):
-            wrong[name] = said
+        if text and (complaint := _complaint(read, text)):
+            wrong[name] = complaint
     return wrong
 
 
@@ -172,15 +172,15 @@ def values_of(request: Request) -> Values | None:
     others = (request.storage, request.compute.disk.max, request.costs, request.metrics, request.after, request.pledge)
     if executable is None or any(others) or len(starts) > 1:
         return None
-    said = _executable(executable)
+    typed = _executable(executable)
     paths = {volume.resource: volume.path for volume in request.compute.volumes}
     data = [_line(item, paths.get(item.name, "")) for item in request.data]
-    if said is None or None in data:
+    if typed is None or None in data:
         return None
     compute = request.compute
     return (
         EMPTY
-        | said
+        | typed
         | {
             "name": executable.name,
             "cores": _counts(compute.cores),

@@ -76,10 +76,10 @@ async def find_words(request: Request, session: Session, person: Person) -> Foun
         return None
     stream, offset = _stream(request), _number(request.query_params.get("from", ""))
     try:
-        found = await service_of(request).output.search_output(session.id, person, stream, words, offset)
+        matches = await service_of(request).output.search_output(session.id, person, stream, words, offset)
     except SubletError:
         return FoundLines(words, stream, (), None)
-    return FoundLines(words, stream, [_line(match) for match in found.matches], found.next)
+    return FoundLines(words, stream, [_line(match) for match in matches.matches], matches.next)
 
 
 def _line(match: Match) -> tuple[int, str]:
@@ -97,14 +97,14 @@ async def log(request: Request) -> Response:
         chunk = await service.output.output_before(session.id, who.person, stream, _number(asked["before"]), limit)
     else:
         chunk = await service.output.output(session.id, who.person, stream, _number(asked.get("offset", "")), limit)
-    said = {
+    headers = {
         "sublet-offset": str(chunk.start),
         "sublet-next-offset": str(chunk.next),
         "sublet-ended": "true" if chunk.ended else "false",
         "sublet-over": "true" if session.phase in OVER else "false",
         "sublet-changed": f"{session.phase} {session.modified.timestamp()}",
     }
-    return Response(chunk.data, headers=said, media_type="text/plain; charset=utf-8")
+    return Response(chunk.data, headers=headers, media_type="text/plain; charset=utf-8")
 
 
 async def download(request: Request) -> Response:

@@ -53,27 +53,27 @@ async def look(request: Request) -> Response:
     who = await visitor(request)
     service = service_of(request)
     clock = clock_of(request)
-    found = await service.asking.offerset(request.path_params["id"], who.person)
+    stored = await service.asking.offerset(request.path_params["id"], who.person)
     offers = [
         Numbered(number, session, session.expires > clock.now and session.phase is Phase.OFFERED)
-        for number, session in enumerate(found.offers, start=1)
+        for number, session in enumerate(stored.offers, start=1)
     ]
     return page(
         request,
         "offerset.html",
         who,
-        offerset=found,
-        first_expiry=min((offer.session.expires for offer in offers if offer.open), default=found.expires),
+        offerset=stored,
+        first_expiry=min((offer.session.expires for offer in offers if offer.open), default=stored.expires),
         offers=offers,
         open=[offer for offer in offers if offer.open],
         held=[offer for offer in offers if offer.open and offer.session.offer.terms.kind == "booked"],
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, who.person, offers, clock),
-        reasons=_against(found),
-        notes=[reason.message for reason in found.reasons if reason.kind in _notes(found)],
-        newer=_newer(found),
+        reasons=_against(stored),
+        notes=[reason.message for reason in stored.reasons if reason.kind in _notes(stored)],
+        newer=_newer(stored),
         rejected=bool(offers) and all(offer.session.phase is Phase.REJECTED for offer in offers),
-        blocked=any(reason.kind == HELD and reason.nearest for reason in found.reasons),
+        blocked=any(reason.kind == HELD and reason.nearest for reason in stored.reasons),
     )
 
 

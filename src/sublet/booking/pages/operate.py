@@ -30,9 +30,9 @@ async def look(request: Request) -> Response:
     """Everyone's sessions, newest first; offers that were not taken are left out unless asked for."""
     who, typed = await _operator(request), _read_filters(request)
     wrong: SubletError | None = None
-    found = Page((), None)
+    listed = Page((), None)
     try:
-        found = await _find_sessions(request, who, typed)
+        listed = await _find_sessions(request, who, typed)
     except SubletError as error:
         wrong = error
     given = {field: text for field, text in typed.items() if text}
@@ -41,15 +41,15 @@ async def look(request: Request) -> Response:
         "operate.html",
         who,
         wrong.status if wrong else 200,
-        sessions=found.items,
+        sessions=listed.items,
         typed=typed,
         given=given,
         query=urlencode(given),
-        more=urlencode({**given, "after": found.next}) if found.next else "",
+        more=urlencode({**given, "after": listed.next}) if listed.next else "",
         later="after" in request.query_params,
-        phases=[one.value for one in Phase],
+        phases=[each.value for each in Phase],
         done=_number(request.query_params.get("done", "")),
-        stoppable=any(_is_stoppable(one) for one in found.items),
+        stoppable=any(_is_stoppable(each) for each in listed.items),
         wrong=wrong,
     )
 
@@ -97,8 +97,8 @@ async def cancel(request: Request) -> Response:
     try:
         done = await service.sessions.cancel_all(ids, who.person, form.get("reason", ""))
     except SubletError as error:
-        found = [await service.sessions.get(id, who.person) for id in ids[:MOST]]
-        return await _question(request, who, found, {}, error, form.get("reason", ""))
+        chosen = [await service.sessions.get(id, who.person) for id in ids[:MOST]]
+        return await _question(request, who, chosen, {}, error, form.get("reason", ""))
     return RedirectResponse(f"{HERE}?done={len(done.cancelled)}", 303)
 
 
@@ -106,8 +106,8 @@ async def _list_chosen(service: Service, who: Visitor, typed: dict[str, str]) ->
     wanted = _filters(typed)
     if not typed["phase"]:
         wanted["phases"] = [phase for phase in STOPPABLE if phase is not Phase.OFFERED]
-    found = await service.sessions.page(who.person, of=typed["person"] or EVERYONE, limit=MOST, **wanted)
-    return [one for one in found.items if _is_stoppable(one)]
+    listed = await service.sessions.page(who.person, of=typed["person"] or EVERYONE, limit=MOST, **wanted)
+    return [session for session in listed.items if _is_stoppable(session)]
 
 
 def _is_stoppable(session: Session) -> bool:

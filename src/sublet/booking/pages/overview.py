@@ -49,10 +49,10 @@ async def overview(request: Request) -> Response:
 
 async def _pledges(service: Service, person: Person) -> dict[str, list[PledgeState]]:
     """The parts of each platform that has some."""
-    found: dict[str, list[PledgeState]] = {}
+    by_platform: dict[str, list[PledgeState]] = {}
     for pledge in await service.access.pledges.pledges(person):
-        found.setdefault(pledge.platform, []).append(pledge)
-    return found
+        by_platform.setdefault(pledge.platform, []).append(pledge)
+    return by_platform
 
 
 async def _day_ahead(service: Service, person: Person, state: PlatformState, clock: Clock) -> Picture | None:

@@ -45,15 +45,15 @@ async def _page(
         raise OperatorsOnly
     service, name = service_of(request), request.path_params["name"]
     state = await service.usable_platforms.platform(name, who.person)
-    found = await service.sessions.page(who.person, of="everyone", platform=name, active=True, limit=MOST)
+    listed = await service.sessions.page(who.person, of="everyone", platform=name, active=True, limit=MOST)
     return page(
         request,
         "platform.html",
         who,
         wrong.status if wrong else 200,
         state=state,
-        sessions=found.items,
-        more=found.next is not None,
+        sessions=listed.items,
+        more=listed.next is not None,
         form=form or {},
         grace=USUAL_GRACE,
         wrong=wrong,
@@ -80,8 +80,8 @@ async def _question(service: Service, person: Person, name: str) -> Confirmation
     """What is asked before a drain that cancels what runs."""
     if not person.operator:
         raise OperatorsOnly
-    found = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
-    runs = [one for one in found.items if one.job]
+    listed = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
+    runs = [session for session in listed.items if session.job]
     effects = (
         f"{count_text(len(runs), 'session')} there {'is' if len(runs) == 1 else 'are'} cancelled after the grace.",
     )

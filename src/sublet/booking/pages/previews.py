@@ -132,9 +132,9 @@ async def _frame_document(file: ResultFile, pieces: AsyncIterator[bytes], suffix
 
 
 async def _first(pieces: AsyncIterator[bytes], most: int) -> bytes:
-    found = bytearray()
+    content = bytearray()
     async for piece in pieces:
-        found += piece
-        if len(found) >= most:
+        content += piece
+        if len(content) >= most:
             break
-    return bytes(found[:most])
+    return bytes(content[:most])

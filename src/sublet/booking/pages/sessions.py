@@ -52,7 +52,7 @@ async def listing(request: Request) -> Response:
     asked = request.query_params
     phase, kind, name = asked.get("phase", ""), asked.get("kind", ""), asked.get("name", "").strip()
     phases = [Phase(phase)] if phase in Phase.__members__ else NOT_OFFERS
-    found = await service_of(request).sessions.page(
+    listed = await service_of(request).sessions.page(
         who.person,
         phases=None if phase == "active" else phases,
         active=True if phase == "active" else None,
@@ -62,16 +62,16 @@ async def listing(request: Request) -> Response:
         after=asked.get("after") or None,
     )
     filters = {"phase": phase, "kind": kind, "name": name}
-    more = urlencode({key: value for key, value in filters.items() if value} | {"after": found.next or ""})
+    more = urlencode({key: value for key, value in filters.items() if value} | {"after": listed.next or ""})
     return page(
         request,
         "sessions.html",
         who,
-        sessions=found.items,
+        sessions=listed.items,
         filters=filters,
         filtered=any(filters.values()),
         later="after" in asked,
-        more=more if found.next else "",
+        more=more if listed.next else "",
         phases=[one.value for one in Phase],
         kinds=list(dict.fromkeys([*KINDS, kind] if kind else KINDS)),
     )

@@ -47,7 +47,7 @@ def describe_work(request: Request) -> list[WorkPart]:
     """The program, its environment's names, its data, and the amounts that were asked for."""
     executable = request.executable
     parts = [*_program(executable)] if executable and executable.kind not in OWN_KINDS else []
-    parts += [_of_data(one) for one in request.data]
+    parts += [_of_data(item) for item in request.data]
     return [*parts, WorkPart("Asked for", _amounts(request), is_code=False)]
 
 
@@ -79,12 +79,12 @@ def _text(name: str, value: Any) -> str:
     if name in ("argv", "command") and isinstance(value, list):
         return shlex.join(str(word) for word in value)
     if name == "image" and isinstance(value, Mapping):
-        return "\n".join(hide_credentials(str(one)) for one in value.get("locations") or [value])
+        return "\n".join(hide_credentials(str(item)) for item in value.get("locations") or [value])
     if name == "location":
         return hide_credentials(str(value))
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(value)
     return json.dumps(_without_secrets(value), indent=2, ensure_ascii=False, default=str)
 
@@ -92,8 +92,8 @@ def _text(name: str, value: Any) -> str:
 def _without_secrets(value: Any) -> Any:
     """A value of several parts, without those whose names say that they are secret."""
     if isinstance(value, Mapping):
-        return {name: "…" if SECRET.search(str(name)) else _without_secrets(one) for name, one in value.items()}
-    return [_without_secrets(one) for one in value] if isinstance(value, list) else value
+        return {name: "…" if SECRET.search(str(name)) else _without_secrets(item) for name, item in value.items()}
+    return [_without_secrets(item) for item in value] if isinstance(value, list) else value
 
 
 def _of_data(data: Data) -> WorkPart:
@@ -109,7 +109,7 @@ def hide_credentials(address: str) -> str:
     except ValueError:
         return address
     host = f"…@{parts.netloc.rpartition('@')[2]}" if "@" in parts.netloc else parts.netloc
-    secret = any(SECRET.search(one.partition("=")[0].rpartition("-")[2]) for one in parts.query.split("&"))
+    secret = any(SECRET.search(parameter.partition("=")[0].rpartition("-")[2]) for parameter in parts.query.split("&"))
     if host == parts.netloc and not secret:
         return address
     return urlunsplit((parts.scheme, host, parts.path, "…" if secret else parts.query, parts.fragment))

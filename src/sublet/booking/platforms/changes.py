@@ -58,8 +58,8 @@ class PlatformChanges:
         """Take up systems, accounts and annexes that are new or changed since the last look; let go of those gone."""
         async with self._refreshing:
             for source in self.sources:
-                found = await source.find(self.now())
-                if found is not None and not await self._take_up(source, *found):
+                settings = await source.find(self.now())
+                if settings is not None and not await self._take_up(source, *settings):
                     source.look_again(changed=True)
 
     async def _take_up(

@@ -67,8 +67,8 @@ class Drains:
     def _begin_drain(self, tx: Tx, drain: Drain, host: str) -> None:
         tx.drains.put(drain)
         detail = {"reason": drain.reason, "until": _text(drain.until), "ends": _text(drain.ends)}
-        said = {key: value for key, value in detail.items() if value}
-        tx.audit.add(AuditEntry(drain.created, drain.by, "platform.drain", "platform", drain.platform, said, host))
+        facts = {key: value for key, value in detail.items() if value}
+        tx.audit.add(AuditEntry(drain.created, drain.by, "platform.drain", "platform", drain.platform, facts, host))
         for session in tx.sessions.list(platform=drain.platform, active=True, limit=MOST).items:
             if holds_back(drain, session):
                 words = f"{drain.sentence}; it waits until that is over"

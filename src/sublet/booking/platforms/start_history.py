@@ -33,10 +33,10 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
     if not isinstance(terms, Predicted) or not offer.queue:
         return offer
     size = size_class(offer.amounts.nodes, offer.shape.cores)
-    found = predict(samples, offer.queue, size, terms.p50, now)
-    known = Predicted(found.p10, found.p50, found.p90, found.samples, terms.as_of, planned=terms.p50)
-    latest = offer.latest_start if offer.latest_start > offer.start else found.p50
-    return replace(offer, start=found.p50, latest_start=latest, terms=known)
+    predicted = predict(samples, offer.queue, size, terms.p50, now)
+    known = Predicted(predicted.p10, predicted.p50, predicted.p90, predicted.samples, terms.as_of, planned=terms.p50)
+    latest = offer.latest_start if offer.latest_start > offer.start else predicted.p50
+    return replace(offer, start=predicted.p50, latest_start=latest, terms=known)
 
 
 def recall(tx: Tx, platform: Platform, now: datetime) -> list[Sample]:

@@ -30,13 +30,13 @@ def directory_of(settings: Settings) -> Path:
 
 def stamp_of(directory: Path) -> Stamp:
     """What changes when a system is added, changed or removed; costs a look at one directory."""
-    found = []
+    stamps = []
     with contextlib.suppress(FileNotFoundError), os.scandir(directory) as entries:
         for entry in entries:
             with contextlib.suppress(FileNotFoundError):
                 status = entry.stat()
-                found.append((entry.name, status.st_mtime_ns, status.st_size))
-    return tuple(sorted(found))
+                stamps.append((entry.name, status.st_mtime_ns, status.st_size))
+    return tuple(sorted(stamps))
 
 
 def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:

@@ -29,9 +29,12 @@ class Dependencies:
         """Of this transaction."""
         self._sql = sql
 
-    def add(self, session: str, found: Iterable[Dependency]) -> None:
+    def add(self, session: str, dependencies: Iterable[Dependency]) -> None:
         """Record what a session waits for."""
-        rows = [{"session": session, "after": one.id, "phase": one.phase, "words": plain(one.words)} for one in found]
+        rows = [
+            {"session": session, "after": dependency.id, "phase": dependency.phase, "words": plain(dependency.words)}
+            for dependency in dependencies
+        ]
         self._sql.change_many(ADD, rows)
 
     def of(self, session: str) -> list[Dependency]:

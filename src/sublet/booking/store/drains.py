@@ -50,8 +50,8 @@ class DrainStore:
 
     def active(self, now: datetime) -> dict[str, Drain]:
         """All that count now, by platform."""
-        found = (_drain(row) for row in self._sql.rows(LIST, {}))
-        return {drain.platform: drain for drain in found if drain.is_active(now)}
+        drains = (_drain(row) for row in self._sql.rows(LIST, {}))
+        return {drain.platform: drain for drain in drains if drain.is_active(now)}
 
     def due(self, now: datetime) -> list[Drain]:
         """Those that are over, or whose time to cancel what still runs has come."""

@@ -95,8 +95,8 @@ def run_each(plan: Plan, image: ToolImage) -> int:
 def load(path: str) -> dict[str, Any]:
     """A file of the runner's own."""
     with open(path, encoding="utf-8") as file:
-        found: dict[str, Any] = json.load(file)
-    return found
+        document: dict[str, Any] = json.load(file)
+    return document
 
 
 def find_failed_stage(plan: Plan) -> str:
@@ -106,8 +106,8 @@ def find_failed_stage(plan: Plan) -> str:
     except OSError:
         return ""
     with os.fdopen(opened, "rb") as file:
-        said = file.read(100).decode("ascii", "replace").strip()
-    return said if said in plan["stages"] else ""
+        stage = file.read(100).decode("ascii", "replace").strip()
+    return stage if stage in plan["stages"] else ""
 
 
 def main() -> int:

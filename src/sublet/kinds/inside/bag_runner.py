@@ -99,8 +99,8 @@ class TaskBag:
             self.running[attempt.slot.spawn(attempt.task.argv, self.environment)] = (attempt, left)
         except (OSError, ValueError) as why:
             missing = isinstance(why, OSError) and why.errno == errno.ENOENT
-            told = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else str(why)
-            self.note_end(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {told}")
+            reason = os.strerror(why.errno) if isinstance(why, OSError) and why.errno else str(why)
+            self.note_end(attempt, 0, NOT_FOUND if missing else NOT_RUNNABLE, f"{attempt.task.argv[0]}: {reason}")
 
     def note_end(self, attempt: TaskAttempt, left: int, code: int, error: str = "") -> None:
         """Write down how it ended, and try again what failed while tries are left."""
@@ -147,8 +147,8 @@ class TaskBag:
         """Keep the first few that failed, in words."""
         if len(self.shown) < SHOWN:
             how = f"signal {line['signal']}" if line["signal"] else f"exit code {line['code']}"
-            told = line.get("error") or (self.logs[1].last_line(line["stderr"]) if "stderr" in line else "")
-            self.shown.append(f"task {task.name or task.number}: {how}" + (f": {told}" if told else ""))
+            complaint = line.get("error") or (self.logs[1].last_line(line["stderr"]) if "stderr" in line else "")
+            self.shown.append(f"task {task.name or task.number}: {how}" + (f": {complaint}" if complaint else ""))
 
     def stop(self) -> None:
         """Interrupt what runs, wait for it a little, and write it down."""
@@ -168,8 +168,8 @@ class TaskBag:
 
 def _describe_task(task: Task) -> dict[str, Any]:
     """What else is known of a task: its name; of a sweep what it was run with."""
-    found: dict[str, Any] = {"name": task.name} if task.name else {}
-    return found | ({"parameters": task.parameters, "argv": task.argv} if task.parameters else {})
+    facts: dict[str, Any] = {"name": task.name} if task.name else {}
+    return facts | ({"parameters": task.parameters, "argv": task.argv} if task.parameters else {})
 
 
 def _plain(part: Part) -> bytes:

@@ -34,11 +34,11 @@ def say(text: str) -> None:
 def ask(*argv: str, **environment: str) -> str:
     """What a tool says; NoImage with its last words if it fails."""
     env = {**os.environ, **environment}
-    said = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
-    if said.returncode:
-        lines = (said.stderr or said.stdout).strip().splitlines()
-        raise NoImage(lines[-1].strip() if lines else f"{argv[0]} failed with {said.returncode}")
-    return said.stdout.strip()
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=env)
+    if done.returncode:
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        raise NoImage(lines[-1].strip() if lines else f"{argv[0]} failed with {done.returncode}")
+    return done.stdout.strip()
 
 
 def path_of(source: dict[str, str]) -> str:
@@ -178,12 +178,12 @@ def own_name(container: str) -> str:
 def find_here(tool: str, reference: str, digest: str) -> dict[str, Any] | None:
     """What the tool's store says of an image, if it is there and has the digest."""
     try:
-        found: dict[str, Any] = json.loads(ask(tool, "image", "inspect", reference))[0]
+        image: dict[str, Any] = json.loads(ask(tool, "image", "inspect", reference))[0]
     except NoImage:
         return None
-    digests = [found.get("Digest"), *(name.partition("@")[2] for name in found.get("RepoDigests") or ())]
-    ids = [found["Id"], "sha256:" + found["Id"].removeprefix("sha256:")]
-    return found if not digest or digest in digests or digest in ids else None
+    digests = [image.get("Digest"), *(name.partition("@")[2] for name in image.get("RepoDigests") or ())]
+    ids = [image["Id"], "sha256:" + image["Id"].removeprefix("sha256:")]
+    return image if not digest or digest in digests or digest in ids else None
 
 
 def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:

@@ -130,24 +130,24 @@ def command(plan: Plan, image: ToolImage, network: Network) -> tuple[list[str], 
     os.makedirs(plan["private"], mode=0o700, exist_ok=True)
     machine, environment = machine_of(plan, network), dict(os.environ)
     environment.pop("SUBLET_SECRET", None)
-    told = tools.inner_environment(plan, image)
+    inner = tools.inner_environment(plan, image)
     if plan["tool"] == "podman" and find_descriptors(os.environ):
-        told[PMI_DESCRIPTOR] = str(FIRST_DESCRIPTOR)
+        inner[PMI_DESCRIPTOR] = str(FIRST_DESCRIPTOR)
     if plan["tool"] in ("podman", "docker"):
         lines = f"{plan['private']}/environment"
-        write_private(lines, tools.environment_lines(told))
+        write_private(lines, tools.environment_lines(inner))
         if plan["tool"] == "podman":
-            keep_secrets(plan, tools.multiline_values(told))
+            keep_secrets(plan, tools.multiline_values(inner))
             return tools.podman(plan, image, machine, lines), environment
-        return tools.docker(plan, image, machine, lines), add_multiline(environment, tools.multiline_values(told))
+        return tools.docker(plan, image, machine, lines), add_multiline(environment, tools.multiline_values(inner))
     if plan["tool"] == "charliecloud":
         prepare_directory(plan, image, network)
         own = {"USER": environment.get("USER") or str(os.getuid()), "PATH": "/usr/local/bin:/usr/bin:/bin"}
-        return tools.charliecloud(plan, image), {**own, **told}
+        return tools.charliecloud(plan, image), {**own, **inner}
     os.makedirs(f"{plan['private']}/temporary", mode=0o700, exist_ok=True)
-    told = tools.apptainer_environment(plan)
+    inner = tools.apptainer_environment(plan)
     outside = tools.apptainer_outside(environment)
-    return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **told}
+    return tools.apptainer(plan, image, machine), {**outside, **tools.apptainer_home(plan), **inner}
 
 
 def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:

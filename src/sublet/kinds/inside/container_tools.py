@@ -54,11 +54,13 @@ def inner_directory(plan: Plan, image: ToolImage) -> str:
 
 def inner_environment(plan: Plan, image: ToolImage) -> dict[str, str]:
     """What the container finds in its environment; of a mere directory the tool must be told the image's own too."""
-    told = dict(pair.split("=", 1) for pair in image.config.get("Env") or () if "=" in pair) if image.directory else {}
-    told |= {"SUBLET_WORK": inner_work(plan), "SUBLET_CORES": str(plan["cores"])}
+    variables = (
+        dict(pair.split("=", 1) for pair in image.config.get("Env") or () if "=" in pair) if image.directory else {}
+    )
+    variables |= {"SUBLET_WORK": inner_work(plan), "SUBLET_CORES": str(plan["cores"])}
     if plan["port"]:
-        told["SUBLET_BASE_URL"] = plan["base_url"]
-    return {**told, **plan["environment"]}
+        variables["SUBLET_BASE_URL"] = plan["base_url"]
+    return {**variables, **plan["environment"]}
 
 
 def owner_differs(image: ToolImage) -> bool:

@@ -84,9 +84,9 @@ class Archive:
         if _blob_name(wanted) not in names:
             return []
         raw = self.blob(_blob_name(wanted))
-        named = [one.get("digest") for one in json.loads(raw)["manifests"]]
-        found = "sha256:" + hashlib.sha256(raw).hexdigest()
-        return [found] if found == wanted and entry["digest"] in named else []
+        named = [each.get("digest") for each in json.loads(raw)["manifests"]]
+        digest = "sha256:" + hashlib.sha256(raw).hexdigest()
+        return [digest] if digest == wanted and entry["digest"] in named else []
 
     def list_digests(self) -> list[str]:
         """The digests that it truly has: of its manifest, of its configuration (the image's id) and of the file."""
@@ -95,8 +95,8 @@ class Archive:
     def verify_layers(self) -> None:
         """Each layer is the one that the configuration names, so that the image's digest covers all of it."""
         wanted = self.config.get("rootfs", {}).get("diff_ids", [])
-        found = [self._layer_digest(name) for name in self.layers]
-        if wanted != found:
+        digests = [self._layer_digest(name) for name in self.layers]
+        if wanted != digests:
             raise NotAnImage(f"{self.path}: its layers are not those that its configuration names")
 
     def _layer_digest(self, name: str) -> str:
@@ -210,9 +210,9 @@ def unsquash(program: str, path: str, root: str) -> None:
     """Unpack the file system of a Singularity image."""
     offset = squashfs_offset(path)
     argv = [program, "-no-progress", "-no-xattrs", "-quiet", "-offset", str(offset), "-dest", root, path]
-    said = subprocess.run(argv, capture_output=True, text=True)
-    if said.returncode:
-        raise NotAnImage(f"{path}: {(said.stderr or said.stdout).strip().splitlines()[-1:]}")
+    done = subprocess.run(argv, capture_output=True, text=True)
+    if done.returncode:
+        raise NotAnImage(f"{path}: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")
 
 
 def singularity_command(root: str, command: list[str]) -> list[str]:

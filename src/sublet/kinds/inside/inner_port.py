@@ -85,6 +85,6 @@ def enter_network(pid: int) -> None:
             os.close(descriptor)
 
 
-def is_same(one: str, other: str) -> bool:
+def is_same(first: str, other: str) -> bool:
     """Whether two links lead to the same namespace."""
-    return os.readlink(one) == os.readlink(other)
+    return os.readlink(first) == os.readlink(other)

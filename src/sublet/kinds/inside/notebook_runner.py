@@ -70,9 +70,9 @@ def install(requirements: list[str], environment: str) -> str:
 
 def call(argv: list[str]) -> None:
     """Run an installer's command; NotInstalled if it fails."""
-    said = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if said.returncode:
-        raise NotInstalled((said.stderr or said.stdout).strip()[-2000:])
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise NotInstalled((done.stderr or done.stdout).strip()[-2000:])
 
 
 def offer_kernel(python: str, folder: str) -> None:

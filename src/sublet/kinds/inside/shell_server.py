@@ -168,8 +168,8 @@ class Shell:
     def resize(self, message: bytes) -> None:
         """Obey a visitor's window size; anything else is ignored."""
         with suppress(ValueError, KeyError, TypeError, struct.error, OSError):
-            said = json.loads(message)
-            size = struct.pack("HHHH", int(said["rows"]), int(said["cols"]), 0, 0)
+            wanted = json.loads(message)
+            size = struct.pack("HHHH", int(wanted["rows"]), int(wanted["cols"]), 0, 0)
             fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
 
     def leave(self, visitor: WebSocket) -> None:

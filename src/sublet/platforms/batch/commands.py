@@ -125,19 +125,19 @@ def _read_joined(outcome: Outcome) -> Joined:
 def to_output(root: str, key: str, stream: str, offset: int, limit: int) -> Command[bytes]:
     """What the parts of a session have printed."""
     words = script("output", f"{root}/sessions/{key}", stream, str(offset), str(limit))
-    return Command(words, lambda said: said.stdout)
+    return Command(words, lambda outcome: outcome.stdout)
 
 
 def to_results(root: str, key: str) -> Command[Results]:
     """What it left."""
     words = script("results", f"{root}/sessions/{key}")
-    return Command(words, lambda said: looks.read_results(said.stdout), seconds=120)
+    return Command(words, lambda outcome: looks.read_results(outcome.stdout), seconds=120)
 
 
 def to_result(root: str, key: str, path: str, offset: int, limit: int) -> Command[bytes | None]:
     """Part of one of them; None if it is no file of this session's."""
     words = script("result", f"{root}/sessions/{key}", path, str(offset), str(limit))
-    return Command(words, lambda said: None if said.code else said.stdout)
+    return Command(words, lambda outcome: None if outcome.code else outcome.stdout)
 
 
 def to_clean(failures: Failures, root: str, key: str) -> Command[str]:

@@ -61,8 +61,8 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
     wanted = request.compute
     where = f"The queue {queue.name} of {platform}" if queue.name else platform
     if not queue.up or not nodes:
-        said = f"{where} takes no jobs now." if nodes else f"{where} has no nodes."
-        return Reason("urn:not-supported", "platform", said, platform=platform)
+        message = f"{where} takes no jobs now." if nodes else f"{where} has no nodes."
+        return Reason("urn:not-supported", "platform", message, platform=platform)
     most_nodes = min(len(nodes), queue.max_nodes or len(nodes))
     threads = min(node.threads for node in nodes)
     cores = queue.max_cores // threads if queue.max_cores else None
@@ -76,19 +76,19 @@ def find_excess(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], p
     for what, least, limit, text in amounts:
         if least > limit:
             each = "" if what == "nodes" else " on a node"
-            said = f"{where} gives at most {text(limit)} {what}{each}, and {text(least)} were asked for."
-            return Reason(LIMIT, f"compute.{what}.min", said, text(least), text(limit), text(limit), platform)
+            message = f"{where} gives at most {text(limit)} {what}{each}, and {text(least)} were asked for."
+            return Reason(LIMIT, f"compute.{what}.min", message, text(least), text(limit), text(limit), platform)
     if wanted.nodes.max < queue.min_nodes:
-        said = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
+        message = f"{where} takes jobs of {queue.min_nodes} nodes or more, and {wanted.nodes.max} were asked for."
         nearest = str(queue.min_nodes)
-        return Reason(LIMIT, "compute.nodes.max", said, str(wanted.nodes.max), nearest, nearest, platform)
+        return Reason(LIMIT, "compute.nodes.max", message, str(wanted.nodes.max), nearest, nearest, platform)
     if not any(_holds(node, request) for node in nodes):
-        said = f"{where} has no node with all that was asked for of one node together."
-        return Reason(LIMIT, "compute", said, platform=platform)
+        message = f"{where} has no node with all that was asked for of one node together."
+        return Reason(LIMIT, "compute", message, platform=platform)
     if queue.max_time and request.duration > queue.max_time:
         long, most = describe_duration(request.duration), describe_duration(queue.max_time)
-        said = f"{where} lets jobs run for {most} at most, and {long} was asked for."
-        return Reason(LIMIT, "schedule.duration", said, long, most, duration_text(queue.max_time), platform)
+        message = f"{where} lets jobs run for {most} at most, and {long} was asked for."
+        return Reason(LIMIT, "schedule.duration", message, long, most, duration_text(queue.max_time), platform)
     return None
 
 
@@ -120,13 +120,13 @@ def offer_for(
     window: Window | None = None
     if request.windows or request.recurring:
         windows = windows_of(request, now, HORIZON)
-        window = next((one for one in windows if last_start(one) >= planned), None)
+        window = next((each for each in windows if last_start(each) >= planned), None)
         if window is None:
-            said = (
+            message = (
                 f"{scheduler} would start it{where(wish)} at {planned:%Y-%m-%d %H:%M} UTC, after the windows asked for."
             )
             nearest = f"{planned.isoformat()}/PT1H"
-            return Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=platform)
+            return Reason("urn:window-passed", "schedule", message, nearest=nearest, platform=platform)
     start = max(planned, window.start) if window else planned
     return Offer(
         platform=platform,

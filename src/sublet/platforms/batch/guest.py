@@ -93,8 +93,8 @@ class GuestDirectory:
 
     async def list_left(self, age: timedelta) -> Sequence[str]:
         """The sessions that this service left there so long ago."""
-        found = await self._reach.run(to.to_sweep(self._failures, await self.root(), self.owner, age))
-        return [key for key in dict.fromkeys(found) if KEY.fullmatch(key)]
+        keys = await self._reach.run(to.to_sweep(self._failures, await self.root(), self.owner, age))
+        return [key for key in dict.fromkeys(keys) if KEY.fullmatch(key)]
 
 
 def own_name(home: Path) -> str:

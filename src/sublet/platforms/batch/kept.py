@@ -38,15 +38,15 @@ class KeptFiles:
     async def keep(self, reach: Reach, root: str, file: Path, digest: str, user: str, progress: Progress) -> str:
         """Send a file unless it is there, and note who needs it; its path there."""
         before = _state_of(file)
-        found = await asyncio.to_thread(digest_of, file)
-        if digest and digest != found:
-            why = f"{file.name} is not the file that was meant: its digest is {found}, and {digest} was expected"
+        actual = await asyncio.to_thread(digest_of, file)
+        if digest and digest != actual:
+            why = f"{file.name} is not the file that was meant: its digest is {actual}, and {digest} was expected"
             raise PlatformRefused(
                 platform=self._failures.platform, why=why, hint="Fetch it again, or correct the digest."
             )
-        content = f"{root}/kept/{name_of(found)}/content"
-        async with self._turns[found]:  # who asks second finds it there
-            if not await reach.run(to_keep(self._failures, root, name_of(found), user, self._owner)):
+        content = f"{root}/kept/{name_of(actual)}/content"
+        async with self._turns[actual]:  # who asks second finds it there
+            if not await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner)):
                 await reach.send(file, f"{content}.new", progress)
                 if _state_of(file) != before:
                     why = f"{file.name} changed while it was sent"
@@ -54,7 +54,7 @@ class KeptFiles:
                         platform=self._failures.platform, why=why, hint="It is sent anew once it is complete."
                     )
                 await reach.run(to_publish(self._failures, content))
-                await reach.run(to_keep(self._failures, root, name_of(found), user, self._owner))
+                await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner))
         return content
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
@@ -82,9 +82,9 @@ class KeptFiles:
         async with self._turns[content]:
             if await reach.run(to_look_for(content)):
                 return True
-            if (found := await asyncio.to_thread(describe)) is None:
+            if (archive := await asyncio.to_thread(describe)) is None:
                 return False  # the session tells what is wrong with it
-            words = script("pull", root, name, "", tool, f"{found.form}:{content}", *found.digests)
+            words = script("pull", root, name, "", tool, f"{archive.form}:{content}", *archive.digests)
             made = await reach.run(Command(words, as_is, seconds=PULLING))
         if made.code:
             self._not_made[content] = time.monotonic()
@@ -122,13 +122,13 @@ def digest_of(file: Path) -> str:
 
 def to_keep(failures: Failures, root: str, name: str, key: str, owner: str) -> Command[bool]:
     """Note that a session needs a shared file; whether it is there."""
-    return Command(script("keep", root, name, key, owner), failures.reading(lambda said: said.strip() == "there"))
+    return Command(script("keep", root, name, key, owner), failures.reading(lambda answer: answer.strip() == "there"))
 
 
 def to_look_for(content: str) -> Command[bool]:
     """Whether an image was made of an archive already."""
     words = ("sh", "-c", '[ -f "${1%/*}/image.sif" ]', "sh", content)
-    return Command(words, lambda said: said.code == 0)
+    return Command(words, lambda outcome: outcome.code == 0)
 
 
 def to_publish(failures: Failures, content: str) -> Command[str]:
@@ -145,7 +145,7 @@ def to_kept(failures: Failures, root: str, *, unfinished: bool = False) -> Comma
 def to_let_go(failures: Failures, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
     """Remove shared files that nobody has needed for so long; their digests."""
     words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
-    return Command(words, failures.reading(lambda said: [_digest_of(name) for name in said.split()]), seconds=600)
+    return Command(words, failures.reading(lambda answer: [_digest_of(name) for name in answer.split()]), seconds=600)
 
 
 def read_kept(text: str) -> tuple[KeptFile, ...]:

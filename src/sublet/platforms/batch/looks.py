@@ -27,9 +27,9 @@ def read_looks(text: str, keys: Sequence[str]) -> dict[str, SiteLook]:
     """What the directories of these sessions say, as `look.sh` prints it."""
     looks = dict.fromkeys(keys, SiteLook())
     for line in text.split("\n"):
-        key, *said = line.split("\t")
-        if session_of(key) in looks and len(said) == 12:
-            looks[key] = _look(*said)
+        key, *columns = line.split("\t")
+        if session_of(key) in looks and len(columns) == 12:
+            looks[key] = _look(*columns)
     return looks
 
 
@@ -73,9 +73,9 @@ def read_joined(text: str) -> Joined | None:
     return Joined(_count(code), words) if code else None
 
 
-def _text(said: str) -> str:
+def _text(quoted: str) -> str:
     try:
-        return str(json.loads(said))
+        return str(json.loads(quoted))
     except ValueError:
         return ""
 
@@ -83,19 +83,19 @@ def _text(said: str) -> str:
 def read_record(text: str) -> EndRecord | None:
     """A job's own record of its end; None if there is none, or only a part."""
     try:
-        said = json.loads(text)
-        wall = max(0.0, said["ended"] - said["started"])
-        usage = Usage(round(wall, 3), _seconds(said.get("times", "")), int(said.get("peak", 0)))
+        record = json.loads(text)
+        wall = max(0.0, record["ended"] - record["started"])
+        usage = Usage(round(wall, 3), _seconds(record.get("times", "")), int(record.get("peak", 0)))
         return EndRecord(
-            said["kind"],
-            said["code"],
-            said["by"],
-            said["detail"],
-            _at(said["started"]),
-            _at(said["ended"]),
-            str(said["job"]),
-            said.get("node", ""),
-            bool(said.get("oom")),
+            record["kind"],
+            record["code"],
+            record["by"],
+            record["detail"],
+            _at(record["started"]),
+            _at(record["ended"]),
+            str(record["job"]),
+            record.get("node", ""),
+            bool(record.get("oom")),
             usage,
         )
     except (ValueError, KeyError, TypeError):

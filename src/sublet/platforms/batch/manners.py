@@ -39,9 +39,9 @@ class Manners:
     download: bool = True
     notes: tuple[str, ...] = field(default=(), compare=False)  # what the site asks for, and what can't be understood
 
-    def lower(self, said: str) -> Manners:
+    def lower(self, text: str) -> Manners:
         """The same, and no more than the site's own file allows."""
-        asked, notes = read_manners(said)
+        asked, notes = read_manners(text)
         kept = {key: LOWER[key](getattr(self, key), value) for key, value in asked.items()}
         return replace(self, **kept, notes=notes)
 
@@ -103,7 +103,7 @@ WORDS: Mapping[str, str] = {
 
 def read_manners(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """What a site's file asks for, and the same in words; a line that can't be understood is told, not obeyed."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     notes: list[str] = []
     for line in text.splitlines():
         key, _, value = line.partition("#")[0].strip().partition(" ")
@@ -111,10 +111,10 @@ def read_manners(text: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         if not key:
             continue
         try:
-            found[key] = READ[key](value)
+            values[key] = READ[key](value)
         except (KeyError, ValueError, BadAmount):
             notes.append(f"the site's settings have a line that can't be understood: {line.strip()[:80]}")
         else:
-            shown = describe_duration(found[key]) if isinstance(found[key], timedelta) else value
+            shown = describe_duration(values[key]) if isinstance(values[key], timedelta) else value
             notes.append(f"the site's settings: {WORDS[key].format(shown)}")
-    return found, tuple(notes)
+    return values, tuple(notes)

@@ -88,10 +88,10 @@ _KEPT: WeakValueDictionary[tuple[object, ...], Pace] = WeakValueDictionary()
 
 def pace_of(account: tuple[object, ...], per_second: float) -> Pace:
     """The one pace of all platforms in this process that use an account: the scheduler counts them as one, too."""
-    found = _KEPT.get(account)
-    if found is None:
-        found = _KEPT[account] = Pace(per_second)
-    return found
+    pace = _KEPT.get(account)
+    if pace is None:
+        pace = _KEPT[account] = Pace(per_second)
+    return pace
 
 
 class PacedReach:

@@ -46,8 +46,8 @@ UNREACHED = "it allows no connection that is shared, so that nothing can stay co
 
 
 def _pilot_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
-    if found := check_lines(lines):
-        raise ValueError("; ".join(found))
+    if problems := check_lines(lines):
+        raise ValueError("; ".join(problems))
     return lines
 
 
@@ -328,8 +328,8 @@ class BatchPlatform(TransferSettings):
         """The states of many jobs at once."""
         keys = [id for id in ids if KEY.fullmatch(id)]
         states = await self._watch.ask(self.reach, await self.root(), keys) if keys else {}
-        found = {key: await place_connector(self.reach, key, state) for key, state in states.items()}
-        return {id: found.get(id) or JobState(State.UNKNOWN) for id in ids}
+        placed = {key: await place_connector(self.reach, key, state) for key, state in states.items()}
+        return {id: placed.get(id) or JobState(State.UNKNOWN) for id in ids}
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Have the scheduler stop them; those that wait end at once."""

@@ -15,7 +15,7 @@ Rows = dict[str, QueueRow]  # by the sessions' keys, those of an array as KEY/N
 Answers = Mapping[str, str]  # what the commands of a survey printed, by their names
 
 
-def _has_no_limiter(said: Answers) -> Limiter | None:
+def _has_no_limiter(answers: Answers) -> Limiter | None:
     return None
 
 

@@ -146,8 +146,8 @@ def settle(table: StateTable, look: SiteLook) -> JobState:
 def _of_queue(table: StateTable, look: SiteLook, row: QueueRow) -> JobState:
     """Where it is, as the queue shows it."""
     if row.state in table.runs or look.ran:  # a view of the queue may be older than the start
-        told = table.runs.get(row.state, "")
-        words = told and f"{table.title} job {row.id} {told}"
+        phrase = table.runs.get(row.state, "")
+        words = phrase and f"{table.title} job {row.id} {phrase}"
         if look.paused:
             words = describe_pause(STOPPED)
         elif look.warning:

@@ -72,5 +72,5 @@ class Submitter:
         return {
             **files,
             **submission.files,
-            **{name: said.encode("utf-8", "surrogateescape") for name, said in own.items()},
+            **{name: content.encode("utf-8", "surrogateescape") for name, content in own.items()},
         }

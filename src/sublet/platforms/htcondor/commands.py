@@ -60,7 +60,7 @@ def to_edit_cluster(tools: Tools, cluster: str, changes: Mapping[str, str]) -> C
 def _edit(tools: Tools, which: Sequence[str], changes: Mapping[str, str]) -> Command[int]:
     pairs = [word for name, expression in changes.items() for word in (name, expression)]
     words = tools.words("condor_qedit", *which, *pairs)
-    return Command(words, lambda said: 0 if _none(said) else reading(read_edited)(said))
+    return Command(words, lambda outcome: 0 if _none(outcome) else reading(read_edited)(outcome))
 
 
 def to_remove(tools: Tools, constraint: str, reason: str = "") -> Command[bool]:
@@ -91,18 +91,18 @@ def to_continue(tools: Tools, constraint: str) -> Command[bool]:
 def to_forget(tools: Tools, constraint: str) -> Command[bool]:
     """Let removed jobs that are kept in the queue leave it; whether there were any."""
     words = tools.words("condor_rm", "-forcex", "-constraint", constraint)
-    return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
+    return Command(words, lambda outcome: not _none(outcome) and reading(lambda _: True)(outcome))
 
 
 def _act(tools: Tools, program: str, constraint: str, reason: str) -> Command[bool]:
-    told = quote_string(reason)[1:-1]  # HTCondor puts it between quotes as it is
-    words = tools.words(program, *(("-reason", told) if reason else ()), "-constraint", constraint)
-    return Command(words, lambda said: not _none(said) and reading(lambda _: True)(said))
+    text = quote_string(reason)[1:-1]  # HTCondor puts it between quotes as it is
+    words = tools.words(program, *(("-reason", text) if reason else ()), "-constraint", constraint)
+    return Command(words, lambda outcome: not _none(outcome) and reading(lambda _: True)(outcome))
 
 
-def _none(said: Outcome) -> bool:
+def _none(outcome: Outcome) -> bool:
     """Whether a tool failed only because no job meets the constraint."""
-    return said.code != 0 and bool(_NONE.search(said.complaint))
+    return outcome.code != 0 and bool(_NONE.search(outcome.complaint))
 
 
 def ids(jobs: Sequence[str]) -> list[str]:
@@ -118,15 +118,15 @@ def ids(jobs: Sequence[str]) -> list[str]:
 
 def read_submitted(text: str) -> list[tuple[int, int, int]]:
     """What was submitted: cluster, its first job, its last."""
-    found = []
+    clusters = []
     for cluster, first, _, last in _TERSE.findall(text):
-        found.append((int(cluster), int(first), int(last or first)))
-    if not found:
+        clusters.append((int(cluster), int(first), int(last or first)))
+    if not clusters:
         raise AccessPointRefused(why=f"condor_submit did not say what it submitted: {text.strip()[:200]}")
-    return found
+    return clusters
 
 
 def read_edited(text: str) -> int:
     """In how many jobs condor_qedit set something."""
-    numbers = [int(found) for found in re.findall(r"for (\d+) matching jobs?", text)]
+    numbers = [int(number) for number in re.findall(r"for (\d+) matching jobs?", text)]
     return max(numbers, default=0)

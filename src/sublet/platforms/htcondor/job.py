@@ -144,16 +144,16 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
         values["request_gpus"] = str(each.gpus)
     if place.lease is not None:
         values["job_lease_duration"] = str(seconds_of(place.lease))
-    told = {JOB_SESSION: quote_string(key), PERSON: quote_string(_line(job.person)), "SubletTries": "1"}
-    told |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
+    attributes = {JOB_SESSION: quote_string(key), PERSON: quote_string(_line(job.person)), "SubletTries": "1"}
+    attributes |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
     if place.annex:
-        told |= {JOB_TARGET: quote_string(place.annex), JOB_SUPPLIER: quote_string(place.supplier)}
+        attributes |= {JOB_TARGET: quote_string(place.annex), JOB_SUPPLIER: quote_string(place.supplier)}
     if place.node:
-        told[JOB_BOOKED] = "true"
+        attributes[JOB_BOOKED] = "true"
     if place.guest:
-        told[JOB_GUEST] = quote_string(_line(place.guest))
+        attributes[JOB_GUEST] = quote_string(_line(place.guest))
     lines = [f"{name} = {value}" for name, value in values.items()]
-    lines += [f"My.{name} = {literal(value)}" for name, value in told.items()]
+    lines += [f"My.{name} = {literal(value)}" for name, value in attributes.items()]
     return "\n".join([*lines, f"queue {job.amounts.parts}"]) + "\n"
 
 

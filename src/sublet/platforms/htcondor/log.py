@@ -53,17 +53,17 @@ def read_log(text: str, written: datetime | None = None) -> dict[int, LogEvent]:
     Times are written by the clock of the access point, in a zone that nothing tells; `written`, when the last event
     was, does.
     """
-    found: dict[int, LogEvent] = {}
+    events: dict[int, LogEvent] = {}
     last: datetime | None = None
     for event in text.split("\n...\n")[:-1]:
         head, _, body = event.lstrip("\n").partition("\n")
         if header := HEADER.match(head):
             number, cluster, job, when, title = header.groups()
             last = _moment(when)
-            known = replace(found.get(int(job), LogEvent()), id=f"{int(cluster)}.{int(job)}", changed=last)
-            found[int(job)] = _after(known, int(number), title, body)
+            known = replace(events.get(int(job), LogEvent()), id=f"{int(cluster)}.{int(job)}", changed=last)
+            events[int(job)] = _after(known, int(number), title, body)
     by = round((written - last) / QUARTER) * QUARTER if written and last else timedelta(0)
-    return {job: _move(told, by) for job, told in found.items()}
+    return {job: _move(told, by) for job, told in events.items()}
 
 
 def _moment(text: str) -> datetime:
@@ -73,8 +73,8 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def _move(told: LogEvent, by: timedelta) -> LogEvent:
-    return replace(told, started=told.started and told.started + by, changed=told.changed and told.changed + by)
+def _move(event: LogEvent, by: timedelta) -> LogEvent:
+    return replace(event, started=event.started and event.started + by, changed=event.changed and event.changed + by)
 
 
 def _after(job: LogEvent, number: int, title: str, body: str) -> LogEvent:

@@ -108,7 +108,7 @@ def to_see_jobs(tools: Tools, annex: str) -> Command[list[Ad]]:
 
 def places(view: View) -> list[SlotPlace]:
     """The nodes that were heard of lately."""
-    found = []
+    listed = []
     for ad in view.slots:
         heard = ad.get("LastHeardFrom")
         if isinstance(heard, int) and view.as_of - _moment(heard) > SILENT:
@@ -123,8 +123,8 @@ def places(view: View) -> list[SlotPlace]:
             int(ad.get("TotalSlotDisk") or ad.get("Disk") or 0) * KIB,
         )
         until = _moment(end) if isinstance(end, int) else view.as_of + FOR_EVER
-        found.append(SlotPlace(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
-    return sorted(found, key=lambda place: place.node.name)
+        listed.append(SlotPlace(node, until, read_tools(str(ad.get(SLOT_TOOLS) or ""))))
+    return sorted(listed, key=lambda place: place.node.name)
 
 
 def _moment(seconds: float) -> datetime:
@@ -174,11 +174,11 @@ def answer(view: View, request: Request, way: str, now: datetime, seen: Seen) ->
     if (request.windows or request.recurring) and not asked:
         return _no(Reason("urn:window-passed", "schedule", "The windows that were asked for are over."), seen)
     end = max(place.end for place in there)
-    found = calendar.earliest(shape, 1, request.duration, asked or [Window(now, max(now, end - request.duration))])
-    if found is None:
+    earliest = calendar.earliest(shape, 1, request.duration, asked or [Window(now, max(now, end - request.duration))])
+    if earliest is None:
         return _no(_too_late(request, there, now, seen), seen)
-    window = next((one for one in asked if admits(one, found.start)), None)
-    starts = [(found, window), *_in_other_windows(request, calendar, shape, found.start, now)]
+    window = next((each for each in asked if admits(each, earliest.start)), None)
+    starts = [(earliest, window), *_in_other_windows(request, calendar, shape, earliest.start, now)]
     return Answer(offers=tuple(_offer(request, *start, shape, way, now, view, seen) for start in starts))
 
 
@@ -236,13 +236,13 @@ def _too_late(request: Request, there: Sequence[SlotPlace], now: datetime, seen:
 def list_taken(view: View) -> tuple[Take, ...]:
     """What of the nodes can't be booked: their ends, what runs there unbooked, and what has not heard that it is."""
     there, now = places(view), view.as_of
-    told = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
+    announced = {_node_of(str(ad.get("Name", ""))) for ad in view.slots if ad.get(SLOT_SESSIONS) is True}
     ends = {place.node.name: place.end for place in there}
-    found = [take_of(place.node.name, place.end, place.end + HORIZON, place.node) for place in there]
-    found += [
+    taken = [take_of(place.node.name, place.end, place.end + HORIZON, place.node) for place in there]
+    taken += [
         take_of(node.name, now, now + HEARS, node)
         for node in (place.node for place in there)
-        if _node_of(node.name) not in told
+        if _node_of(node.name) not in announced
     ]
     for ad in view.jobs:
         node, shape = _find_taken(ad, there)
@@ -251,8 +251,8 @@ def list_taken(view: View) -> tuple[Take, ...]:
         until = min(ends[node], _until(ad, now) or ends[node])
         since = min(_moment(_whole(ad, "JobCurrentStartDate", round(now.timestamp()))), until)
         if since < until:
-            found.append(take_of(node, since, until, shape))
-    return tuple(found)
+            taken.append(take_of(node, since, until, shape))
+    return tuple(taken)
 
 
 def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: datetime) -> None:
@@ -273,8 +273,8 @@ def fill(calendar: Calendar, there: Sequence[SlotPlace], view: View, now: dateti
                 calendar.put(f"job {number}", [take])
     for number, (shape, time) in enumerate(waiting[:WAITING]):
         window = Window(now, max(ends.values()))
-        if found := calendar.earliest(shape, 1, time, [window]):
-            take = take_of(found.nodes[0], found.start, found.start + time, shape)
+        if slot := calendar.earliest(shape, 1, time, [window]):
+            take = take_of(slot.nodes[0], slot.start, slot.start + time, shape)
             calendar.put(f"waiting {number}", [take])
 
 
@@ -309,7 +309,7 @@ def _until(ad: Ad, now: datetime) -> datetime | None:
 
 def _offer(
     request: Request,
-    found: Found,
+    slot: Found,
     window: Window | None,
     shape: Shape,
     way: str,
@@ -317,7 +317,7 @@ def _offer(
     view: View,
     seen: Seen,
 ) -> Offer:
-    start = max(found.start, now)
+    start = max(slot.start, now)
     room = sum(_times(place.node, shape) for place in places(view))
     return Offer(
         platform=seen.platform,

@@ -241,15 +241,15 @@ class HTCondor(Platform):
             if session.ended:
                 return session.state()
             self._checked[session.key] = time.monotonic()
-            told = await asyncio.to_thread(session.read_log)
-            if all(job.status == "exited" for job in told.values()):
+            events = await asyncio.to_thread(session.read_log)
+            if all(job.status == "exited" for job in events.values()):
                 return await self._finish(session, {})
             there, idle = await self._queue.jobs_of(session.key)
-            told = await asyncio.to_thread(session.read_log)  # after the queue: what has left it has told its end
+            events = await asyncio.to_thread(session.read_log)  # after the queue: what has left it has told its end
             states = await asyncio.to_thread(_judge_jobs, session, idle)
             if all(state.state is State.ENDED for state in states):
                 return await self._finish(session, idle)
-            await self._queue.let_try(session.key, {n: idle[n] for n in idle if not told[n].starts})
+            await self._queue.let_try(session.key, {n: idle[n] for n in idle if not events[n].starts})
             states = [
                 state if state.state is State.ENDED or number in there else _missing(state)
                 for number, state in enumerate(states)
@@ -272,7 +272,7 @@ class HTCondor(Platform):
 
     async def _forget(self, session: Submitted) -> None:
         """Let the queue forget what has ended otherwise than by itself."""
-        if any(told.status not in ("", "exited") for told in session.read_log().values()):
+        if any(event.status not in ("", "exited") for event in session.read_log().values()):
             await self._queue.forget(session.key)
 
     async def news(self) -> Sequence[str] | None:
@@ -308,7 +308,7 @@ class HTCondor(Platform):
         session = self._session(id)
         how = await self._queue.pause(session.key)
         deadline = time.monotonic() + HEEDED
-        while how == STOPPED and not any(told.status == "suspended" for told in session.read_log().values()):
+        while how == STOPPED and not any(event.status == "suspended" for event in session.read_log().values()):
             if time.monotonic() > deadline:
                 await self._queue.resume(session.key)
                 raise PlatformRefused(
@@ -363,12 +363,12 @@ def _judge_jobs(session: Submitted, idle: Mapping[int, int] | None = None) -> li
     """Each of its jobs; `idle` are those that wait, as the queue says, and how often each was given to a node."""
     cancel, tries = session.cancelled, idle or {}
     return [
-        judge(told, session.record(number), cancel, tries.get(number)) for number, told in session.read_log().items()
+        judge(event, session.record(number), cancel, tries.get(number)) for number, event in session.read_log().items()
     ]
 
 
-def _came_back(told: LogEvent) -> bool:
-    return told.status == "waits" and told.back
+def _came_back(event: LogEvent) -> bool:
+    return event.status == "waits" and event.back
 
 
 def _missing(state: JobState) -> JobState:

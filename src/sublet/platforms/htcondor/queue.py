@@ -120,8 +120,8 @@ class CondorQueue:
         """Let jobs that were given to a node so often be given to one again."""
         for number, already in tries.items():
             if already:
-                one = f"{of(key)} && ProcId == {number}"
-                await self._run(to.to_edit(self.tools, one, {"SubletTries": str(already + 1)}))
+                clause = f"{of(key)} && ProcId == {number}"
+                await self._run(to.to_edit(self.tools, clause, {"SubletTries": str(already + 1)}))
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Have sessions' jobs stopped and removed."""

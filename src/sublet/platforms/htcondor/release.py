@@ -72,5 +72,5 @@ def missing(root: Path) -> list[str]:
 
 
 def _masters(directories: Iterable[str]) -> list[Path]:
-    found = (shutil.which(MASTER, path=directory) for directory in directories if directory)
-    return list(dict.fromkeys(Path(program).parent for program in found if program))
+    programs = (shutil.which(MASTER, path=directory) for directory in directories if directory)
+    return list(dict.fromkeys(Path(program).parent for program in programs if program))

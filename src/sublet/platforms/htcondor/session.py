@@ -88,8 +88,8 @@ class Submitted(SessionDir):
                 text, written = file.read(), moment(os.fstat(file.fileno()).st_mtime)
         except FileNotFoundError:
             text, written = "", None
-        found = read_log(text, written)
-        return {number: found.get(number, LogEvent()) for number in range(self.parts)}
+        events = read_log(text, written)
+        return {number: events.get(number, LogEvent()) for number in range(self.parts)}
 
     def record(self, number: int) -> JobRecord | None:
         """What a part wrote of its end."""
@@ -131,8 +131,8 @@ class Submitted(SessionDir):
         for stream in ("stdout", "stderr"):
             with (self.root / stream).open("wb") as whole:
                 for number in range(self.parts):
-                    with suppress(FileNotFoundError), (self.part(number) / stream).open("rb") as one:
-                        shutil.copyfileobj(one, whole)
+                    with suppress(FileNotFoundError), (self.part(number) / stream).open("rb") as part:
+                        shutil.copyfileobj(part, whole)
         words = (self.read("job.json") or {}).get("join")
         return self._join(words) if words else Joined()
 
@@ -154,9 +154,9 @@ class Submitted(SessionDir):
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return Joined(None, f"what the parts left could not be put together: {error}")
-        for stream, said in (("stdout", done.stdout), ("stderr", done.stderr)):
+        for stream, text in (("stdout", done.stdout), ("stderr", done.stderr)):
             with (self.root / stream).open("ab") as file:
-                file.write(said)
+                file.write(text)
         lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
         return Joined(done.returncode, lines[-1] if lines else "")
 
@@ -164,16 +164,16 @@ class Submitted(SessionDir):
         """Part of what it printed; of several parts, while they run, of the first that runs and those before it."""
         if self.parts == 1 or self.ended:
             return super().output(stream, offset, limit)
-        told, found = self.read_log(), b""
+        events, content = self.read_log(), b""
         for number in range(self.parts):
             with suppress(FileNotFoundError), (self.part(number) / stream).open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 file.seek(min(offset, size))
-                found += file.read(limit - len(found))
+                content += file.read(limit - len(content))
                 offset = max(0, offset - size)
-            if not told[number].over or len(found) >= limit:
+            if not events[number].over or len(content) >= limit:
                 break
-        return found
+        return content
 
 
 def merge(source: Path, target: Path) -> None:

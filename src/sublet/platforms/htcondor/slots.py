@@ -64,7 +64,9 @@ def to_advertise(tools: Tools, update: str, ad: str) -> Command[None]:
 def to_config(tools: Tools, *names: str) -> Command[dict[str, str]]:
     """The values that a configuration has for these names; what isn't defined is left out."""
     # condor_config_val ends with 1 when one of them is not defined, and says so on stderr.
-    return Command(tools.words("condor_config_val", "-verbose", *names), lambda said: read_config(said.text, names))
+    return Command(
+        tools.words("condor_config_val", "-verbose", *names), lambda outcome: read_config(outcome.text, names)
+    )
 
 
 def read_ping(outcome: Outcome) -> None:
@@ -76,9 +78,9 @@ def read_ping(outcome: Outcome) -> None:
 def read_config(text: str, names: Iterable[str]) -> dict[str, str]:
     """The values of `NAME = value` lines; comments and undefined names are left out."""
     wanted = {name.upper(): name for name in names}
-    found = {}
+    values = {}
     for line in text.splitlines():
         name, mark, value = line.partition(" = ")
         if mark and name.strip().upper() in wanted:
-            found[wanted[name.strip().upper()]] = value.strip()
-    return found
+            values[wanted[name.strip().upper()]] = value.strip()
+    return values

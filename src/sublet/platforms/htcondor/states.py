@@ -50,103 +50,103 @@ class JobRecord:
 def read_record(text: str) -> JobRecord | None:
     """A job's own record of its end; None if there is none."""
     try:
-        said = json.loads(text)
-        started, ended = float(said["started"]), float(said["ended"])
-        cpu = sum(60 * int(minutes) + float(seconds) for minutes, seconds in SPENT.findall(said["times"]))
-        usage = Usage(round(ended - started, 3), round(cpu, 3), int(said["peak"]))
+        record = json.loads(text)
+        started, ended = float(record["started"]), float(record["ended"])
+        cpu = sum(60 * int(minutes) + float(seconds) for minutes, seconds in SPENT.findall(record["times"]))
+        usage = Usage(round(ended - started, 3), round(cpu, 3), int(record["peak"]))
         moments = datetime.fromtimestamp(started, UTC), datetime.fromtimestamp(ended, UTC)
-        return JobRecord(said["kind"], int(said["code"]), said["detail"], *moments, usage)
+        return JobRecord(record["kind"], int(record["code"]), record["detail"], *moments, usage)
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def judge(told: LogEvent, record: JobRecord | None, cancel: str | None, tries: int | None = None) -> JobState:
+def judge(event: LogEvent, record: JobRecord | None, cancel: str | None, tries: int | None = None) -> JobState:
     """What is true of a job; `tries`: the queue says that it waits, and was given to a node so often."""
-    if told.status == "exited":
-        return _over(told, record, _exit(told, record))
-    if told.status == "removed":
-        return _over(told, record, _removal(told, record, cancel))
-    if told.status == "held" and told.hold not in (BY_PERSON, SPOOLING):
-        return _over(told, record, _hold(told))
+    if event.status == "exited":
+        return _over(event, record, _exit(event, record))
+    if event.status == "removed":
+        return _over(event, record, _removal(event, record, cancel))
+    if event.status == "held" and event.hold not in (BY_PERSON, SPOOLING):
+        return _over(event, record, _hold(event))
     if (
-        told.status == "waits"
-        and told.back
+        event.status == "waits"
+        and event.back
         and tries is not None
         and cancel is None
-        and (told.starts or tries >= TRIES)
+        and (event.starts or tries >= TRIES)
     ):
-        return _over(told, record, _describe_loss(told, tries or 0))
-    return _going_on(told)
+        return _over(event, record, _describe_loss(event, tries or 0))
+    return _going_on(event)
 
 
-def _describe_loss(told: LogEvent, tries: int) -> End:
+def _describe_loss(event: LogEvent, tries: int) -> End:
     """It came back without an end, and stays back."""
-    why = told.reason or "its node was lost"
-    if told.starts:
+    why = event.reason or "its node was lost"
+    if event.starts:
         detail = f"{why}; it had been started, so it is not started again"
-        return End(EndKind.NODE_LOST, detail=detail, usage=_usage(told, None))
+        return End(EndKind.NODE_LOST, detail=detail, usage=_usage(event, None))
     return End(EndKind.NOT_STARTED, detail=f"{tries} tries failed before it was started, the last one: {why}")
 
 
-def _going_on(told: LogEvent) -> JobState:
-    if not told.status:
+def _going_on(event: LogEvent) -> JobState:
+    if not event.status:
         return JobState(State.QUEUED, condition="submitted")
-    named = f"HTCondor job {told.id}"
-    if told.status in ("runs", "suspended"):
+    named = f"HTCondor job {event.id}"
+    if event.status in ("runs", "suspended"):
         words = {
-            "lost": f"the connection to its node is lost, and HTCondor tries to find it again: {told.reason}",
+            "lost": f"the connection to its node is lost, and HTCondor tries to find it again: {event.reason}",
             "output": "its results are being brought back",
-        }.get(told.busy, "")
-        if told.status == "suspended":
-            return JobState(State.RUNNING, started=told.started, condition=describe_pause(STOPPED), marks=PAUSED)
-        return JobState(State.RUNNING, started=told.started, condition=words)
-    if told.status == "held":
-        if told.hold == BY_PERSON:
+        }.get(event.busy, "")
+        if event.status == "suspended":
+            return JobState(State.RUNNING, started=event.started, condition=describe_pause(STOPPED), marks=PAUSED)
+        return JobState(State.RUNNING, started=event.started, condition=words)
+    if event.status == "held":
+        if event.hold == BY_PERSON:
             return JobState(State.QUEUED, condition=describe_pause(HELD), marks=PAUSED)
-        return JobState(State.QUEUED, condition=f"{named} is held: {told.reason}")
-    words = "is getting its files" if told.busy == "input" else "waits for a slot"
-    again = f"; a try failed before it was started: {told.reason}" if told.back and not told.starts else ""
+        return JobState(State.QUEUED, condition=f"{named} is held: {event.reason}")
+    words = "is getting its files" if event.busy == "input" else "waits for a slot"
+    again = f"; a try failed before it was started: {event.reason}" if event.back and not event.starts else ""
     return JobState(State.QUEUED, condition=f"{named} {words}{again}")
 
 
-def _over(told: LogEvent, record: JobRecord | None, end: End) -> JobState:
-    started = record.started if record else told.started
-    return JobState(State.ENDED, end, started, record.ended if record else told.changed)
+def _over(event: LogEvent, record: JobRecord | None, end: End) -> JobState:
+    started = record.started if record else event.started
+    return JobState(State.ENDED, end, started, record.ended if record else event.changed)
 
 
-def _usage(told: LogEvent, record: JobRecord | None) -> Usage | None:
+def _usage(event: LogEvent, record: JobRecord | None) -> Usage | None:
     if record:
-        return Usage(record.usage.wall, max(record.usage.cpu, told.cpu), max(record.usage.peak_memory, told.memory))
-    if not told.starts:
+        return Usage(record.usage.wall, max(record.usage.cpu, event.cpu), max(record.usage.peak_memory, event.memory))
+    if not event.starts:
         return None
-    wall = (told.changed - told.started).total_seconds() if told.changed and told.started else 0.0
-    return Usage(wall, told.cpu, told.memory)
+    wall = (event.changed - event.started).total_seconds() if event.changed and event.started else 0.0
+    return Usage(wall, event.cpu, event.memory)
 
 
-def _exit(told: LogEvent, record: JobRecord | None) -> End:
-    usage = _usage(told, record)
+def _exit(event: LogEvent, record: JobRecord | None) -> End:
+    usage = _usage(event, record)
     if record and record.kind not in ("exited", "terminated"):
         return End(EndKind(record.kind), detail=record.detail, usage=usage)
-    code = record.code if record else told.code
-    number = told.signal or (code or 0) - 128
+    code = record.code if record else event.code
+    number = event.signal or (code or 0) - 128
     detail = "" if record else "by HTCondor's record: the job left none of its own"
     if number in set(Signals):
         return End(EndKind.SIGNALLED, signal=number, detail=detail, usage=usage)
     return End(EndKind.EXITED, code=code, detail=detail, usage=usage)
 
 
-def _removal(told: LogEvent, record: JobRecord | None, cancel: str | None) -> End:
-    usage = _usage(told, record)
-    user = REMOVED_BY.search(told.reason)
-    detail = "" if told.starts else "it had not started"
+def _removal(event: LogEvent, record: JobRecord | None, cancel: str | None) -> End:
+    usage = _usage(event, record)
+    user = REMOVED_BY.search(event.reason)
+    detail = "" if event.starts else "it had not started"
     if cancel is not None:
         return End(EndKind.CANCELLED, by=cancel, detail=detail, usage=usage)
     by = f"{user[1]} at the access point itself" if user else ELSEWHERE
-    return End(EndKind.CANCELLED, by=by, detail=detail or ("" if user else told.reason), usage=usage)
+    return End(EndKind.CANCELLED, by=by, detail=detail or ("" if user else event.reason), usage=usage)
 
 
-def _hold(told: LogEvent) -> End:
-    kind, words = HOLDS.get(told.hold, (EndKind.UNKNOWN if told.starts else EndKind.NOT_STARTED, "HTCondor held it"))
-    if kind is EndKind.STAGING_FAILED and NO_ROOM.search(told.reason):
+def _hold(event: LogEvent) -> End:
+    kind, words = HOLDS.get(event.hold, (EndKind.UNKNOWN if event.starts else EndKind.NOT_STARTED, "HTCondor held it"))
+    if kind is EndKind.STAGING_FAILED and NO_ROOM.search(event.reason):
         kind = EndKind.DISK_FULL
-    return End(kind, detail=f"{words}: {told.reason}" if told.reason else words, usage=_usage(told, None))
+    return End(kind, detail=f"{words}: {event.reason}" if event.reason else words, usage=_usage(event, None))

@@ -55,10 +55,10 @@ def write_for_site(amounts: Amounts) -> dict[str, int]:
     return {"nodes": amounts.nodes, "cores": each.cores, "memory": mib, "gpus": each.gpus, "seconds": seconds}
 
 
-def read_for_site(told: Mapping[str, int]) -> Amounts:
+def read_for_site(numbers: Mapping[str, int]) -> Amounts:
     """The same, read back."""
-    shape = Shape(told["cores"], told["memory"] * MIB, told["gpus"])
-    return Amounts(shape, told["nodes"], timedelta(seconds=told["seconds"]))
+    shape = Shape(numbers["cores"], numbers["memory"] * MIB, numbers["gpus"])
+    return Amounts(shape, numbers["nodes"], timedelta(seconds=numbers["seconds"]))
 
 
 class Invited(Platform):
@@ -140,9 +140,9 @@ class Invited(Platform):
         began = place / "began"
         started = datetime.fromtimestamp(began.stat().st_mtime, UTC) if began.exists() else None
         if (place / "ended.json").exists():
-            said = json.loads((place / "ended.json").read_text())
-            when = datetime.fromtimestamp(said["at"], UTC)
-            return JobState(State.ENDED, End(EndKind.EXITED, code=said["code"]), started=started, ended=when)
+            record = json.loads((place / "ended.json").read_text())
+            when = datetime.fromtimestamp(record["at"], UTC)
+            return JobState(State.ENDED, End(EndKind.EXITED, code=record["code"]), started=started, ended=when)
         if (place / "cancelled").exists():
             return JobState(State.ENDED, End(EndKind.CANCELLED, by=(place / "cancelled").read_text()), started=started)
         if started:
@@ -181,12 +181,12 @@ class Invited(Platform):
 
     def list_wanted(self) -> list[InvitedRequest]:
         """What nobody has taken yet, the oldest first."""
-        found = []
-        for place in sorted(self._home.glob("[!.]*"), key=lambda one: one.stat().st_mtime):
+        requests = []
+        for place in sorted(self._home.glob("[!.]*"), key=lambda path: path.stat().st_mtime):
             if self._state(place.name).state is State.QUEUED and not (place / "taken").exists():
                 amounts = read_for_site(json.loads((place / "job.json").read_text()))
-                found.append(InvitedRequest(place.name, amounts))
-        return found
+                requests.append(InvitedRequest(place.name, amounts))
+        return requests
 
     def take(self, key: str, who: str) -> bytes:
         """Give it to the first who asks, and again to the same: its files, as a tar."""

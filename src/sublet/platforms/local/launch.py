@@ -140,10 +140,10 @@ def poke(shim: Shim, number: signal.Signals) -> bool:
 
 def find_shim(session: SessionDir) -> int | None:
     """The pid of a session's shim by its command line, also before it has said who it is; None if there is none."""
-    told = f"\0{session.root}\0".encode()
+    mark = f"\0{session.root}\0".encode()
     for pid in processes.pids():
         try:
-            if told in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if mark in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
         except OSError as error:
             if is_short(error):  # then it may well be there

@@ -32,13 +32,13 @@ class Journal:
     def news(self) -> tuple[bool, Sequence[Entry]]:
         """Whether it was rewritten (then all of it is new), and the new entries; costs nothing when there are none."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except FileNotFoundError:
             return False, ()
-        anew = found.st_ino != self.file
+        anew = status.st_ino != self.file
         if anew:
-            self.file, self.read_to = found.st_ino, 0
-        if found.st_size == self.read_to:
+            self.file, self.read_to = status.st_ino, 0
+        if status.st_size == self.read_to:
             return anew, ()
         with self.path.open("rb") as file:
             file.seek(self.read_to)

@@ -155,9 +155,9 @@ class MemoryPlatform(Platform):
             ("disk", wanted.disk.min, self.disk, memory_text),
         ):
             if least > limit:
-                said = f"{self.name} has {text(limit)} {what}, and {text(least)} were asked for."
+                message = f"{self.name} has {text(limit)} {what}, and {text(least)} were asked for."
                 field = f"compute.{what}.min"
-                no = Reason("urn:resource-limit", field, said, text(least), text(limit), text(limit), self.name)
+                no = Reason("urn:resource-limit", field, message, text(least), text(limit), text(limit), self.name)
                 return Answer(reasons=(no,))
         if not request.windows:
             return Answer(offers=(self._offer(request, ways[0], now, None),))
@@ -168,11 +168,13 @@ class MemoryPlatform(Platform):
             if max(start, window.start) < max(window.end, window.start + timedelta.resolution)
         ]
         if not met:
-            said = f"{self.name} would start it at {start:%Y-%m-%d %H:%M} UTC, after the windows that were asked for."
+            message = (
+                f"{self.name} would start it at {start:%Y-%m-%d %H:%M} UTC, after the windows that were asked for."
+            )
             nearest = f"{start.isoformat()}/PT1H"
-            no = Reason("urn:window-passed", "schedule", said, nearest=nearest, platform=self.name)
+            no = Reason("urn:window-passed", "schedule", message, nearest=nearest, platform=self.name)
             return Answer(reasons=(no,))
-        offers = {one.start: one for one in (self._offer(request, ways[0], now, window) for window in met)}
+        offers = {offer.start: offer for offer in (self._offer(request, ways[0], now, window) for window in met)}
         return Answer(offers=tuple(offers[start] for start in sorted(offers)))
 
     def can_take(self, option: str) -> bool:
@@ -229,10 +231,12 @@ class MemoryPlatform(Platform):
 
     def _play(self, job: Job, key: str) -> Played:
         now = datetime.now(UTC).timestamp()
-        said = job.program.environment
+        environment = job.program.environment
         try:
-            takes = parse_duration(said["SUBLET_PLAY_TAKES"]) if "SUBLET_PLAY_TAKES" in said else self.takes
-            code = int(said.get("SUBLET_PLAY_EXIT", "0"))
+            takes = (
+                parse_duration(environment["SUBLET_PLAY_TAKES"]) if "SUBLET_PLAY_TAKES" in environment else self.takes
+            )
+            code = int(environment.get("SUBLET_PLAY_EXIT", "0"))
         except (BadAmount, ValueError) as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error
         starts = now + (self.waits[1].total_seconds() if self.terms == "predicted" else 0)

@@ -47,7 +47,7 @@ def to_queue(failures: Failures) -> Command[Rows]:
 def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
     """What Slurm still knows of jobs that left the queue; what it can't tell is left out."""
     jobs = [
-        Command(("scontrol", "show", "job", "--oneliner", id), lambda said: rows.read_jobs(said.text), calls=2)
+        Command(("scontrol", "show", "job", "--oneliner", id), lambda outcome: rows.read_jobs(outcome.text), calls=2)
         for id in ids
     ]
     past = ("sacct", "--allocations", "--noheader", "--parsable2", "--starttime=now-30days")
@@ -55,9 +55,9 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
     return [*jobs, Command(words, _read_ends, seconds=30)]
 
 
-def _read_ends(said: Outcome) -> Rows:
+def _read_ends(outcome: Outcome) -> Rows:
     """What accounting tells of jobs that are over; those that a controller lost wait or run there for ever."""
-    return {name: row for name, row in rows.read_past(said.text).items() if not STATES.is_active(row)}
+    return {name: row for name, row in rows.read_past(outcome.text).items() if not STATES.is_active(row)}
 
 
 def to_move_limit(failures: Failures, key: str, minutes: int) -> Command[str]:
@@ -68,7 +68,7 @@ def to_move_limit(failures: Failures, key: str, minutes: int) -> Command[str]:
 def to_limit(key: str) -> Command[tuple[QueueRow, ...]]:
     """A job, or the parts of one, as the queue has it: when it ends by Slurm's limit."""
     argv = ("squeue", "--me", "--noheader", "--array", f"--name={key}", f"--format={rows.QUEUE_FORMAT}")
-    return Command(argv, lambda said: tuple(rows.read_queue(said.text).values()), calls=3)
+    return Command(argv, lambda outcome: tuple(rows.read_queue(outcome.text).values()), calls=3)
 
 
 def to_give_back(failures: Failures, root: str, key: str, nodes: Sequence[str]) -> Command[str]:

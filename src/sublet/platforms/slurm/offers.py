@@ -69,7 +69,7 @@ def wish_for(request: Request, queue: SiteQueue, nodes: Sequence[SiteNode], begi
 
 def most_parts(site: Site, queue: str, account: SlurmAccount, there: int) -> int:
     """Of how many parts an array may be that is submitted beside so many jobs that are there."""
-    own = next((one.qos for one in site.queues if one.name == queue), "")
+    own = next((each.qos for each in site.queues if each.name == queue), "")
     accounts = [account.asked.project] if account.asked.project else site.accounts
     limits = [site.submits[name] for name in accounts if name in site.submits]
     limits += [site.qos_submits[name] for name in (account.asked.qos or USUAL_QOS, own) if name in site.qos_submits]
@@ -107,37 +107,41 @@ def asks_for(request: Request, wishes: Sequence[SlurmWish], now: datetime) -> li
 
 def refusal(wish: SlurmWish, words: str, site: Site, platform: str, now: datetime) -> Reason:
     """Slurm's own words for why it plans nothing, and what may stand in the way."""
-    said = words.strip().splitlines()[-1] if words.strip() else "it gave no plan and no reason"
-    said = said.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("allocation failure: ")
-    ahead = [one for one in site.reservations if one.end > now and one.start < (wish.begin or now) + wish.limit]
+    complaint = words.strip().splitlines()[-1] if words.strip() else "it gave no plan and no reason"
+    complaint = complaint.removeprefix("sbatch: ").removeprefix("error: ").removeprefix("allocation failure: ")
+    ahead = [
+        reservation
+        for reservation in site.reservations
+        if reservation.end > now and reservation.start < (wish.begin or now) + wish.limit
+    ]
     nearest = ""
     if ahead:
-        first = min(ahead, key=lambda one: one.start)
+        first = min(ahead, key=lambda reservation: reservation.start)
         free = timedelta(minutes=(first.start - now) // timedelta(minutes=1))
         shorter = f"a time under {describe_duration(free)}, or " if free > timedelta(minutes=5) else ""
         nearest = f"{shorter}a start after {first.end:%Y-%m-%dT%H:%M:%SZ}, when the reservation {first.name} ends"
-    message = f"Slurm plans nothing for it{where(wish)}: {said}"
+    message = f"Slurm plans nothing for it{where(wish)}: {complaint}"
     return Reason("urn:refused-by-platform", "compute", message, nearest=nearest, platform=platform)
 
 
 def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ...]:
     """What a person should know of what was found."""
-    said = []
+    sentences = []
     hidden = {word.strip().lower() for word in config.get("PrivateData", "").split(",")}
     if hidden & {"jobs", "nodes", "reservations", "partitions"}:
-        said.append(f"the view is partial: this site hides others' {', '.join(sorted(hidden - {'none', ''}))}")
+        sentences.append(f"the view is partial: this site hides others' {', '.join(sorted(hidden - {'none', ''}))}")
     if limiter := read_limiter(config):
-        said.append(
+        sentences.append(
             f"Slurm takes {limiter.at_once} calls at once and {limiter.per_second:g} a second; Sublet makes fewer"
         )
-    for one in site.reservations:
-        if one.end > now:
-            span = f"{one.start:%Y-%m-%d %H:%M} to {one.end:%Y-%m-%d %H:%M} UTC"
-            said.append(f"reservation {one.name}: {len(one.nodes)} nodes from {span}")
+    for reservation in site.reservations:
+        if reservation.end > now:
+            span = f"{reservation.start:%Y-%m-%d %H:%M} to {reservation.end:%Y-%m-%d %H:%M} UTC"
+            sentences.append(f"reservation {reservation.name}: {len(reservation.nodes)} nodes from {span}")
     away = [node.node.name for node in site.nodes if not node.here]
     if away:
-        said.append(f"{len(away)} of {len(site.nodes)} nodes can't be used now")
-    said += [f"the queue {queue.name} gives whole nodes only" for queue in site.queues if queue.whole]
+        sentences.append(f"{len(away)} of {len(site.nodes)} nodes can't be used now")
+    sentences += [f"the queue {queue.name} gives whole nodes only" for queue in site.queues if queue.whole]
     if any(node.threads > 1 for node in site.nodes):
-        said.append("Slurm counts threads here; Sublet asks for whole cores, each with all its threads")
-    return tuple(said)
+        sentences.append("Slurm counts threads here; Sublet asks for whole cores, each with all its threads")
+    return tuple(sentences)

@@ -100,13 +100,13 @@ def option_name(word: str) -> str:
 
 def wrong(words: Sequence[str], allowed: Collection[str] = ALLOWED) -> list[str]:
     """What is wrong with options that a person added, in words."""
-    found = []
+    problems = []
     for word in words:
         if not WORD.fullmatch(word):
-            found.append(f"{word!r} is not an option of the form --name=value")
+            problems.append(f"{word!r} is not an option of the form --name=value")
         elif option_name(word) not in allowed:
-            found.append(f"--{option_name(word)} can't be added here")
-    return found
+            problems.append(f"--{option_name(word)} can't be added here")
+    return problems
 
 
 def refusals(asked: SchedulerOptions, refuses: Collection[str], *, is_booked: bool) -> Iterator[tuple[str, str]]:

@@ -52,8 +52,8 @@ LAST_RESORT = "podman"  # its store is in the home, which nodes share
 
 
 def _options(words: tuple[str, ...]) -> tuple[str, ...]:
-    if found := wrong(words):
-        raise ValueError("; ".join(found))
+    if problems := wrong(words):
+        raise ValueError("; ".join(problems))
     return words
 
 
@@ -101,8 +101,8 @@ class Slurm(BatchPlatform):
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
         if fitting.listens(request) and not self._manners.interactive:
-            said = f"{self.name}: the site's own settings allow no interactive sessions."
-            return Answer(reasons=(Reason("urn:not-supported", "executable.kind", said, platform=self.name),))
+            message = f"{self.name}: the site's own settings allow no interactive sessions."
+            return Answer(reasons=(Reason("urn:not-supported", "executable.kind", message, platform=self.name),))
         if fitting.listens(request) and not self.connects:
             no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
             return Answer(reasons=(no,))
@@ -112,9 +112,11 @@ class Slurm(BatchPlatform):
         named = account.asked.queue
         queues = self._queues(site, account.asked)
         if not queues:
-            names = ", ".join(self.queues or [one.name for one in site.queues])
-            said = f"{self.name} has no queue {named} that can be used; it has: {names}."
-            return Answer(reasons=(Reason("urn:not-supported", "platform", said, nearest=names, platform=self.name),))
+            names = ", ".join(self.queues or [each.name for each in site.queues])
+            message = f"{self.name} has no queue {named} that can be used; it has: {names}."
+            return Answer(
+                reasons=(Reason("urn:not-supported", "platform", message, nearest=names, platform=self.name),)
+            )
         wishes, reasons = offering.fitting(request, site, queues, self.name, fitting.beginning(request, now))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)
@@ -124,11 +126,11 @@ class Slurm(BatchPlatform):
             plans = await self.reach.run_all([to.to_plan(flags(ask.wish, account)) for ask in asked])
         except LoginNeeded:
             plans, note = [], f"; as seen on {site.as_of:%Y-%m-%d %H:%M} UTC"
-        found = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
+        offers = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
         for wanted, wish, why in asks[len(plans) :]:
-            found.append(fitting.offer_for(SLURM.title, wanted, wish, now, way, self.name, now, note, why))
-        reasons += [one for one in found if isinstance(one, Reason)]
-        return fitting.answer([one for one in found if isinstance(one, Offer)], reasons)
+            offers.append(fitting.offer_for(SLURM.title, wanted, wish, now, way, self.name, now, note, why))
+        reasons += [each for each in offers if isinstance(each, Reason)]
+        return fitting.answer([each for each in offers if isinstance(each, Offer)], reasons)
 
     def _parts(self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount) -> int:
         """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
@@ -147,10 +149,10 @@ class Slurm(BatchPlatform):
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What the site refuses of what is asked of its scheduler, and what can't be had beside a calendar."""
         asked = request.scheduler if request.scheduler.queue != self.queue else replace(request.scheduler, queue="")
-        found = refusals(asked, self.refuses, is_booked=self.terms == "booked")
+        refused = refusals(asked, self.refuses, is_booked=self.terms == "booked")
         return [
             Reason("urn:not-supported", field, f"{self.name}: {field}: {why}.", nearest=f"leave {field} out")
-            for field, why in found
+            for field, why in refused
         ]
 
     def can_take(self, option: str) -> bool:
@@ -205,8 +207,8 @@ class Slurm(BatchPlatform):
         queues = self._queues(site, self._account(job.scheduler).asked)
         wish = offering.wish_of(job, site, queues, self.name, datetime.now(UTC))
         who = wckey(job.person) if self.wckey else ""
-        said = comment(job.person, job.name, key)
-        return replace(wish, after=await self._ids(job.after), comment=said, wckey=who)
+        text = comment(job.person, job.name, key)
+        return replace(wish, after=await self._ids(job.after), comment=text, wckey=who)
 
     async def extend(self, id: str, until: datetime) -> None:
         """Move the end of its time, if Slurm's own limit leaves room for it, or lets itself be moved."""

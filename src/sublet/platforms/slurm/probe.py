@@ -38,26 +38,26 @@ async def probe(platform: str, reach: Reach, tools: Mapping[str, str]) -> Live:
     for needed in SLURM.needed:
         if answers[needed].code:
             raise SLURM.failures(platform).explain(answers[needed])
-    said = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
-    return read_live(said, datetime.now(UTC))
+    texts = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
+    return read_live(texts, datetime.now(UTC))
 
 
-def read_live(said: Mapping[str, str], now: datetime) -> Live:
+def read_live(texts: Mapping[str, str], now: datetime) -> Live:
     """The answers of those commands, by their names."""
-    config = read.read_config(said.get("config", ""))
-    partitions = read.read_queues(said.get("queues", ""))
-    there = by_queue(partitions, read.read_nodes(said.get("nodes", "")))
-    qos = read_qos(said.get("qos", ""))
+    config = read.read_config(texts.get("config", ""))
+    partitions = read.read_queues(texts.get("queues", ""))
+    there = by_queue(partitions, read.read_nodes(texts.get("nodes", "")))
+    qos = read_qos(texts.get("qos", ""))
     shared = bool(SHARED.search(config.get("SelectType", "")))
     return Live(
         as_of=now,
         scheduler="slurm",
         version=config.get("SLURM_VERSION", ""),
-        default_queue=next((one.name for one in partitions if one.default), ""),
-        queues=tuple(_queue(one, there[one.name], qos, shared) for one in partitions if one.up),
+        default_queue=next((partition.name for partition in partitions if partition.default), ""),
+        queues=tuple(_queue(partition, there[partition.name], qos, shared) for partition in partitions if partition.up),
         qos=qos,
-        accounts=read.read_accounts(said.get("accounts", "")),
-        tools=dict(line.split("\t", 1) for line in said.get("tools", "").splitlines() if "\t" in line),
+        accounts=read.read_accounts(texts.get("accounts", "")),
+        tools=dict(line.split("\t", 1) for line in texts.get("tools", "").splitlines() if "\t" in line),
     )
 
 
@@ -70,21 +70,21 @@ def _queue(site: SiteQueue, nodes: Sequence[SiteNode], qos: Iterable[Queue], sha
         max_nodes=site.max_nodes,
         max_time=site.max_time,
     )
-    own = next((one for one in qos if one.name == site.qos), None)
+    own = next((each for each in qos if each.name == site.qos), None)
     return tighter(queue, own) if own else queue
 
 
 def _kinds(nodes: Iterable[SiteNode], site: SiteQueue) -> tuple[NodeKind, ...]:
     """The sorts of node, the common one first; what a queue's own limits keep of them is not a job's."""
-    found: dict[str, NodeKind] = {}
-    for one in nodes:
-        cores = min(one.node.cores, site.max_cores // one.threads if site.max_cores else one.node.cores)
-        memory = min(one.node.memory, site.max_memory or one.node.memory)
-        name = _name(cores, memory, one.node.gpus)
-        seen = found.get(name, NodeKind(name, cores, memory, memory, one.node.gpus, count=0))
+    kinds: dict[str, NodeKind] = {}
+    for node in nodes:
+        cores = min(node.node.cores, site.max_cores // node.threads if site.max_cores else node.node.cores)
+        memory = min(node.node.memory, site.max_memory or node.node.memory)
+        name = _name(cores, memory, node.node.gpus)
+        seen = kinds.get(name, NodeKind(name, cores, memory, memory, node.node.gpus, count=0))
         least = min(memory, seen.memory or memory)  # nodes of one sort differ by a few MiB
-        found[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
-    return tuple(sorted(found.values(), key=lambda kind: -(kind.count or 0)))
+        kinds[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
+    return tuple(sorted(kinds.values(), key=lambda kind: -(kind.count or 0)))
 
 
 def _name(cores: int, memory: int, gpus: int) -> str:
@@ -101,7 +101,7 @@ def read_qos(text: str) -> tuple[Queue, ...]:
 def _qos(parts: Sequence[str]) -> Queue:
     name, wall, most, least, running, submitted, each = parts
     most_of, least_of, of_user = (
-        dict(pair.split("=", 1) for pair in said.split(",") if "=" in pair) for said in (most, least, each)
+        dict(pair.split("=", 1) for pair in text.split(",") if "=" in pair) for text in (most, least, each)
     )
     amounts = {"running": read.count(running), "submitted": read.count(submitted)}
     amounts |= {

@@ -17,30 +17,30 @@ def open_to(site: Site, queue: str, project: str, reservation: str, called: Call
     if queue in called:
         return _as_called(site, queue, called[queue])
     if queue:
-        return [one for one in site.queues if one.name == queue]
+        return [each for each in site.queues if each.name == queue]
     if called and not any(words.get("partition") for words in called.values()):
         return _as_called(site, "", {})
     mine = {project} if project else set(site.accounts)
-    found = [
-        one
-        for one in site.queues
-        if one.up
-        and (not one.needs_reservation or reservation)
-        and (not one.accounts or not mine or mine & set(one.accounts))
-        and not (mine and mine <= set(one.denied))
+    usable = [
+        each
+        for each in site.queues
+        if each.up
+        and (not each.needs_reservation or reservation)
+        and (not each.accounts or not mine or mine & set(each.accounts))
+        and not (mine and mine <= set(each.denied))
     ]
-    return sorted(found, key=lambda one: not one.default)
+    return sorted(usable, key=lambda each: not each.default)
 
 
 def _as_called(site: Site, name: str, words: Mapping[str, str]) -> list[SiteQueue]:
     """A queue that is a partition with a QOS, or a QOS alone: then the site chooses one of its partitions."""
     partition = words.get("partition", "")
     if partition:
-        return [replace(one, name=name, partition=partition) for one in site.queues if one.name == partition]
-    return [SiteQueue(name, partition="")] if any(one.up for one in site.queues) else []
+        return [replace(each, name=name, partition=partition) for each in site.queues if each.name == partition]
+    return [SiteQueue(name, partition="")] if any(each.up for each in site.queues) else []
 
 
 def partitions(site: Site, queues: list[SiteQueue]) -> set[str]:
     """The partitions behind these queues."""
-    chosen = {one.said for one in queues}
-    return {one.name for one in site.queues} if "" in chosen else chosen
+    chosen = {each.said for each in queues}
+    return {each.name for each in site.queues} if "" in chosen else chosen

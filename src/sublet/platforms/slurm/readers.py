@@ -19,9 +19,9 @@ AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")
 
 def pairs(line: str) -> dict[str, str]:
     """The `Key=value` words of one line of `scontrol show … -o`; a value may have spaces in it."""
-    found = list(re.finditer(r"(?:^|\s)([A-Za-z][\w:/]*)=", line))
-    ends = [match.start() for match in found[1:]] + [len(line)] * bool(found)
-    return {match[1]: line[match.end() : end].strip() for match, end in zip(found, ends, strict=True)}
+    matches = list(re.finditer(r"(?:^|\s)([A-Za-z][\w:/]*)=", line))
+    ends = [match.start() for match in matches[1:]] + [len(line)] * bool(matches)
+    return {match[1]: line[match.end() : end].strip() for match, end in zip(matches, ends, strict=True)}
 
 
 def moment(text: str) -> datetime | None:
@@ -34,14 +34,14 @@ def moment(text: str) -> datetime | None:
 
 def length(text: str) -> timedelta | None:
     """A limit like `1-02:00:00`, `04:00:00` or `30:00`; None if there is none."""
-    found = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+))?", text)
-    if not found:
+    match = re.fullmatch(r"(?:(\d+)-)?(?:(\d+):)?(\d+)(?::(\d+))?", text)
+    if not match:
         return None
-    days, hours, mins, seconds = (int(part or 0) for part in found.groups())
-    if found[1] and found[4] is None and found[2] is None:  # D-HH
+    days, hours, mins, seconds = (int(part or 0) for part in match.groups())
+    if match[1] and match[4] is None and match[2] is None:  # D-HH
         days, hours, mins = days, mins, 0
-    elif found[2] and found[4] is None:  # MM:SS, or D-HH:MM
-        hours, mins, seconds = (hours, mins, 0) if found[1] else (0, hours, mins)
+    elif match[2] and match[4] is None:  # MM:SS, or D-HH:MM
+        hours, mins, seconds = (hours, mins, 0) if match[1] else (0, hours, mins)
     return timedelta(days=days, hours=hours, minutes=mins, seconds=seconds)
 
 
@@ -52,8 +52,8 @@ def count(text: str) -> int | None:
 
 def gpus(gres: str) -> int:
     """The GPUs in `gpu:a100:4(S:0-1),gpu:2,shard:8`."""
-    found = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:,()]+)*?:(\d+)(?=[,(]|$)", gres)
-    return sum(int(number) for number in found)
+    numbers = re.findall(r"(?:^|,)(?:gres/)?gpu(?::[^:,()]+)*?:(\d+)(?=[,(]|$)", gres)
+    return sum(int(number) for number in numbers)
 
 
 def hosts(text: str) -> tuple[str, ...]:
@@ -103,25 +103,25 @@ def _mib(text: str = "") -> int:
 
 def read_queues(text: str) -> tuple[SiteQueue, ...]:
     """The partitions in `scontrol show partition -o`."""
-    return tuple(_queue(said) for line in text.splitlines() if (said := pairs(line)).get("PartitionName"))
+    return tuple(_queue(values) for line in text.splitlines() if (values := pairs(line)).get("PartitionName"))
 
 
-def _queue(said: Mapping[str, str]) -> SiteQueue:
-    cores, memory = count(said.get("MaxCPUsPerNode", "")), count(said.get("MaxMemPerNode", ""))
+def _queue(values: Mapping[str, str]) -> SiteQueue:
+    cores, memory = count(values.get("MaxCPUsPerNode", "")), count(values.get("MaxMemPerNode", ""))
     return SiteQueue(
-        name=said["PartitionName"],
-        up=said.get("State") == "UP" and said.get("RootOnly") != "YES",
-        default=said.get("Default") == "YES",
-        whole=said.get("OverSubscribe", "").startswith("EXCLUSIVE") or said.get("Exclusive") == "NODE",
-        min_nodes=count(said.get("MinNodes", "")) or 0,
-        max_nodes=count(said.get("MaxNodes", "")),
-        max_time=length(said.get("MaxTime", "")),
+        name=values["PartitionName"],
+        up=values.get("State") == "UP" and values.get("RootOnly") != "YES",
+        default=values.get("Default") == "YES",
+        whole=values.get("OverSubscribe", "").startswith("EXCLUSIVE") or values.get("Exclusive") == "NODE",
+        min_nodes=count(values.get("MinNodes", "")) or 0,
+        max_nodes=count(values.get("MaxNodes", "")),
+        max_time=length(values.get("MaxTime", "")),
         max_cores=cores,
         max_memory=memory * MIB if memory else None,
-        accounts=_names(said.get("AllowAccounts", "")),
-        denied=_names(said.get("DenyAccounts", "")),
-        qos="" if said.get("QoS", "N/A") in NOTHING else said["QoS"],
-        needs_reservation=said.get("ReqResv") == "YES",
+        accounts=_names(values.get("AllowAccounts", "")),
+        denied=_names(values.get("DenyAccounts", "")),
+        qos="" if values.get("QoS", "N/A") in NOTHING else values["QoS"],
+        needs_reservation=values.get("ReqResv") == "YES",
     )
 
 
@@ -131,12 +131,14 @@ def _names(text: str) -> tuple[str, ...]:
 
 def read_reservations(text: str) -> tuple[SiteReservation, ...]:
     """The reservations in `scontrol show res -o`."""
-    found = []
-    for said in map(pairs, text.splitlines()):
-        start, end = moment(said.get("StartTime", "")), moment(said.get("EndTime", ""))
+    reservations = []
+    for values in map(pairs, text.splitlines()):
+        start, end = moment(values.get("StartTime", "")), moment(values.get("EndTime", ""))
         if start and end:
-            found.append(SiteReservation(said.get("ReservationName", ""), start, end, hosts(said.get("Nodes", ""))))
-    return tuple(found)
+            reservations.append(
+                SiteReservation(values.get("ReservationName", ""), start, end, hosts(values.get("Nodes", "")))
+            )
+    return tuple(reservations)
 
 
 def read_config(text: str) -> dict[str, str]:
@@ -165,8 +167,8 @@ def read_largest_array(config: Mapping[str, str]) -> int:
 
 def read_plan(stderr: str) -> datetime | None:
     """When `sbatch --test-only` says that it would start."""
-    found = re.search(r"to start at (\S+)", stderr)
-    return moment(found[1]) if found else None
+    match = re.search(r"to start at (\S+)", stderr)
+    return moment(match[1]) if match else None
 
 
 def read_limiter(config: Mapping[str, str]) -> Limiter | None:
@@ -174,9 +176,9 @@ def read_limiter(config: Mapping[str, str]) -> Limiter | None:
     words = [word.strip() for word in config.get("SlurmctldParameters", "").lower().split(",")]
     if "rl_enable" not in words:
         return None
-    said = dict(word.split("=", 1) for word in words if "=" in word)
+    values = dict(word.split("=", 1) for word in words if "=" in word)
     size, rate, period = (
-        int(said[name]) if said.get(name, "").isdigit() else usual
+        int(values[name]) if values.get(name, "").isdigit() else usual
         for name, usual in (("rl_bucket_size", 30), ("rl_refill_rate", 2), ("rl_refill_period", 1))
     )
     return Limiter(max(1, size), rate / max(1, period))

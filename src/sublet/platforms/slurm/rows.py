@@ -23,9 +23,9 @@ def read_queue(text: str) -> dict[str, QueueRow]:
         if len(parts) == 9:
             id, array, state, reason, start, end, queue, nodes, name = (part.strip() for part in parts)
             row = QueueRow(id, name, state, reason, moment(start), moment(end), queue, nodes)
-            for key, one in _each(row, array):
+            for key, job in _each(row, array):
                 if not (key in rows and STATES.is_active(rows[key])):
-                    rows[key] = one
+                    rows[key] = job
     return rows
 
 
@@ -43,14 +43,14 @@ def elements(text: str) -> tuple[int, ...]:
 
     Of a list that is too long only the beginning is printed, and dots: its last number may not be whole.
     """
-    found: list[int] = []
+    numbers: list[int] = []
     words = text.strip("[]").partition("%")[0].split(",")
     for word in words[:-1] if text.endswith(CUT) else words:
         span = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", word)
         if span:
             first = int(span[1])
-            found += range(first, int(span[2] or first) + 1, int(span[3] or 1))
-    return tuple(found)
+            numbers += range(first, int(span[2] or first) + 1, int(span[3] or 1))
+    return tuple(numbers)
 
 
 def read_past(text: str) -> dict[str, QueueRow]:
@@ -59,8 +59,8 @@ def read_past(text: str) -> dict[str, QueueRow]:
     for line in text.splitlines():
         parts = line.split("|", 7)
         if len(parts) == 8:
-            id, said, exit, start, end, queue, nodes, name = (part.strip() for part in parts)
-            state, _, by = said.partition(" by ")
+            id, words, exit, start, end, queue, nodes, name = (part.strip() for part in parts)
+            state, _, by = words.partition(" by ")
             code, signal = _exit(exit)
             id, _, array = id.partition("_")
             row = QueueRow(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
@@ -71,25 +71,25 @@ def read_past(text: str) -> dict[str, QueueRow]:
 def read_jobs(text: str) -> dict[str, QueueRow]:
     """The jobs in `scontrol show job -o`, by their names, those of an array as NAME/N."""
     rows: dict[str, QueueRow] = {}
-    for said in map(pairs, text.splitlines()):
-        if said.get("JobName"):
-            code, signal = _exit(said.get("ExitCode", ""))
+    for values in map(pairs, text.splitlines()):
+        if values.get("JobName"):
+            code, signal = _exit(values.get("ExitCode", ""))
             row = QueueRow(
-                said.get("ArrayJobId") or said["JobId"],
-                said["JobName"],
-                said["JobState"],
-                said.get("Reason", ""),
-                moment(said.get("StartTime", "")),
-                moment(said.get("EndTime", "")),
-                said.get("Partition", ""),
-                said.get("NodeList", ""),
+                values.get("ArrayJobId") or values["JobId"],
+                values["JobName"],
+                values["JobState"],
+                values.get("Reason", ""),
+                moment(values.get("StartTime", "")),
+                moment(values.get("EndTime", "")),
+                values.get("Partition", ""),
+                values.get("NodeList", ""),
                 code,
                 signal,
             )
-            rows |= _each(row, said.get("ArrayTaskId", ""))
+            rows |= _each(row, values.get("ArrayTaskId", ""))
     return rows
 
 
 def _exit(text: str) -> tuple[int | None, int]:
-    found = re.fullmatch(r"(\d+):(\d+)", text)
-    return (int(found[1]), int(found[2])) if found else (None, 0)
+    match = re.fullmatch(r"(\d+):(\d+)", text)
+    return (int(match[1]), int(match[2])) if match else (None, 0)

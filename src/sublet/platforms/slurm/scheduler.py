@@ -9,9 +9,9 @@ from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.states import STATES
 
 
-def find_limiter(said: Answers) -> Limiter | None:
+def find_limiter(answers: Answers) -> Limiter | None:
     """Slurm's own limit on calls, where the site has it on."""
-    return read.read_limiter(read.read_config(said.get("config", "")))
+    return read.read_limiter(read.read_config(answers.get("config", "")))
 
 
 SLURM = Scheduler(

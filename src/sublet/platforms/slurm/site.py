@@ -12,26 +12,26 @@ from sublet.platforms.slurm.offers import Site, notes
 
 def read_site(surveyor: Surveyor) -> Site:
     """The site as it was at the last survey."""
-    said = surveyor.said
+    answers = surveyor.said
     return Site(
         as_of=surveyor.as_of,
-        nodes=read.read_nodes(said.get("nodes", "")),
-        queues=read.read_queues(said.get("queues", "")),
-        reservations=read.read_reservations(said.get("reservations", "")),
-        accounts=read.read_accounts(said.get("accounts", "")),
-        submits=read.read_submits(said.get("accounts", "")),
-        qos_submits=read.read_submits(said.get("qos", "")),
-        largest_array=read.read_largest_array(read.read_config(said.get("config", ""))),
+        nodes=read.read_nodes(answers.get("nodes", "")),
+        queues=read.read_queues(answers.get("queues", "")),
+        reservations=read.read_reservations(answers.get("reservations", "")),
+        accounts=read.read_accounts(answers.get("accounts", "")),
+        submits=read.read_submits(answers.get("accounts", "")),
+        qos_submits=read.read_submits(answers.get("qos", "")),
+        largest_array=read.read_largest_array(read.read_config(answers.get("config", ""))),
     )
 
 
 def describe_site(surveyor: Surveyor, site: Site, queues: set[str], reservation: str) -> Survey:
     """The same for the service: the nodes of these queues, and of the reservation if there is one."""
-    kept = {node for one in site.reservations if one.name == reservation for node in one.nodes}
+    kept = {node for each in site.reservations if each.name == reservation for node in each.nodes}
     nodes = [
-        one.node
-        for one in site.nodes
-        if one.here and set(one.queues) & queues and (not reservation or one.node.name in kept)
+        each.node
+        for each in site.nodes
+        if each.here and set(each.queues) & queues and (not reservation or each.node.name in kept)
     ]
     config, trouble = read.read_config(surveyor.said.get("config", "")), surveyor.trouble
     return Survey(

@@ -55,14 +55,14 @@ def _own(controller: str) -> str:
 
 def memory_limit() -> int | None:
     """The memory, in bytes, that the groups that we are in allow us; None if they allow any."""
-    found = [
+    limits = [
         line.split()[1] for line in _read(_own("memory"), "memory.stat").splitlines() if "hierarchical_memory" in line
     ]
     folder = _own("")
     while folder and os.path.exists(os.path.join(folder, "cgroup.procs")):
-        found.append(_read(folder, "memory.max").strip())
+        limits.append(_read(folder, "memory.max").strip())
         folder = os.path.dirname(folder)
-    return min((int(one) for one in found if one.isdigit()), default=None)
+    return min((int(limit) for limit in limits if limit.isdigit()), default=None)
 
 
 def core_limit() -> int | None:
@@ -76,9 +76,9 @@ def core_limit() -> int | None:
 def _parents() -> list[tuple[int, str]]:
     """Where a group might be made: in our own group, or (version 2) beside it."""
     places = []
-    one, two = _own("memory"), _own("")
-    if one:
-        places.append((1, one))
+    memory, two = _own("memory"), _own("")
+    if memory:
+        places.append((1, memory))
     for place in (two, os.path.dirname(two)) if two else ():
         there = _read(place, "cgroup.controllers").split()
         given = _read(place, "cgroup.subtree_control").split()

@@ -10,9 +10,9 @@ LISTENING = "0A"
 
 def free_port() -> int:
     """A loopback port that nobody has."""
-    with socket(AF_INET, SOCK_STREAM) as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket(AF_INET, SOCK_STREAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _port_is_ours(port: int) -> bool:

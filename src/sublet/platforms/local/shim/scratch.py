@@ -40,12 +40,12 @@ def shorten(directory: str, places: Sequence[str] = PLACES) -> str:
 def is_safe(place: str) -> bool:
     """Whether nobody else can replace what we make there."""
     try:
-        found = os.stat(place)
+        status = os.stat(place)
     except OSError:
         return False
-    is_shared = bool(found.st_mode & 0o022)
-    is_trusted = found.st_uid in (0, os.getuid()) and (not is_shared or bool(found.st_mode & stat.S_ISVTX))
-    return stat.S_ISDIR(found.st_mode) and is_trusted
+    is_shared = bool(status.st_mode & 0o022)
+    is_trusted = status.st_uid in (0, os.getuid()) and (not is_shared or bool(status.st_mode & stat.S_ISVTX))
+    return stat.S_ISDIR(status.st_mode) and is_trusted
 
 
 def refresh(link: str, directory: str) -> None:

@@ -131,14 +131,14 @@ class Watch:
             place("ran/group", "\n".join(self.group.folders))  # so that the service can sweep it if we are killed
         if self.job["connects"]:
             self.port = listeners.free_port()
-        said = self.spawn("bind")
-        if said.startswith(NO_VOLUMES):
-            self.notes.append(f"its volumes were links, not mounts: {said.removeprefix(NO_VOLUMES)}")
-            said = self.spawn("link")
-        if said:
-            full = any(words.decode() in said for words in FULL)
-            self.ending = {"kind": "disk-full" if full else "not-started", "detail": said.removeprefix(NO_VOLUMES)}
-        return not said
+        complaint = self.spawn("bind")
+        if complaint.startswith(NO_VOLUMES):
+            self.notes.append(f"its volumes were links, not mounts: {complaint.removeprefix(NO_VOLUMES)}")
+            complaint = self.spawn("link")
+        if complaint:
+            full = any(words.decode() in complaint for words in FULL)
+            self.ending = {"kind": "disk-full" if full else "not-started", "detail": complaint.removeprefix(NO_VOLUMES)}
+        return not complaint
 
     def spawn(self, volumes: str) -> str:
         """Fork and exec; what went wrong, in the system's words, or nothing."""
@@ -167,13 +167,13 @@ class Watch:
         os.write(go_write, WITHIN_GROUP if self.join(pid) else WITHOUT_GROUP)
         os.close(go_write)
         with os.fdopen(said_read, "rb") as file:
-            said = file.read().decode(errors="replace")
-        if said:
+            complaint = file.read().decode(errors="replace")
+        if complaint:
             os.waitpid(pid, 0)
         else:
             self.main = pid
             point("shim.started")
-        return said
+        return complaint
 
     def join(self, pid: int) -> bool:
         """Put the main process into its control group, if there is one that takes it."""
