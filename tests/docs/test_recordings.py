@@ -68,8 +68,11 @@ def test_the_text_shows_what_the_recording_shows() -> None:
 @pytest.mark.parametrize("words", typed_commands(), ids=" ".join)
 def test_what_the_recording_types_can_still_be_typed(words: list[str]) -> None:
     from sublet.cli import cli
+    from sublet.cli.command import DefaultGroup
 
     command = cli.get_command(click.Context(cli), words[0])
+    if isinstance(command, DefaultGroup) and words[1] not in command.commands:
+        command = command.commands[command.default]
     assert command is not None
     known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     own = words[: words.index("--")] if "--" in words else words
