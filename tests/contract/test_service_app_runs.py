@@ -153,7 +153,7 @@ async def test_the_roadmaps_form_runs_an_approved_repository_and_nothing_else(
         await service.apps.runs.start_app(BOB, read_seed({**seed, "file": "github://zimo-xiao/project-a"}))
     with pytest.raises(NotReviewed):
         await service.apps.runs.start_app(EVE, read_seed(seed))
-    for place in ("globus://endpoint/path", "sftp://example.org/x"):
+    for place in ("globus://endpoint/path", "ftp://example.org/x"):
         with pytest.raises(NoOffers, match=place.partition(":")[0]):
             await service.apps.runs.start_app(BOB, read_seed({**seed, "data_file": {"": place}}))
     for more in ({"user": "me"}, {"password": "secret"}):

@@ -23,8 +23,9 @@ from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.layout import lay_out, list_laid_out
 from sublet.data.model.credentials import Credential
 from sublet.data.model.roads import TakenRoad
-from sublet.data.model.throughput import LEAST_COUNTED, LEAST_SECONDS, Hop, Meter, TransferTimes
+from sublet.data.model.throughput import Hop, Meter, TransferTimes
 from sublet.data.placing import find_file_there, place_all, record_files, travel
+from sublet.data.recording import STAGED, TransferLog, record_roads, record_times
 from sublet.data.resolving import bring_files, find_files
 from sublet.data.roads import Arrival, Journey
 from sublet.data.unpacking import unpack_brought
@@ -39,7 +40,6 @@ from sublet.platforms.port import Platform
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
 FETCHED = "image.sif"
-STAGED = "staged"  # this file in a session's directory says that all its data is there, and how many seconds it took
 
 
 class Bringing(Protocol):
@@ -56,14 +56,6 @@ class CredentialOpener(Protocol):
 
     async def open(self, person: str) -> Sequence[Credential]:
         """A person's, each for one place."""
-        ...
-
-
-class TransferLog(Protocol):
-    """Writes down how long transfers took."""
-
-    async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
-        """Remember one that has ended."""
         ...
 
 
@@ -189,7 +181,8 @@ async def _stage(
     for storage in request.storage:
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = context.kinds.inputs_of(request.executable, request.data)
-    brought, arrivals = TransferTimes(), list[Arrival]()
+    arrivals: list[Arrival] = []
+    brought = TransferTimes()
 
     async def bring(data: Data) -> None:
         mover, target = movers.choose(data, guest=guest), place / "data" / directory_name(data.name)
@@ -204,7 +197,8 @@ async def _stage(
                 group.create_task(bring(data))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
-    await _record(context, platform, brought, Hop.HERE)
+    await record_times(context, platform.name, brought, Hop.HERE)
+    await record_roads(context, platform.name, [arrival.taken for arrival in arrivals])
     kept = await _fetch_there(context, request.executable, platform, way, place, session, guest=guest)
     for data in wanted:
         if data.shared:
@@ -289,21 +283,13 @@ async def _fetch(
     if path:
         pulled = TransferTimes()
         pulled.note(source_of(data), 0, monotonic() - began)
-        await _record(context, platform, pulled, Hop.THERE)
+        await record_times(context, platform.name, pulled, Hop.THERE)
         log.info("image.pulled", session=session, location=data.location, platform=platform.name, path=path)
         return {str(folder / FETCHED): path}
     brought = TransferTimes()
     await _bring(context, context.movers, mover, data, place / folder, session, brought)
-    await _record(context, platform, brought, Hop.HERE)
+    await record_times(context, platform.name, brought, Hop.HERE)
     return await _keep(context, data, platform, way, place, session)
-
-
-def find_staging_time(place: Path) -> timedelta | None:
-    """How long it took to bring a session's data; None: nobody counted."""
-    try:
-        return timedelta(seconds=float((place / STAGED).read_text()))
-    except (OSError, ValueError):
-        return None
 
 
 def find_kept_files(place: Path) -> dict[str, str]:
@@ -333,15 +319,8 @@ async def carry(context: StagingContext, platform: Platform, session: str) -> ti
         context.loop_state.staging.pop(session, None)
     sent, seconds = TransferTimes(), monotonic() - began
     sent.note("", meter.bytes, seconds)
-    await _record(context, platform, sent, Hop.SENT)
+    await record_times(context, platform.name, sent, Hop.SENT)
     return timedelta(seconds=seconds)
-
-
-async def _record(context: StagingContext, platform: Platform, times: TransferTimes, hop: Hop) -> None:
-    """Write down how long it took; what nobody counted only if it took long enough that it was not there already."""
-    for source, (count, seconds) in times.by_source.items():
-        if count >= LEAST_COUNTED or (not count and seconds >= LEAST_SECONDS):
-            await context.transfers.record(source, platform.name, hop, count, seconds)
 
 
 def tell_progress(context: StagingContext, session: str, what: str) -> Progress:

@@ -79,7 +79,7 @@ def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
     """Take an approval back: no new session runs it, and those that do are told."""
     link = out.link()
     done = link.do(apps.revoke(*find_number(link, version, "approved"), reason, cancel=cancel))
-    effect = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were effect'}"
+    effect = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"
     out.show(done, lambda: [f"{done.version.name} is revoked; {effect}."], lambda: done.sessions)
 
 

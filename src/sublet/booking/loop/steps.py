@@ -24,7 +24,8 @@ from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
 from sublet.data.layout import list_laid_out
-from sublet.data.staging import carry, find_kept_files, find_staging_time, leave_cache, mounts_of, stage
+from sublet.data.recording import find_staging_time
+from sublet.data.staging import carry, find_kept_files, leave_cache, mounts_of, stage
 from sublet.kernel.clock import is_clock_set
 from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, PlatformRefused, PlatformUnreachable
 from sublet.kernel.faults import point
