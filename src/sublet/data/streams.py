@@ -50,12 +50,16 @@ async def stream_files(
         await _stream_file(cache, entry, data, mover, files.links[0], "", tally)
         return
     links = [link for link in files.links if sizes.get(link.path) != link.size]
-    small = [link for link in links if link.size is not None and link.size <= TOGETHER]
+    small = [link for link in links if _is_small(link)]
     tally.add(sum(sizes[link.path] for link in files.links if sizes.get(link.path) == link.size))
     await _stream_small(cache, entry, data, mover, small, tally)
     for link in links:
-        if link not in small:
+        if not _is_small(link):
             await _stream_file(cache, entry, data, mover, link, link.path, tally)
+
+
+def _is_small(link: FileLink) -> bool:
+    return link.size is not None and link.size <= TOGETHER
 
 
 async def _stream_file(
