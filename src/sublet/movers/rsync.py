@@ -20,10 +20,17 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, unsent
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import spool
-from sublet.movers.ssh_access import SshDenied, explain_refusal, open_way, split_ssh_address
+from sublet.movers.ssh_access import (
+    SshDenied,
+    check_ssh_address,
+    check_ssh_data,
+    explain_refusal,
+    open_way,
+    split_ssh_address,
+)
 from sublet.movers.trees import MOST_FILES, safe_path
 
 EXAMPLE = "rsync+ssh://marie@data.example.org/home/marie/survey/"
@@ -78,18 +85,11 @@ class RsyncMover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
-        return reasons
+        return check_ssh_data(data, EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a host and a path."""
-        try:
-            split_ssh_address(location)
-        except ValueError as error:
-            return str(error)
-        return ""
+        return check_ssh_address(location)
 
     async def measure(self, data: Data) -> int | None:
         """Nobody knows before it is listed, which may take long."""

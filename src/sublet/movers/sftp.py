@@ -13,10 +13,18 @@ from typing import NamedTuple
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, safe_name, unsent
 from sublet.movers.http import PartFile
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
-from sublet.movers.ssh_access import SshDenied, SshPlace, explain_refusal, open_way, split_ssh_address
+from sublet.movers.ssh_access import (
+    SshDenied,
+    SshPlace,
+    check_ssh_address,
+    check_ssh_data,
+    explain_refusal,
+    open_way,
+    split_ssh_address,
+)
 from sublet.movers.trees import MOST_FILES, safe_path
 from sublet.reach.sftp import SftpClient
 from sublet.reach.sftp_packets import RemoteEntry, SftpLost, SftpRefused, SftpStatus
@@ -51,18 +59,11 @@ class SftpMover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
-        return reasons
+        return check_ssh_data(data, EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a host and a path."""
-        try:
-            split_ssh_address(location)
-        except ValueError as error:
-            return str(error)
-        return ""
+        return check_ssh_address(location)
 
     async def measure(self, data: Data) -> int | None:
         """The size of a file; a folder would take too long to add up."""

@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.kernel.public_addresses import NotPublic, public_addresses
+from sublet.movers.arrival import check_checksum, refuse
 from sublet.movers.port import Policy
 from sublet.reach.agent import Agent
 from sublet.reach.host_keys import describe_keys, find_confirmed
@@ -79,6 +82,23 @@ class SshWay:
     def shell_line(self) -> str:
         """The same as one line, for a program that takes it so."""
         return shlex.join(("ssh", "-T", *self.options))
+
+
+def check_ssh_address(location: str) -> str:
+    """What is wrong with an address; empty: it names a host and a path."""
+    try:
+        split_ssh_address(location)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def check_ssh_data(data: Data, example: str) -> list[Reason]:
+    """What is wrong with the address or the checksum of data that comes by SSH."""
+    reasons = check_checksum(data)
+    if why := check_ssh_address(data.location):
+        reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=example))
+    return reasons
 
 
 def split_ssh_address(location: str) -> SshPlace:
