@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sublet.app import open_service
-from sublet.booking.model.phases import OVER, Phase
-from sublet.booking.model.session import EndKind, Session
+from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import EndKind
 from sublet.data.model.throughput import Hop
 from sublet.kernel.errors import UnsafeSite
 from sublet.kernel.settings import Settings
 from sublet.service import Service
 from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, ask, reach
-from tests.real.clusters import SOON, Cluster, logged_in, small, ssh_options, until
+from tests.real.clusters import Cluster, logged_in, small, ssh_options, until
+from tests.real.staging import begin, over
 from tests.sites import Site
 
 pytestmark = pytest.mark.anyio
@@ -41,21 +40,6 @@ async def service(site: Site, home: Path) -> AsyncIterator[Service]:
     settings = Settings.load(home, platforms={"far": far, "here": here}, poll="PT0.2S")
     async with open_service(settings, now=SettableClock()) as opened:
         yield opened
-
-
-async def begin(service: Service, **short: Any) -> Session:
-    """Ask, and take the first offer."""
-    made = await ask(service, **({"platform": "far", "queue": "debug", "time": "1m", "memory": "64MiB"} | short))
-    assert made.result == "YES", made.reasons
-    return await service.sessions.accept(made.offers[0].id, ME)
-
-
-async def over(service: Service, id: str) -> Session:
-    """A session once it is over."""
-    async with asyncio.timeout(SOON):
-        while (session := await service.sessions.get(id, ME)).phase not in OVER:
-            await service.signals.wait(0.1)
-        return session
 
 
 async def test_a_session_after_another_waits_in_slurms_own_queue(service: Service, site: Site) -> None:
