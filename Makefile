@@ -41,8 +41,9 @@ test: setup system ## every ring of tests, on real components (under 10 minutes)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
 
-engines: setup system ## tests with large servers of others, each installed once (Rucio; the first time a minute more)
-	@$(BIN)/python -m pytest -q -m engines tests/engines
+engines: setup system ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more)
+	@$(BIN)/python -m testbed.kubernetes.build || echo "note: Kubernetes could not be built here; its tests say why"
+	@$(BIN)/python -m pytest -q -m engines tests/engines tests/docs/test_guides_federation.py tests/docs/test_guides_engines.py
 
 elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
 	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)

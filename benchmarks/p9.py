@@ -1,4 +1,4 @@
-"""P9: data on its way to a cluster: a large file and many small ones, beside rsync and scp; from the cache; memory."""
+"""P9: data on its way to a cluster: a large file, many small ones, beside rsync, rclone and scp; the cache; memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,7 +17,8 @@ from benchmarks.row import Row
 from benchmarks.sites import NoSite, Site, site
 from benchmarks.size import WHOLE, Size
 from sublet.booking.model.request import Data
-from sublet.data.roads import Journey, take_road
+from sublet.data.journeys import Journey
+from sublet.data.roads import take_road
 from sublet.kernel.logs import start_logs
 from sublet.movers.file import FileMover
 from sublet.movers.port import SIMPLE, UNLIMITED
@@ -90,22 +92,33 @@ def compare(
     ssh = f"ssh -F {there.facts['ssh_config']} -i {there.facts['key_file']}"
     target = f"service@{there.name}"
     by_rsync = [take(["rsync", "-a", "-e", ssh, str(path), f"{target}:rsynced/"]) for path in (large, folder)]
+    by_rclone = [take_by_rclone(f"{ssh} {target}", path) for path in (large, folder)]
     by_scp = take(["scp", "-q", "-r", *ssh.split()[1:], str(folder), f"{target}:copied"])
     ratio, beside, at = ours[large] / by_rsync[0], ours[folder] / by_scp, f"{latency} ms"
     return [
         Row(f"{at}: a large file, by rsync", f"{by_rsync[0]:.1f} s"),
+        Row(f"{at}: a large file, by rclone over SFTP", f"{by_rclone[0]:.1f} s"),
         Row(f"{at}: a large file, streamed ÷ rsync", f"{ratio:.2f} ×", f"≤ {BESIDE} ×", ratio <= BESIDE),
         Row(f"{at}: many small files, by rsync", f"{by_rsync[1]:.1f} s"),
+        Row(f"{at}: many small files, by rclone over SFTP", f"{by_rclone[1]:.1f} s"),
         Row(f"{at}: many small files, by scp -r", f"{by_scp:.1f} s"),
         Row(f"{at}: many small files, streamed ÷ scp -r", f"{beside:.2f} ×", "≤ 1 ×", beside <= 1),
         Row(f"{at}: both once more, from the cache", f"{sum(again.values()):.2f} s"),
     ]
 
 
-def take(words: list[str]) -> float:
+def take(words: list[str], **environment: str) -> float:
     began = time.monotonic()
-    subprocess.run(words, check=True, capture_output=True)
+    subprocess.run(words, check=True, capture_output=True, env={**os.environ, **environment})
     return time.monotonic() - began
+
+
+def take_by_rclone(ssh: str, path: Path) -> float:
+    """By its own ways, over the ssh of the others: many files side by side, and unchecked as those of the others."""
+    words = [str(Path(sys.executable).with_name("rclone")), "copy", str(path)]
+    words.append(f":sftp:rcloned/{path.name if path.is_dir() else ''}")
+    options = {"RCLONE_SFTP_DISABLE_HASHCHECK": "true", "RCLONE_SFTP_SHELL_TYPE": "unix", "RCLONE_TRANSFERS": "16"}
+    return take(words, RCLONE_SFTP_SSH=ssh, RCLONE_CONFIG=os.devnull, **options)
 
 
 async def measure_memory(platform: Slurm, file: Path, size: Size) -> Row:

@@ -31,6 +31,12 @@ os.environ.pop("PYTHONUNBUFFERED", None)  # what people's terminals don't have m
 os.environ.setdefault("SUBLET_ANSWER_WITHIN", "30s")  # a site on a busy machine is slow, and that is no failure
 
 
+@pytest.fixture(autouse=True)
+def usual_umask() -> None:
+    """What a test before, or a program that it ran in this process, set is not this test's."""
+    os.umask(0o022)
+
+
 def pytest_configure() -> None:
     """Let signals be signals for what tests start, also when they run by nohup or in the background of a shell."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

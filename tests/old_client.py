@@ -8,6 +8,8 @@ import json
 from http.client import HTTPConnection
 from typing import Any
 
+import httpx2
+
 
 class OldClient:
     """What theirs does, and no more."""
@@ -40,3 +42,20 @@ class OldClient:
         """With the token; the code and the text of an error."""
         status, data = await asyncio.to_thread(self.send, method, uri, {"jupyterhubApiToken": self.token, **fields})
         return status, data["error"]
+
+    async def upload(self, job: str, content: bytes, name: str = "folder.zip") -> tuple[int, Any]:
+        """A folder for a job, as a form: what comes back."""
+        form, files = {"jupyterhubApiToken": self.token, "jobId": job}, {"file": (name, content, "application/zip")}
+        async with httpx2.AsyncClient() as client:
+            address = f"http://127.0.0.1:{self.port}/compat/cybergis/upload"
+            answer = await client.post(address, data=form, files=files)
+        return answer.status_code, answer.json()
+
+    def announce_upload(self, size: int) -> int:
+        """The code that is answered to an upload of so many bytes before any of them is sent."""
+        connection = HTTPConnection(f"127.0.0.1:{self.port}")
+        connection.putrequest("POST", "/compat/cybergis/upload")
+        connection.putheader("Content-Type", "multipart/form-data; boundary=x")
+        connection.putheader("Content-Length", str(size))
+        connection.endheaders()
+        return connection.getresponse().status

@@ -15,6 +15,7 @@ class Claims(OAuth2Validator):
     oidc_claim_scope = None
 
     def get_additional_claims(self, request: Any) -> dict[str, Any]:
-        """The address of whoever signed in, and whether it is verified."""
+        """The address of whoever signed in, whether it is verified, and the groups that they are in."""
         address, verified = PEOPLE[request.user.username]
-        return {"sub": f"u-{request.user.username}", "email": address, "email_verified": verified}
+        who = {"sub": f"u-{request.user.username}", "email": address, "email_verified": verified}
+        return who | {"groups": ["/srcnet"] if request.user.username == "ann" else []}

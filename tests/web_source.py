@@ -26,6 +26,7 @@ class SourceFile:
     promised: int | None = None  # the length that is told
     changes: bytes | None = None  # after the first part was sent, it is this
     pace: float = 0.0  # seconds between two blocks
+    stalls_at: int | None = None  # after so many bytes nothing more comes, once, until the one who asked gives up
 
     @property
     def etag(self) -> str:
@@ -110,6 +111,11 @@ class SourceHandler(BaseHTTPRequestHandler):
             self.source.sent += len(piece)
             if file.pace:
                 time.sleep(file.pace)
+            if file.stalls_at is not None and at + len(piece) >= file.stalls_at:
+                file.stalls_at = None
+                self.connection.recv(1)  # until it is closed
+                self.close_connection = True
+                return
         if end < len(content) or file.promised:
             file.cuts -= 1
             if file.changes is not None:

@@ -9,6 +9,7 @@ from functools import partial
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.reconcile import Loop
+from sublet.booking.loop.reservations import ReservationCare
 from sublet.booking.loop.sweeping import Sweeper
 from sublet.booking.ports import Caretaker
 from sublet.kernel.clock import Clock, utc_now
@@ -68,12 +69,14 @@ def build_loop(service: Service) -> Loop:
     of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if has_owner(service.settings) else ()
     caretakers: list[Caretaker] = [
         service.drains,
+        service.broker_outbox,
         *of_annexes,
         annexes.watch,
         annexes.inputs,
         annexes.naming,
         service.notices.telling,
         service.uploads.care,
+        service.price_book,
     ]
     return Loop(build_context(service), service.changes.refresh, caretakers)
 
@@ -105,7 +108,8 @@ async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> Asy
     """Run the loop and what works beside it."""
     carrier = build_loop(service)
     sweeper = Sweeper(build_context(service), service.apps.catalogue, service.scratch)
-    workers = {"loop": carrier.run, "sweeper": sweeper.run} if loop else {}
+    reservations = ReservationCare(service.store, service.platforms, service.now)
+    workers = {"loop": carrier.run, "sweeper": sweeper.run, "reservations": reservations.run} if loop else {}
     workers |= {"database guard": partial(guard.run, service.store)}
     tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
     log.info("service.started", mode=service.mode_word, platforms=list(service.platforms.by_name))

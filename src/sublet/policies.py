@@ -26,7 +26,12 @@ class MoverPolicies(NamedTuple):
 
 def choose_mover_policies(settings: Settings) -> MoverPolicies:
     """On a person's own machine all that they could fetch themselves; strangers' requests are limited."""
-    known = Policy(rucio_server=settings.rucio_server, ivo_resolver=settings.ivo_resolver)
+    known = Policy(
+        rucio_server=settings.rucio_server,
+        globus_transfer=settings.globus_transfer,
+        globus_auth=settings.globus_auth,
+        ivo_resolver=settings.ivo_resolver,
+    )
     guests = replace(known, public_only=not settings.private_data, largest=settings.largest_data)
     personal = has_owner(settings)
     asked = replace(known, public_only=False, file_roots=None) if personal else guests

@@ -26,6 +26,7 @@ RELOADED = frozenset(
             "poll",
         ),
         *("prices", "rules", "tokens", "mail", "images", "hooks", "apps", "maintainers", "signing", "throttle"),
+        "policy",
         *("logs", "retention", "uploads", "cybergis"),
     }
 )

@@ -9,6 +9,7 @@ from sublet.access.access import Access
 from sublet.access.account_platforms import AccountPlatforms
 from sublet.access.accounts import Accounts
 from sublet.access.audit import AuditLog
+from sublet.access.budgets import Budgets
 from sublet.access.people_work import PeopleWork
 from sublet.access.pledges import Pledges
 from sublet.access.quotas import Quotas
@@ -45,12 +46,16 @@ from sublet.apps.proposing import Proposing
 from sublet.apps.reviewing import Reviewing
 from sublet.apps.runs import AppRuns
 from sublet.apps.trials import Trials
+from sublet.archive.archive import SessionArchive
 from sublet.booking.asking import Asking
+from sublet.booking.brokers.outbox import BrokerOutbox
+from sublet.booking.brokers.registry import Brokers
 from sublet.booking.candidates import Candidates
 from sublet.booking.connect import Connect
 from sublet.booking.contents import Contents
 from sublet.booking.direct import Direct
 from sublet.booking.explain import Explain
+from sublet.booking.handing_over import HandOvers
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
@@ -62,12 +67,16 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.probing import Probing
 from sublet.booking.presenter import Presenter
+from sublet.booking.price_book import PriceBook
 from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
+from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.booking.ways import Ways
+from sublet.data.caches import Caches
 from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.places import SharedPlaces
@@ -88,8 +97,10 @@ from sublet.kernel.version import VERSION
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
 from sublet.notices.webhooks import WebhookDelivery
+from sublet.people.assertions import Assertions
 from sublet.people.factors import Factors
 from sublet.people.groups import Groups
+from sublet.people.issuers import TrustedIssuers
 from sublet.people.names import PeopleNames
 from sublet.people.oidc import Oidc
 from sublet.people.people import People
@@ -112,14 +123,17 @@ class PeopleCases:
     signing_in: SigningIn
     factors: Factors
     oidc: Oidc
+    issuers: TrustedIssuers
+    assertions: Assertions
     work: PeopleWork
 
 
 @dataclass(frozen=True)
 class AccessCases:
-    """Who may use what: rules, quotas, pledges, accounts, audit, usage."""
+    """Who may use what: rules, quotas, budgets, pledges, accounts, audit, usage."""
 
     rules: AccessRules
+    budgets: Budgets
     quotas: Quotas
     requests: Access
     pledges: Pledges
@@ -210,6 +224,7 @@ class Service:
     uploads: UploadCases
     places: SharedPlaces
     scratch: ScratchPlaces
+    caches: Caches
     transfers: Transfers
     throttle: Throttle
     mail: Mail
@@ -218,9 +233,13 @@ class Service:
     candidates: Candidates
     asking: Asking
     offers: Offers
+    ways: Ways
     endings: SessionEndings
     sessions: Sessions
+    price_book: PriceBook
     direct: Direct
+    bookings: RecurringBookings
+    handovers: HandOvers
     contents: Contents
     output: SessionOutput
     results: ResultCare
@@ -232,6 +251,8 @@ class Service:
     drains: Drains
     drafts: Drafts
     # platforms: which there are, and signing in to them
+    brokers: Brokers
+    broker_outbox: BrokerOutbox
     changes: PlatformChanges
     usable_platforms: Platforms
     probing: Probing
@@ -242,6 +263,7 @@ class Service:
     annexes: AnnexCases
     apps: AppCases
     notices: NoticeCases
+    archive: SessionArchive
 
     @property
     def mode_word(self) -> Literal["personal", "gateway"]:

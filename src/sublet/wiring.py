@@ -6,36 +6,18 @@ from sublet.access.access import Access
 from sublet.access.account_platforms import AccountPlatforms
 from sublet.access.accounts import Accounts
 from sublet.access.audit import AuditLog
-from sublet.access.people_work import PeopleWork
+from sublet.access.budgets import Budgets
+from sublet.access.pledge_caps import PledgeCaps
 from sublet.access.pledges import Pledges
+from sublet.access.policy_service import PolicedLimits, PolicyService
 from sublet.access.quotas import OpenAccess, RuledAccess
 from sublet.access.rekeying import Rekeying
 from sublet.access.rules import AccessRules
 from sublet.access.usage import UsageReports
+from sublet.annex_wiring import build_annexes
 from sublet.annexes.access_point import AccessPoints
-from sublet.annexes.annexes import Annexes
-from sublet.annexes.dag_moves import DagMoves
-from sublet.annexes.dags import Dags
-from sublet.annexes.drains import AnnexDrains
-from sublet.annexes.inputs import Inputs
-from sublet.annexes.invitations import Invitations
 from sublet.annexes.invited_sites import InvitedSites
-from sublet.annexes.job_queue import JobQueue
-from sublet.annexes.jobs import Jobs
-from sublet.annexes.lease_plans import LeasePlans
-from sublet.annexes.lease_watch import LeaseWatch
-from sublet.annexes.leases import Leases
-from sublet.annexes.naming import Naming
-from sublet.annexes.node_releases import NodeReleases
-from sublet.annexes.pilot_claims import Pilots
-from sublet.annexes.pilot_orders import PilotOrders
-from sublet.annexes.pilot_plans import PilotPlans
 from sublet.annexes.platforms import AnnexPlatforms
-from sublet.annexes.sharing import AnnexSharing
-from sublet.annexes.shrinking import Shrinking
-from sublet.annexes.splits import Splits
-from sublet.annexes.status import AnnexStatus
-from sublet.annexes.templates import Templates
 from sublet.apps.catalogue import AppCatalogue
 from sublet.apps.maintainers import Maintainers
 from sublet.apps.pinning import PinnedApps
@@ -43,18 +25,22 @@ from sublet.apps.proposing import Proposing
 from sublet.apps.reviewing import Reviewing
 from sublet.apps.runs import AppRuns
 from sublet.apps.trials import Trials
+from sublet.archive.advice import KnownHabits
+from sublet.archive.archive import SessionArchive
 from sublet.booking.asking import Asking
+from sublet.booking.brokers.forwarding import Forwarding
+from sublet.booking.brokers.outbox import BrokerOutbox
 from sublet.booking.candidates import Candidates
 from sublet.booking.connect import Connect
 from sublet.booking.contents import Contents
 from sublet.booking.direct import Direct
 from sublet.booking.explain import Explain
+from sublet.booking.handing_over import HandOvers
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
 from sublet.booking.output import SessionOutput
 from sublet.booking.pausing import Pausing
-from sublet.booking.platforms.changes import PlatformChanges
 from sublet.booking.platforms.drains import Drains
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
@@ -62,12 +48,18 @@ from sublet.booking.platforms.platforms import Platforms
 from sublet.booking.platforms.probing import Probing
 from sublet.booking.platforms.systems import OwnSystems
 from sublet.booking.presenter import Presenter
+from sublet.booking.price_book import PriceBook
 from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
+from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.booking.standard_images import StandardImages
+from sublet.booking.ways import Ways
+from sublet.broker_wiring import build_changes
+from sublet.data.caches import Caches
 from sublet.data.credentials import Credentials
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
@@ -84,18 +76,12 @@ from sublet.loading import list_own_movers, load_executable_kinds, load_known_pl
 from sublet.notices.events import Events
 from sublet.notices.hooks import Hooks
 from sublet.notices.webhooks import WebhookDelivery
-from sublet.people.factors import Factors
-from sublet.people.groups import Groups
 from sublet.people.names import PeopleNames
-from sublet.people.oidc import Oidc
-from sublet.people.people import People
-from sublet.people.sign_in_tokens import SignInTokens
-from sublet.people.signing_in import SigningIn
 from sublet.people.standing import Standing
 from sublet.people.standings import Standings
-from sublet.people.tokens import Tokens
+from sublet.people_wiring import build_people
 from sublet.policies import choose_mover_policies, has_owner
-from sublet.service import AccessCases, AnnexCases, AppCases, NoticeCases, PeopleCases, Service, UploadCases
+from sublet.service import AccessCases, AppCases, NoticeCases, Service, UploadCases
 from sublet.store.store import Store
 
 
@@ -121,6 +107,9 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
 
     names, standing = PeopleNames(store, authority, knows_people), Standing(settings, store, knows_people)
     quotas = OpenAccess(platforms) if is_personal else RuledAccess(settings, store, now, platforms, throttle)
+    budgets = Budgets(settings, store, now, authority, quotas)
+    caps = PledgeCaps(platforms, quotas)
+    policy = PolicyService(settings, store, now, platforms)
     places = SharedPlaces(store, now, authority, platforms, quotas, kinds)
     catalogue = AppCatalogue(settings, store, presenter, quotas)
     approved = PinnedApps(settings, store, platforms, quotas, catalogue, needs_review=not is_personal)
@@ -131,13 +120,16 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     candidates = Candidates(
         *(settings, store, now, platforms, kinds, movers, drains_seen),
         guests=annex_platforms,
-        limits=quotas,
+        limits=PolicedLimits(quotas, policy),
         bars=[approved],
         credentials=credentials,
         places=places,
         transfers=transfers,
+        forwarding=Forwarding(store, now, secrets),
+        projects=budgets,
         takes_any_option=is_personal,
     )
+    price_book = PriceBook(settings)
     asking = Asking(
         settings,
         store,
@@ -147,9 +139,12 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         signals,
         authority,
         names,
-        resolvers=[UploadNames(store), approved, trials],
+        resolvers=[UploadNames(store), approved, trials, StandardImages(settings)],
         policies=[quotas],
         candidates=candidates,
+        adviser=KnownHabits(store, now),
+        price_book=price_book,
+        filters=[caps, budgets],
     )
     offers = Offers(store, now, signals, asking)
     endings = SessionEndings(now, signals)
@@ -164,49 +159,39 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         authority,
         names,
         guests=annex_platforms,
-        admissions=[quotas, approved],
+        admissions=[caps, quotas, budgets, approved],
         code=approved,
         endings=endings,
+        price_book=price_book,
+        reviews=[policy],
     )
     direct = Direct(presenter, asking, offers, sessions)
     contents = Contents(store, now, authority, sessions)
     output = SessionOutput(platforms, signals, contents, sessions)
 
-    directory = People(settings, store, now, standings, authority, knows_people)
-    tokens = Tokens(settings, store, now, names, standing, sessions, knows_people)
-    sign_in_tokens = SignInTokens(settings)
-    signing_in = SigningIn(
+    people = build_people(
         settings,
         store,
         now,
-        presenter,
-        standings,
-        throttle,
-        mail,
-        authority,
-        secrets,
-        tokens,
-        sign_in_tokens,
-        knows_people,
-    )
-    factors = Factors(settings, store, now, standings, vault, throttle, authority, secrets, sign_in_tokens)
-    people = PeopleCases(
-        directory,
-        names,
-        standing,
-        Groups(store, now, authority),
-        tokens,
-        signing_in,
-        factors,
-        Oidc(settings, store, now, throttle, authority, secrets, signing_in, sign_in_tokens, knows_people),
-        PeopleWork(store, now, presenter, directory, sessions),
+        knows_people=knows_people,
+        names=names,
+        standing=standing,
+        standings=standings,
+        presenter=presenter,
+        throttle=throttle,
+        mail=mail,
+        vault=vault,
+        authority=authority,
+        secrets=secrets,
+        sessions=sessions,
     )
 
     rules = AccessRules(settings, store, now, platforms, authority, quotas)
     account_platforms = AccountPlatforms(settings, store, vault)
     sites = InvitedSites(settings, platforms, secrets, can_invite=is_personal)
-    changes = PlatformChanges(
-        settings, now, platforms, (OwnSystems(settings), sites, account_platforms, annex_platforms), is_personal
+    sources = OwnSystems(settings), sites, account_platforms, annex_platforms
+    changes, brokers = build_changes(
+        *(settings, store, now, platforms, sources, vault, credentials, people.assertions), own_logins=is_personal
     )
     usable = Platforms(store, now, platforms, annex_platforms, quotas)
     accounts = Accounts(
@@ -216,6 +201,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     notices = NoticeCases(Hooks(settings, store, now, signals, vault, throttle, sessions, telling), telling)
     access = AccessCases(
         rules,
+        budgets,
         quotas,
         Access(settings, store, now, presenter, throttle, mail, authority, rules),
         Pledges(store, now, platforms, usable, rules),
@@ -223,11 +209,11 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         account_platforms,
         AuditLog(store),
         UsageReports(store, now),
-        Rekeying(store, now, [accounts, factors, notices.hooks, credentials]),
+        Rekeying(store, now, [accounts, people.factors, notices.hooks, credentials, brokers]),
     )
 
     maintainers = Maintainers(settings, catalogue)
-    runs = AppRuns(platforms, quotas, approved, tokens, catalogue, maintainers, candidates, asking, direct)
+    runs = AppRuns(platforms, quotas, approved, people.tokens, catalogue, maintainers, candidates, asking, direct)
     apps = AppCases(
         catalogue,
         approved,
@@ -255,6 +241,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         uploads=UploadCases(UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area)),
         places=places,
         scratch=ScratchPlaces(store, now, platforms),
+        caches=Caches(now, authority, platforms),
         transfers=transfers,
         throttle=throttle,
         mail=mail,
@@ -262,9 +249,13 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         candidates=candidates,
         asking=asking,
         offers=offers,
+        ways=Ways(kinds, platforms, asking, candidates),
         endings=endings,
         sessions=sessions,
+        price_book=price_book,
         direct=direct,
+        bookings=RecurringBookings(settings, store, now, asking, offers, sessions),
+        handovers=HandOvers(store, now, authority, names, signals, sessions, sessions.admissions, sessions.reviews),
         contents=contents,
         output=output,
         results=ResultCare(settings, store, now, platforms, movers, signals, contents, credentials),
@@ -277,13 +268,15 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         drafts=Drafts(
             settings, store, now, platforms, presenter, output, catalogue, runs, offers, notices.hooks, direct
         ),
+        brokers=brokers,
+        broker_outbox=BrokerOutbox(store, now, platforms),
         changes=changes,
         usable_platforms=usable,
         probing=Probing(settings, store, now, platforms, usable, changes),
         logins=Logins(settings, store, now, platforms, signals, takes_answers=is_personal),
         people=people,
         access=access,
-        annexes=_build_annexes(
+        annexes=build_annexes(
             settings,
             store,
             now,
@@ -303,90 +296,5 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         ),
         apps=apps,
         notices=notices,
-    )
-
-
-def _build_annexes(
-    settings: Settings,
-    store: Store,
-    now: Clock,
-    *,
-    platforms: KnownPlatforms,
-    signals: Signals,
-    secrets: SessionSecrets,
-    authority: Authority,
-    presenter: Presenter,
-    asking: Asking,
-    sessions: Sessions,
-    direct: Direct,
-    endings: SessionEndings,
-    access_points: AccessPoints,
-    annex_platforms: AnnexPlatforms,
-    sites: InvitedSites,
-    changes: PlatformChanges,
-) -> AnnexCases:
-    registry = Annexes(store, now, signals, authority)
-    templates = Templates(store, now, authority)
-    node_releases = NodeReleases(settings, platforms, access_points)
-    pilot_plans = PilotPlans(settings, store, platforms, secrets, access_points)
-    splits = Splits(settings, store, platforms, signals, secrets, pilot_plans, node_releases, sites, access_points)
-    pilots = Pilots(
-        settings,
-        store,
-        now,
-        platforms,
-        signals,
-        secrets,
-        access_points,
-        node_releases,
-        sites,
-        pilot_plans,
-        splits,
-    )
-    orders = PilotOrders(store, now, signals, secrets, access_points)
-    plans = LeasePlans(settings, store, now, platforms, authority, templates, access_points, registry, changes)
-    leases = Leases(
-        settings,
-        store,
-        now,
-        presenter,
-        signals,
-        plans,
-        pilots,
-        orders,
-        splits,
-        access_points,
-        registry,
-        asking,
-        sessions,
-        direct,
-    )
-    status = AnnexStatus(settings, store, now, leases, splits, access_points, registry)
-    job_queue = JobQueue(now, authority, registry)
-    jobs = Jobs(store, now, status, access_points, registry, job_queue)
-    dag_moves = DagMoves(now, jobs, access_points, registry, job_queue)
-    return AnnexCases(
-        registry=registry,
-        platforms=annex_platforms,
-        sharing=AnnexSharing(store, signals, sessions, registry, annex_platforms, changes, endings),
-        templates=templates,
-        plans=plans,
-        leases=leases,
-        status=status,
-        watch=LeaseWatch(store, now, signals, leases, status, endings),
-        drains=AnnexDrains(store, now, platforms, signals, leases, registry),
-        shrinking=Shrinking(store, now, platforms, signals, leases, orders, registry),
-        jobs=jobs,
-        dags=Dags(access_points, job_queue),
-        dag_moves=dag_moves,
-        naming=Naming(store, dag_moves, access_points, job_queue),
-        inputs=Inputs(settings, store, now, platforms, leases, access_points),
-        access_points=access_points,
-        node_releases=node_releases,
-        pilots=pilots,
-        pilot_plans=pilot_plans,
-        pilot_orders=orders,
-        splits=splits,
-        sites=sites,
-        invitations=Invitations(platforms, signals, authority, sites, pilot_plans, changes),
+        archive=SessionArchive(store, now),
     )

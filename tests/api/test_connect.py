@@ -269,3 +269,11 @@ async def test_a_page_of_another_site_can_not_open_a_websocket(host: str) -> Non
             proxy=None,
         ):
             pass
+
+
+async def test_who_shows_the_secret_is_sent_to_a_server_that_asks_by_itself_who_comes() -> None:
+    async with proxied("see:https://hub.example.org/user/marie/lab") as host, httpx2.AsyncClient() as client:
+        sent = await client.get(f"http://{host}/connect/{ID}/?token={SECRET}")
+        assert (sent.status_code, sent.headers["location"]) == (307, "https://hub.example.org/user/marie/lab")
+        assert sent.headers["referrer-policy"] == "no-referrer"
+        assert (await client.get(f"http://{host}/connect/{ID}/")).status_code == 401

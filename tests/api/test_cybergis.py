@@ -6,6 +6,8 @@ Its token is in the JSON body, of a GET too; an answer with `error` in it is an 
 from __future__ import annotations
 
 import asyncio
+import io
+import zipfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -217,7 +219,7 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
         "PUT", where, param={"years": 1}, localDataFolder={"type": "globus", "endpoint": "e", "path": "/p"}
     )
     status, why = await bob.fails("POST", f"{where}/submit")
-    assert (status, "globus" in why) == (402, True)
+    assert (status, "Globus" in why) == (402, True)
     nobody = OldClient(port, "sublet_wrong")
     assert (await nobody.fails("GET", "/user"))[0] == 402
     assert (await asyncio.to_thread(nobody.send, "GET", "/hpc"))[0] == 402
@@ -225,6 +227,41 @@ async def test_what_old_clients_could_do_to_others_they_can_not_here(service: Se
     await bob.request("DELETE", where)
     assert (await bob.fails("GET", where))[0] == 401
     assert job["id"] not in [one["id"] for one in (await bob.request("GET", "/user/job"))["job"]]
+
+
+def make_zip(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/"), content)
+    return buffer.getvalue()
+
+
+async def test_a_folder_that_an_old_client_uploads_is_its_owners_upload_and_the_jobs_data(
+    service: Service, port: int
+) -> None:
+    bob = await old_client(service, port, BOB)
+    other = await old_client(service, port, "carl@example.org")
+    id = (await bob.request("POST", "/job", hpc="trial"))["id"]
+    await bob.request("PUT", f"/job/{id}", localExecutableFolder={"type": "git", "gitId": "hello"})
+    for years in (b"1990", b"1991"):  # the second takes the place of the first
+        status, job = await bob.upload(id, make_zip(**{f"{years.decode()}.csv": years, "deep__b.csv": b""}))
+        assert (status, job["id"]) == (200, id), job
+    assert job["localDataFolder"] == {"type": "upload", "path": f"upload:job-{id}/"}
+    upload, files, _ = await service.uploads.kept.get(Person(BOB), f"job-{id}")
+    assert [(each.file.path, each.file.is_whole) for each in files] == [("1991.csv", True), ("deep/b.csv", True)]
+    session = (await bob.request("POST", f"/job/{id}/submit"))["session"]
+    stored = await service.sessions.get(session, Person(BOB))
+    offerset = await service.store.read(lambda tx: tx.offersets.get(stored.offerset))
+    assert offerset
+    assert upload.id in [data.location.partition(":")[2].partition("/")[0] for data in offerset.request.data]
+    fresh = (await bob.request("POST", "/job", hpc="trial"))["id"]
+    assert (await other.upload(fresh, make_zip(a=b"1")))[0] == 401
+    for content, words in ((b"no zip", "no archive"), (make_zip(**{"..__evil": b"x"}), "can't be used")):
+        status, answer = await bob.upload(fresh, content)
+        assert (status, words in answer["error"]) == (402, True), answer
+    assert (await bob.upload(fresh, make_zip(a=b"1"), name="a.tar"))[0] == 402
+    assert await asyncio.to_thread(bob.announce_upload, 101 << 20) == 413
 
 
 async def test_a_user_signs_in_is_recreated_from_a_file_and_runs_a_job(

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from sublet.api.people import ON_SOCKET
+from sublet.data.model.places import USUAL_KEEP, DeclaredPlace, PlaceKind
 from sublet.people.model.person import Person
 from sublet.service import Service
 from sublet.web.entry import COOKIE, Sealed, issue_code, seal, unseal
@@ -220,3 +221,21 @@ async def test_a_sessions_page_says_what_it_runs(eve: httpx2.AsyncClient) -> Non
     assert "API_TOKEN (values are not shown)" in text
     assert "2 cores, 1 GiB, for 10 min" in text
     assert "hunter2" not in text
+
+
+async def test_places_are_offered_in_the_form_and_asked_for_by_name(eve: httpx2.AsyncClient, service: Service) -> None:
+    assert "Places it shares" not in (await eve.get("/web/ask")).text
+    name = next(iter(service.platforms.by_name))
+    place = DeclaredPlace(
+        "scratch", name, PlaceKind.SCRATCH, "", "/scratch", True, USUAL_KEEP, (), "<mine>", service.now(), ""
+    )
+    await service.store.write(lambda tx: tx.places.put(place))
+    shown = (await eve.get("/web/ask")).text
+    assert f'<option value="scratch">scratch on {name}: &lt;mine&gt;</option>' in shown
+    form = {"what": "command", "script": "true", "time": "10m", "cores": "1", "memory": "1GiB", "places": "scratch"}
+    answer = await eve.post("/web/ask", data={**form, "token": token_in(shown, "/web/ask")})
+    assert answer.status_code == 303
+    offers = await service.asking.offerset(answer.headers["location"].rpartition("/")[2], Person("eve"))
+    assert [wish.name for wish in offers.request.places] == ["scratch"]
+    again = (await eve.get(f"/web/ask?from={offers.id}")).text
+    assert 'name="places" value="scratch"' in again

@@ -35,6 +35,7 @@ BODIES: dict[str, Any] = {
     "PUT /v1/people/{name}/role": {"role": "operator"},
     "POST /v1/people/{name}/identities": {"kind": "email", "value": EVE},
     "POST /v1/rules": {"effect": "allow", "who": EVE, "noun": "system", "name": "*"},
+    "POST /v1/budgets": {"holder": "*", "limit": "5EUR"},
     "POST /v1/tokens": {},
     "POST /v1/sessions": {"file": "flood", "hpc": "keeling", "app": {}},
     "POST /v1/hooks": {"address": "https://8.8.8.8/told"},
@@ -165,11 +166,13 @@ async def furnished(service: Service, callers: Callers) -> Things:
     group = await operator.post("/v1/groups", json={"name": "lab"})
     assert group.status_code == 201, group.text
     rules = (await operator.get("/v1/rules")).json()["items"]
+    budget = (await operator.post("/v1/budgets", json={"holder": ANN, "limit": "500EUR"})).json()
     values = {
         "/v1/hooks": hook["id"],
         "/v1/tokens": token["id"],
         "/v1/access": asked.json()["request"]["id"],
         "/v1/rules": rules[0]["id"],
+        "/v1/budgets": budget["id"],
         "/v1/groups": "lab",
         "/v1/people": ANN,
         "/v1/apps": "flood",

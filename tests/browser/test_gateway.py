@@ -200,7 +200,7 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     page.get_by_label("rain", exact=True).fill("globus://endpoint/rain.nc")
     page.get_by_label("Where", exact=True).select_option("trial")
     page.get_by_role("button", name="See the offers").click()
-    expect(page.locator("#data-0-wrong")).to_contain_text("globus")
+    expect(page.locator("#data-0-wrong")).to_contain_text("Globus")
     expect(page.get_by_label("How many years")).to_have_value("0")
     expect(page.get_by_label("Skip what is dry")).not_to_be_checked()
     looked_at(page, "no")

@@ -43,6 +43,24 @@ def test_a_rule_about_a_system_can_call_it_a_platform_as_other_commands_do(gatew
     assert "allow ben@illinois.edu on system trial" in same
 
 
+def test_an_operator_bounds_what_a_group_spends(gateway: Type) -> None:
+    assert "There are no budgets." in gateway("budget", "list").err
+    wrong = gateway("budget", "add", "group:lab", "500")
+    assert (wrong.code, "as in 500EUR" in wrong.err) == (2, True), wrong.err
+    added = gateway("budget", "add", "group:lab", "500EUR", "--each", "quarter", "--note", "of the grant")
+    assert tidy(added) == snapshot("""\
+Budget ID is added: group:lab may spend 500 EUR a quarter.
+""")
+    assert tidy(gateway("budget", "list")) == snapshot("""\
+ID        WHO        BUDGET             SPENT  LEFT     NOTE
+ID  group:lab  500 EUR a quarter  0 EUR  500 EUR  of the grant
+""")
+    [id] = gateway("budget", "list", "--quiet").out.split()
+    assert "left    500 EUR" in gateway("budget", "show", id[:8]).out
+    assert "is removed" in gateway("budget", "remove", id[:8]).out
+    assert gateway("budget", "show", id[:8]).code == 1
+
+
 def test_a_token_for_somebody_of_a_gateway_is_not_said_to_be_for_annexes(gateway: Type) -> None:
     gateway("person", "add", "ben@illinois.edu")
     made = gateway("token", "make", "--person", "ben@illinois.edu")
@@ -75,7 +93,7 @@ pledge  night  no   -                               -             no rule allows
     assert "no rule allows it; sublet access ask trial --reason TEXT" in gateway("access").out
     assert "who     *\nsystem  trial\nlimits  32 cores\n" in gateway("rule", "show", capped[:8]).out
     wrong = gateway("rule", "add", "allow", "anna@illinois.edu")
-    assert (wrong.code, "one of --system, --account, --pledge, --app and --place" in wrong.err) == (2, True)
+    assert (wrong.code, "--app, --place and --project" in wrong.err) == (2, True)
     pledge = gateway("rule", "add", "allow", "*@night.org", "--pledge", "nigh*", "--cores", "2")
     assert "at present" not in pledge.err
     assert gateway("pledge", "list").out == snapshot("""\

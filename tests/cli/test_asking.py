@@ -39,6 +39,18 @@ def test_ask_says_no_with_exit_code_1(type_in: Type, canned: Serve) -> None:
     assert type_in("ask", "-q", "--", "true").out == ""
 
 
+def test_data_that_is_in_its_address_is_no_folder_called_data(type_in: Type, canned: Serve) -> None:
+    service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
+    inline = ["data:,a:b", "data:text/plain;name=a.txt,x:y"]
+    words = [word for item in inline for word in ("--data", item)]
+    assert type_in("ask", *words, "--", "true").code == 0
+    assert json.loads(service.heard[0].body)["data"] == inline
+    Path("data").mkdir()
+    assert type_in("ask", "--data", "data:in,1", "--", "true").code == 0
+    [folder] = json.loads(service.heard[-1].body)["data"]
+    assert folder["path"] == "in,1"
+
+
 def test_options_and_a_command_become_the_short_form(type_in: Type, canned: Serve, tmp_path: Path) -> None:
     service = canned({"POST /v1/offersets": Said(a_yes(an_offer()))})
     Path("sim.py").touch()

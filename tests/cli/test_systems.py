@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
+from sublet.booking.platforms.systems import systems_of
+from sublet.kernel.settings import Settings
 from sublet.systems import catalogue
 from sublet.systems.cli.systems import system as group
 from tests.cli.conftest import Type
@@ -244,6 +246,22 @@ def test_a_system_that_the_catalogue_lacks_needs_a_host(type_in: Type) -> None:
     added = type_in("system", "add", "mine", "--host", "a.example.org", "--port", "2222", "--json")
     said = json.loads(added.out)
     assert (said["hosts"], said["port"], said["scheduler"]) == (["a.example.org"], 2222, "slurm")
+
+
+def test_a_system_that_nobody_signs_in_to_has_the_settings_of_its_platform(type_in: Type) -> None:
+    words = ("--set", "namespace=alice", "--set", "tools=[python3, papermill]", "--set", "cores=8")
+    added = type_in("system", "add", "lab", "--scheduler", "kubernetes", *words)
+    file = Path(os.environ["SUBLET_HOME"], "systems", "lab.yaml")
+    assert (added.code, added.out) == (0, f"lab is added: {file}\n")
+    platforms, broken = systems_of(Settings(home=Path(os.environ["SUBLET_HOME"])))
+    wanted = {"kind": "kubernetes", "namespace": "alice", "tools": ["python3", "papermill"], "cores": 8}
+    assert (platforms, broken) == ({"lab": wanted}, {})
+    odd = type_in("system", "add", "other", "--scheduler", "kubernetes", "--set", "namespace")
+    assert "--set takes a setting and its value, as namespace=alice" in odd.err
+    unread = type_in("system", "add", "other", "--scheduler", "kubernetes", "--set", "tools=[a")
+    assert (unread.code, "a value can't be read" in unread.err) == (2, True)
+    assert type_in("system", "show", "lab").code == 0
+    assert "Nobody signs in to lab over SSH" in type_in("system", "login", "lab").err
 
 
 def test_a_system_can_be_like_another_with_its_own_host(type_in: Type) -> None:

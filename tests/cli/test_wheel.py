@@ -156,7 +156,7 @@ def test_the_addresses_of_a_project_are_told_once_they_are_set(tmp_path: Path) -
 
 def test_every_extra_brings_something(metadata: Message) -> None:
     extras = metadata.get_all("provides-extra", [])
-    assert set(extras) == {"notebook", "postgres", "server"}
+    assert set(extras) == {"archive", "notebook", "postgres", "server"}
     lines = metadata.get_all("requires-dist", [])
     assert all(any(f"extra == '{extra}'" in line for line in lines) for extra in extras)
 

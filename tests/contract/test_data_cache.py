@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import hashlib
+import io
+import json
 import os
+import tarfile
 import zlib
 from collections.abc import AsyncIterator, Iterator
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
-from sublet.booking.model.request import Data
+from sublet.booking.model.request import Data, Request
+from sublet.data.executables import Movers
+from sublet.data.journeys import Journey, watch_entry
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.data.model.roads import Road
-from sublet.data.roads import Arrival, Journey, take_road, watch_entry
+from sublet.data.placing import travel
+from sublet.data.roads import Arrival, take_road
 from sublet.kernel.errors import DataNotThere, DiskFull
+from sublet.movers import http
 from sublet.movers.http import HttpMover
-from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Progress
-from sublet.platforms.caching import CachePlacement
+from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Progress, ResolvedFile
+from sublet.movers.xrootd import XrootdMover
+from sublet.platforms.batch.far import fetcher, sources
+from sublet.platforms.batch.fetching import FAR, read_program
+from sublet.platforms.caching import CachePlacement, describe_plan
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
+from tests.contract.test_resolving import Catalogue
 from tests.sites import mounted
 from tests.web_source import WebSource, serve_source
 
@@ -165,3 +179,192 @@ async def test_checksums_of_every_kind_are_checked_on_both_roads(
         with pytest.raises(DataNotThere, match=f"its checksum is {kind}:{digits}"):
             await bring(platform, address, checksum=f"{kind}:{'0' * len(digits)}")
     await platform.close()
+
+
+async def bring_named(slurm: Slurm, *files: ResolvedFile) -> Arrival | None:
+    data = Data("survey", SIMPLE, "catalogue:survey")
+    movers = Movers([HttpMover(UNLIMITED, tries=2, pause=0.01), XrootdMover(UNLIMITED)])
+    journey = Journey(await slurm.open_cache(), "far", "s1", "me", ignore)
+    return await travel(journey, Request(None, data=(data,)), data, Catalogue(files), movers)
+
+
+@pytest.mark.parametrize("downloads", [True, False])
+async def test_what_has_only_a_name_takes_the_road_of_the_first_address_that_answers(
+    tmp_path: Path, source: WebSource, downloads: bool
+) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far", downloads=downloads)
+    contents = {name: os.urandom(5000) for name in ("a.fits", "deep/b c.fits")}
+    files = []
+    for name, content in contents.items():
+        good = source.put(f"/named/{downloads}/{len(files)}", content)
+        gone, dead = f"http://{source.address}/gone", "http://127.0.0.1:9/dead"
+        md5 = f"md5:{hashlib.md5(content).hexdigest()}"
+        replicas = [Data("", SIMPLE, place, size=5000, checksum=md5) for place in (gone, dead, good)]
+        files.append(ResolvedFile(name, replicas))
+    arrival = await bring_named(platform, *files)
+    assert arrival
+    assert arrival.taken.road is (Road.THERE if downloads else Road.STREAMED)
+    place = content_of(tmp_path, arrival)
+    assert {name: (place / name).read_bytes() for name in contents} == contents
+    await platform.close()
+
+
+@pytest.mark.parametrize("downloads", [True, False])
+async def test_a_file_of_a_named_folder_that_is_not_what_its_catalogue_says_is_not_taken_for_it(
+    tmp_path: Path, source: WebSource, downloads: bool
+) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far", downloads=downloads)
+    files = []
+    for number in range(2):
+        content = os.urandom(5000)
+        address = source.put(f"/damaged/{downloads}/{number}", content if number else bytes(5000))
+        files.append(ResolvedFile(f"{number}.fits", [describe(address, content)]))
+    assert await bring_named(platform, *files) is None  # here every address is tried, and told
+    assert not list((tmp_path / "far" / "kept").glob("*/content"))
+    await platform.close()
+
+
+def describe(address: str, content: bytes) -> Data:
+    return Data("", SIMPLE, address, size=len(content), checksum=f"md5:{hashlib.md5(content).hexdigest()}")
+
+
+async def test_a_name_that_leads_to_what_no_link_reads_is_brought_here_first(slurm: Slurm, tmp_path: Path) -> None:
+    assert await bring_named(slurm, ResolvedFile("a", [Data("", SIMPLE, "root://server//a")])) is None
+
+
+async def test_a_system_is_asked_once_for_all_and_remembers_what_it_said(
+    slurm: Slurm, source: WebSource, tmp_path: Path
+) -> None:
+    arrival = await bring(slurm, source.put("/asked", b"x" * 5000))
+    cache = await slurm.open_cache()
+    cache.memory.forget()
+    assert list(await cache.list_there([arrival.entry, "data-none"])) == [arrival.entry]
+    await asyncio.to_thread(content_of(tmp_path, arrival).unlink)
+    assert list(await cache.list_there([arrival.entry])) == [arrival.entry]  # nobody asked again
+    cache.memory.forget()
+    assert not await cache.list_there([arrival.entry])
+
+
+async def test_what_is_kept_has_a_name_for_people(slurm: Slurm, source: WebSource) -> None:
+    await bring(slurm, source.put("/named/cube.fits", b"x" * 5000))
+    [kept] = await slurm.list_kept()
+    assert (kept.label, kept.size, kept.users) == (f"cube.fits from {source.address}", 5000, ("s1",))
+
+
+def make_programs(folder: Path) -> Path:
+    """The programs of this machine, without Python."""
+    folder.mkdir()
+    for program in (path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()):
+        if not program.name.startswith("python") and not os.path.lexists(folder / program.name):
+            (folder / program.name).symlink_to(program)
+    return folder
+
+
+async def test_a_system_without_python_gets_its_data_by_a_stream_and_that_is_told(
+    tmp_path: Path, source: WebSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(make_programs(tmp_path / "bin")))
+    platform = await open_platform(tmp_path, tmp_path / "far")
+    content = os.urandom(5000)
+    sha256 = f"sha256:{hashlib.sha256(content).hexdigest()}"
+    arrival = await bring(platform, source.put("/bare", content), checksum=sha256)
+    assert (arrival.taken.road, arrival.taken.why) == (Road.STREAMED, "it has no Python that could fetch")
+    assert content_of(tmp_path, arrival).read_bytes() == content
+    await platform.close()
+
+
+async def test_a_source_that_falls_silent_is_asked_again_for_the_rest_here_and_on_the_system(
+    tmp_path: Path, source: WebSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = os.urandom(MIB)
+    monkeypatch.setattr(http, "WAITS", httpx2.Timeout(0.3))
+    address = source.put("/silent/here", content, stalls_at=MIB // 2)
+    await HttpMover(UNLIMITED, pause=0.01).bring(Data("cube", SIMPLE, address), tmp_path, quietly)
+    assert (tmp_path / "here").read_bytes() == content
+    monkeypatch.setattr(sources, "SILENCE", 0.3)
+    address = source.put("/silent/there", content, stalls_at=MIB // 2)
+    entry = tmp_path / "far" / "kept" / "data-1"
+    for folder in (entry / "users", tmp_path / "far" / "incoming" / "s1"):
+        folder.mkdir(parents=True)
+    (entry / "users" / "s1").touch()
+    files = LinkedFiles([FileLink("there", address, size=len(content))])
+    (entry / "plan").write_text(json.dumps(describe_plan(files, public_only=False, largest=0, rate=0)))
+    await asyncio.to_thread(fetcher.main, str(entry), "plan")
+    assert (entry / "content").read_bytes() == content
+    for name in ("here", "there"):
+        first, second = [headers.get("Range") for headers in source.gets(f"/silent/{name}")]
+        assert (first, bool(second)) == (None, True)
+
+
+async def test_two_sessions_that_want_one_file_at_once_have_it_streamed_once(tmp_path: Path, source: WebSource) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far", downloads=False)
+    address = source.put("/at-once", os.urandom(MIB), pace=0.02)
+    arrivals = await asyncio.gather(*(bring(platform, address, session) for session in ("s1", "s2")))
+    assert arrivals[0].entry == arrivals[1].entry
+    assert len(source.gets("/at-once")) == 1
+    await platform.close()
+
+
+def pack(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name.replace("__", "/"))
+            info.size, info.mode = len(content), 0o755
+            archive.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("downloads", [True, False])
+async def test_an_archive_is_unpacked_on_the_system_once_and_only_its_content_is_needed_later(
+    tmp_path: Path, source: WebSource, downloads: bool
+) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far", downloads=downloads)
+    address = source.put(f"/{downloads}/cube.tar.gz", pack(a=b"1", deep__b=b"22"))
+    arrival = await bring(platform, address, unpack=True)
+    assert (arrival.files.is_folder, arrival.taken.road) == (True, Road.THERE if downloads else Road.STREAMED)
+    place = content_of(tmp_path, arrival)
+    assert {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*") if file.is_file()} == {
+        "a": b"1",
+        "deep/b": b"22",
+    }
+    cache = await platform.open_cache()
+    archive = next(path for path in (tmp_path / "far" / "kept").iterdir() if path.name != arrival.entry)
+    await cache.leave("s1")
+    await platform.let_go(archive.name.replace("-", ":", 1))
+    assert not archive.exists()
+    again = await bring(platform, address, "s2", unpack=True)
+    assert (again.entry, again.taken.road) == (arrival.entry, Road.CACHED)
+    await cache.place("s2", [CachePlacement(again.entry, "data/cube")])
+    assert (tmp_path / "far" / "incoming" / "s2" / "data" / "cube" / "deep" / "b").read_bytes() == b"22"
+    assert len(source.gets(f"/{downloads}/cube.tar.gz")) == 1
+    await platform.close()
+
+
+async def test_an_archive_that_could_do_harm_there_is_refused_and_what_is_none_is_told(
+    slurm: Slurm, source: WebSource, tmp_path: Path
+) -> None:
+    for number, (content, why) in enumerate(
+        ((pack(**{"..__evil": b"x"}), "can't be used here"), (b"no", "no archive"))
+    ):
+        with pytest.raises(DataNotThere, match=why):
+            await bring(slurm, source.put(f"/harm/{number}", content), unpack=True)
+    assert not list((tmp_path / "far" / "kept").glob("unpacked-*/part*"))
+    assert not list((tmp_path / "far" / "kept").glob("unpacked-*/content"))
+
+
+async def test_where_nothing_can_unpack_an_archive_it_is_brought_here_first(
+    tmp_path: Path, source: WebSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(make_programs(tmp_path / "bin")))
+    platform = await open_platform(tmp_path, tmp_path / "far")
+    data = Data("cube", SIMPLE, source.put("/bare.tar", pack(a=b"1")), unpack=True)
+    journey = Journey(await platform.open_cache(), "far", "s1", "me", ignore)
+    mover = HttpMover(UNLIMITED)
+    assert await travel(journey, Request(None, data=(data,)), data, mover, Movers([mover])) is None
+    await platform.close()
+
+
+def test_what_travels_is_understood_by_an_old_python() -> None:
+    for program in (read_program(), resources(FAR).joinpath("unpacker.py").read_bytes()):
+        ast.parse(program, feature_version=(3, 8))

@@ -78,7 +78,7 @@ async def test_a_code_counts_once_for_this_sign_in_and_for_who_began_it(campus: 
 async def test_an_id_token_of_another_client_time_or_nonce_is_refused(
     campus: OpenId, provider: Provider, clock: LateClock
 ) -> None:
-    said = await provider._redeem(await provider._discover(), await code(campus, provider), BACK, VERIFIER)
+    said = await provider._redeem(await provider.keys.discover(), await code(campus, provider), BACK, VERIFIER)
     token = said["id_token"]
     assert (await provider.check(token, "n1"))["sub"] == "u-ann"
     for nonce in ("", "n2"):
@@ -103,7 +103,7 @@ async def test_another_provider_speaks_for_nobody_here(
 ) -> None:
     with openid(tmp_path / "rogue", BACK) as rogue:
         theirs = Provider("rogue", rogue.seen(), clock)
-        said = await theirs._redeem(await theirs._discover(), await code(rogue, theirs), BACK, VERIFIER)
+        said = await theirs._redeem(await theirs.keys.discover(), await code(rogue, theirs), BACK, VERIFIER)
         with pytest.raises(NotConfirmed, match="not signed"):
             await provider.check(said["id_token"], "n1")
         theirs.settings = replace_issuer(rogue, campus.issuer)

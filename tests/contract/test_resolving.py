@@ -1,5 +1,6 @@
 """Data that has only a name comes from whichever of its addresses has it, whole and checked."""
 
+import socket
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +14,12 @@ from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
 from sublet.data.resolving import bring_files, find_files, look_up
 from sublet.kernel.errors import DataNotThere
+from sublet.movers import http
 from sublet.movers.arrival import guess, missing
 from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Policy, ResolvedFile
+from tests.web_source import serve_source
 
 pytestmark = pytest.mark.anyio
 BODY = bytes(range(256)) * 4000
@@ -148,3 +151,21 @@ async def test_data_that_is_nowhere_where_it_may_be_brought_from_is_a_no_with_ea
     assert "gsiftp: addresses" in reasons[0].message
     with pytest.raises(DataNotThere, match="nowhere that data can be brought from"):
         await find_files(movers(Policy()), Catalogue([nowhere]), MAP)
+
+
+async def test_of_several_addresses_those_that_answer_are_tried_first_and_one_that_hangs_costs_a_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "MOMENT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as hanging, serve_source("127.0.0.1") as source:
+        port = hanging.getsockname()[1]
+        good = source.put("/map", BODY)
+        replicas = at(f"http://127.0.0.1:{port}/map", "http://127.0.0.1:9/map", good)
+        await bring([ResolvedFile("map.fits", replicas)], tmp_path / "there")
+        hanging.settimeout(1)
+        asked, _ = hanging.accept()
+        assert asked.recv(4) == b"HEAD"
+        with pytest.raises(TimeoutError):
+            hanging.accept()  # nobody tried to have it from there
+        asked.close()
+    assert seen(tmp_path / "there") == {"map.fits": BODY}

@@ -93,10 +93,12 @@ async def test_a_booked_start_is_after_the_planned_end_and_moves_up_when_that_co
         assert ended.started >= before.ended
 
 
-async def test_a_booked_start_that_the_others_miss_is_missed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("needs_results", [False, True])
+async def test_a_booked_start_that_the_others_miss_is_missed(tmp_path: Path, needs_results: bool) -> None:
     async with serving(tmp_path, platforms=memory(takes="10h")) as service:
         first = await begin(service, time="1h")
-        second = await begin(service, time="1h", after=[first.id])
+        data = [{"location": f"session:{first.id}/out/", "path": "in"}]  # which can't be brought before its end
+        second = await begin(service, time="1h", **({"data": data} if needs_results else {"after": [first.id]}))
         await reach(service, second.id, waits)
         await service.sessions.extend(first.id, ME, by="2h")
         assert second.start
@@ -107,6 +109,8 @@ async def test_a_booked_start_that_the_others_miss_is_missed(tmp_path: Path) -> 
         assert ended.end
         assert ended.end.kind is EndKind.WINDOW_PASSED
         assert first.id[:8] in ended.end.detail
+        kinds = [event.kind for event in await service.events.events(ME, session=second.id)]
+        assert ("session.preparing" in kinds) is not needs_results
 
 
 async def test_a_window_that_ends_before_the_others_is_a_no(tmp_path: Path) -> None:

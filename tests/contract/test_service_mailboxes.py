@@ -186,7 +186,9 @@ async def test_people_who_exist_twice_already_share_blocks_rules_and_hours(tmp_p
         await service.access.rules.add_rule(ROOT, who=ADA, **rule)
         offers = await ask(service, second, **IMAGE)
         await service.sessions.accept(offers.offers[0].id, second)
-        assert (await service.store.read(lambda tx: count_use(tx, who_is(tx, ADA), ("system", "trial"), now))).jobs == 1
+        assert (
+            await service.store.read(lambda tx: count_use(tx, who_is(tx, ADA, now), ("system", "trial"), now))
+        ).jobs == 1
         assert (await ask(service, first, **IMAGE)).result == "NO", "the one session is taken"
         await service.people.directory.block(ROOT, ADA)
         assert await service.people.standing.as_now(second) is None

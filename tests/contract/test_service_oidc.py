@@ -12,6 +12,7 @@ import pytest
 
 from sublet.kernel.errors import NotConfirmed, NotFound, SubletError, WrongCode
 from sublet.kernel.settings_tables import SigningSettings
+from sublet.kernel.settings_trust import IssuerSettings
 from sublet.people.model.person import Person
 from sublet.people.tokens import Token
 from sublet.service import Service
@@ -60,6 +61,19 @@ async def gateway(tmp_path: Path, campus: OpenId) -> AsyncIterator[Gateway]:
     settings = {"mode": "gateway", "oidc": {"campus": campus.settings(title="the campus")}}
     async with serving(tmp_path / "home", loop=False, **settings) as service:
         yield Gateway(service, campus)
+
+
+async def test_a_provider_that_is_an_issuer_too_tells_the_groups_of_who_signs_in(gateway: Gateway) -> None:
+    issuer = IssuerSettings(issuer=gateway.campus.issuer, audiences=("x",), realm="science")
+    change_settings(gateway.service, issuers={"iam": issuer})
+    token, _ = await gateway.enters("ann")
+    assert token is not None
+    profile = await gateway.service.people.directory.profile(ROOT, token.person)
+    assert profile.groups == ("iam:/srcnet",)
+    assert "science u-ann" in {identity.value for identity in profile.identities}
+    other, _ = await gateway.enters("zoe")
+    assert other is not None
+    assert (await gateway.service.people.directory.profile(ROOT, other.person)).groups == ()
 
 
 async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(gateway: Gateway) -> None:

@@ -173,3 +173,19 @@ async def test_scratch_on_this_machine_is_never_made_through_a_link(tmp_path: Pa
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(PlatformRefused, match="no sticky bit"):
         local.make_scratch("here", tmp_path, str(tmp_path / "open"), "tmp-1")
+
+
+async def test_scratch_over_its_quota_starts_nothing_more_until_it_is_emptied(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", platforms=HERE) as service:
+        with pytest.raises(BadRequest, match="a quota is for scratch"):
+            await service.places.add(ME, place("ref", "/tmp", quota=1))
+        await service.places.add(ME, place("tmp", kind=PlaceKind.SCRATCH, quota=1 << 20))
+        first = await run(service, "head -c 2000000 /dev/urandom >tmp/large", "tmp")
+        assert (await over(service, first.id)).phase is Phase.COMPLETED
+        ended = await over(service, (await run(service, "touch tmp/ran", "tmp")).id)
+        assert ended.phase is Phase.FAILED
+        assert ended.end is not None
+        assert ended.end.detail == "Your scratch in tmp on here has 1.9 MiB, and 1.0 MiB are allowed."
+        await service.scratch.clear(ME, "here", "tmp")
+        assert (await over(service, (await run(service, "touch tmp/ran", "tmp")).id)).phase is Phase.COMPLETED
+        assert [declared.quota for declared in await service.places.list(ME)] == [1 << 20]

@@ -14,7 +14,8 @@ from sublet.app import open_service
 from sublet.booking.loop.moving_up import move_up
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import OfferSet
-from sublet.kernel.errors import BadSettings, NotAllowed
+from sublet.kernel.clock import utc_now
+from sublet.kernel.errors import BadSettings, NoRoom, NotAllowed
 from sublet.kernel.settings import Settings
 from sublet.people.model.people import Group
 from sublet.people.model.person import Person
@@ -215,13 +216,63 @@ def refused(**platform: Any) -> str:
     return caught.value.message
 
 
-def test_pledges_are_for_booked_terms_have_names_and_are_few() -> None:
+def test_pledges_are_for_booked_terms_have_names_and_are_of_something() -> None:
     some = {"srcnet": {"cores": 4}}
-    assert "only a platform with booked terms has pledges" in refused(terms="predicted", pledges=some)
+    assert "another broker's platforms have no pledges" in refused(terms="remote", pledges=some)
+    assert "a cap on cores or gpus" in refused(terms="predicted", pledges={"a": {"cores": 4, "when": "nights"}})
     assert "called open" in refused(pledges={"open": {"cores": 4}})
     assert "pledges" in refused(pledges={"a b": {"cores": 4}})
     assert "pledges.srcnet.cores" in refused(pledges={"srcnet": {"cores": 0}})
-    assert "at most 4" in refused(pledges={f"p{number}": {"cores": 1} for number in range(5)})
+    assert "say what is pledged" in refused(pledges={"srcnet": {"title": "nothing"}})
+    assert "write days and hours" in refused(pledges={"srcnet": {"cores": 4, "when": "now and then"}})
+
+
+async def test_on_a_shared_queue_a_pledge_caps_what_runs_under_it_at_once(tmp_path: Path) -> None:
+    pledges = {"srcnet": {"cores": 100}}
+    site = {"kind": "memory", "terms": "predicted", "nodes": 20, "cores": 50, "takes": "10h", "pledges": pledges}
+    async with serving(tmp_path, mode="gateway", platforms={"site": site}, loop=False) as service:
+        await allow(service, GUEST.name, noun="pledge", name="srcnet")
+        await allow(service, LOCAL.name)
+        offers = [(await wish(service, GUEST, cores=40, time="1h")).offers[0] for _ in range(3)]
+        assert [tuple(offer.offer.pledge) for offer in offers] == [("srcnet",)] * 3
+        done = await asyncio.gather(
+            *(service.sessions.accept(offer.id, GUEST) for offer in offers), return_exceptions=True
+        )
+        [refused_] = [error for error in done if isinstance(error, NotAllowed)]
+        assert refused_.message == "The pledge srcnet of site is 100 cores; 80 are in use, and this needs 40."
+        found = await wish(service, GUEST, cores=40, time="1h")
+        assert ("80 are in use" in str(found.reasons), found.offers) == (True, ())
+        assert (await wish(service, GUEST, cores=20, time="1h")).offers
+        assert drawn(await wish(service, LOCAL, cores=50, time="1h")) == [("open",)], "what is open has no cap"
+        assert not (await wish(service, LOCAL, cores=1, time="1h", pledge="srcnet")).offers
+        assert not (await wish(service, OTHER, cores=1, time="1h")).offers
+        [part] = await service.access.pledges.pledges(OPERATOR)
+        assert (part.name, part.cores, part.taken, part.free) == ("srcnet", 100, 80, 20)
+
+
+async def test_gpus_are_pledged_for_certain_hours_and_open_at_all_others(tmp_path: Path) -> None:
+    tomorrow = (utc_now() + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = f"{tomorrow:%a}".lower()
+    ml = {"ml": {"gpus": 6, "when": f"{day} 12:00-18:00"}}
+    platforms = {"site": {"kind": "memory", "nodes": 2, "cores": 8, "gpus": 4, "pledges": ml}}
+    morning, noon = (f"{tomorrow + timedelta(hours=hour):%Y-%m-%dT%H:%M:%SZ}" for hour in (8, 13))
+    async with serving(tmp_path, mode="gateway", platforms=platforms, loop=False) as service:
+        await allow(service, GUEST.name, noun="pledge", name="ml")
+        await allow(service, LOCAL.name)
+        wanted: dict[str, Any] = {"nodes": 2, "cores": 1, "time": "1h"}
+        assert not (await wish(service, LOCAL, **wanted, gpus=2, start=noon)).offers, "two of eight are open then"
+        assert (await wish(service, LOCAL, **wanted, gpus=4, start=morning)).offers
+        theirs = await wish(service, GUEST, **wanted, gpus=3, start=noon)
+        assert drawn(theirs) == [("ml",)]
+        session = await service.sessions.accept(theirs.offers[0].id, GUEST)
+        assert not (await wish(service, GUEST, nodes=1, cores=1, time="1h", gpus=1, start=noon)).offers
+        with pytest.raises(NoRoom):
+            await service.sessions.extend(session.id, GUEST, by="6h")
+        reason = (await wish(service, GUEST, **wanted, gpus=4, start=noon)).reasons[0]
+        assert reason.message == "site (ml) has 6 GPUs in all; 8 were asked for."
+        [part, rest] = await service.access.pledges.pledges(OPERATOR)
+        assert (part.name, part.pledged.gpus, part.when) == ("ml", 6, f"{day} 12:00-18:00 (UTC)")
+        assert rest.name == "open"
 
 
 async def test_a_platform_that_has_less_than_was_pledged_says_so_and_sells_no_more_than_it_has(tmp_path: Path) -> None:

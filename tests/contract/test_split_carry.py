@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
+import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from sublet.annexes.pilots.bundle import far
 from sublet.annexes.split import near_half
 from sublet.annexes.split.travel import AGENT, FAR_HALF, OLDEST, text_of
 from tests.contract.carrying import Job, Split, again, files_of, is_forgotten
@@ -139,3 +145,37 @@ def test_a_shutdown_ends_the_far_half_and_the_spool_is_gone(splits: Callable[...
     assert near_half.call(str(split.near), {"op": "clean"}) == {"cleaned": True, "trouble": ""}
     assert relay.wait(30) == 0
     assert not split.spool.exists()
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash"])
+def test_what_a_system_keeps_is_copied_there_and_only_a_note_of_it_travels(
+    splits: Callable[..., Split], tmp_path: Path, sh: str
+) -> None:
+    split = splits()
+    large, folder = split.directory / "kept" / "sha256-1", split.directory / "kept" / "sha256-2"
+    for place in (large, folder):
+        place.mkdir(parents=True)
+    (large / "content").write_bytes(b"large\n" * 1000)
+    with tarfile.open(folder / "content", "w") as archive:
+        info = tarfile.TarInfo("env/tool")
+        info.size = 3
+        archive.addfile(info, io.BytesIO(b"ls\n"))
+    urls = {"big.dat": f"subletkept://{large}/sha256-1", "sha256-2": f"subletkeptdir://{folder}/sha256-2"}
+    asked = [f'[ LocalFileName = "{tmp_path}/{name}"; Url = "{url}" ]\n' for name, url in urls.items()]
+    (tmp_path / "plug-in").write_bytes(far("near_kept"))
+    (tmp_path / "asked").write_text("".join(asked))
+    words = [sh, str(tmp_path / "plug-in"), "-infile", str(tmp_path / "asked"), "-outfile", str(tmp_path / "told")]
+    subprocess.run(words, check=True)
+    assert (tmp_path / "told").read_text().count("TransferSuccess = true") == 2
+    notes = {name: (tmp_path / name).read_bytes() for name in urls}
+    assert max(map(len, notes.values())) < 500
+    split.relay()
+    split.far(0, kept=str(split.directory / "kept"))
+    job = split.job("wc -c <big.dat; cat env/tool; ls; echo more >>big.dat", **notes)
+    assert job.ends() == 0
+    assert job.has("_condor_stdout").split()[:2] == [b"6000", b"ls"]
+    assert b"sha256-2" not in job.has("_condor_stdout")
+    assert (large / "content").read_bytes() == b"large\n" * 1000, "each job has its own copy"
+    elsewhere = split.job("true", **{"big.dat": notes["big.dat"].replace(b"/kept/", b"/other/")})
+    eventually(lambda: "elsewhere than to what the system keeps" in (split.directory / "log").read_text(), "a refusal")
+    elsewhere.remove()

@@ -55,7 +55,8 @@ def web_server(folder: Path) -> Iterator[str]:
 @pytest.mark.anyio
 async def test_the_next_estimate_is_by_what_was_measured_and_stands_beside_what_it_took(tmp_path: Path) -> None:
     (tmp_path / "web").mkdir()
-    (tmp_path / "web" / "cube.fits").write_bytes(bytes(20_000_000))
+    for name in ("cube.fits", "next.fits"):
+        (tmp_path / "web" / name).write_bytes(bytes(20_000_000))
     platforms = {"here": {"kind": "local"}}
     with web_server(tmp_path / "web") as host:
         async with serving(tmp_path / "home", platforms=platforms) as service:
@@ -73,7 +74,10 @@ async def test_the_next_estimate_is_by_what_was_measured_and_stands_beside_what_
             assert transfer.seconds <= done.staged.total_seconds()
             _, sentences = await service.explanations.explain(taken.id, ME)
             assert any("Staging: predicted 1 s (under 1 s to 2 s), a guess, took" in words for words in sentences)
-            again = (await ask(service, run=["true"], data=data, time="1m")).offers[0].offer
+            assert (await ask(service, run=["true"], data=data, time="1m")).offers[0].offer.staging.there == (
+                "cube.fits",
+            )
+            again = (await ask(service, run=["true"], data=f"http://{host}/next.fits", time="1m")).offers[0].offer
             assert again.staging.samples == 1
             assert abs(again.staging.time.likely.total_seconds() - transfer.seconds) < 0.01
             assert again.staging.time.high == 2 * again.staging.time.likely

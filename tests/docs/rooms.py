@@ -20,7 +20,7 @@ ROWS = (  # from the top: a room uses rooms of the rows below it, never of those
     ("service",),
     ("doors",),
     ("notices",),
-    ("annexes", "apps"),
+    ("annexes", "apps", "archive"),
     ("access",),
     ("people",),
     ("booking",),
@@ -31,7 +31,7 @@ ROWS = (  # from the top: a room uses rooms of the rows below it, never of those
     ("kernel",),
 )
 EDGES = ("api", "pages", "cli", "views", "calls", "model", "store")  # layers inside a subject
-SUBJECTS = ("booking", "data", "people", "access", "annexes", "apps", "notices", "systems", "doors")
+SUBJECTS = ("booking", "data", "people", "access", "annexes", "apps", "archive", "notices", "systems", "doors")
 ALONE = "sublet.platforms.local.shim"  # a program of its own, which imports nothing of Sublet
 WIDTH, ROW, HIGH, GAP = 960, 66, 46, 16
 

@@ -15,9 +15,12 @@ from tests.sites import Site
 ROOT = Path(__file__).parents[2]
 ON_A_SITE = {"slurm"}  # guides that need a cluster
 AT_AP = {"annex", "split"}  # guides that are typed on a machine beside a cluster, which has HTCondor
-BEHIND_A_PROXY = {"operate"}  # guides that need nginx before the service
+BEHIND_A_PROXY = {"operate", "operate-a-site"}  # guides that need nginx before the service, or a gateway
 AT_STORAGE = {"data"}  # guides that need an object store and a WebDAV server
+ABOVE_SITES = {"federation"}  # guides that need two clusters: `make engines` types them
 AT_A_GATEWAY = {"gateway", "contribute-an-app"}  # guides that need a cluster, mail, git and a registry
+AT_ENGINES = {"engines"}  # guides that need large servers of others
+ELSEWHERE = AT_AP | AT_A_GATEWAY | AT_STORAGE | BEHIND_A_PROXY | ABOVE_SITES | AT_ENGINES
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 
 
@@ -39,7 +42,7 @@ def at_a_site(site: Site, directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "guide",
-    [guide for guide in GUIDES if guide.stem not in AT_AP | AT_A_GATEWAY | AT_STORAGE | BEHIND_A_PROXY],
+    [guide for guide in GUIDES if guide.stem not in ELSEWHERE],
     ids=lambda guide: guide.stem,
 )
 def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -23,6 +23,7 @@ from sublet.booking.cli.attaching import terminal_of
 from sublet.client import Client
 from sublet.people.calls.people import new_token
 from tests.docs.guides import Written, parts, run_guide
+from tests.iam import iam_server
 from tests.serving import Serving, eventually
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operate.md"
@@ -73,6 +74,31 @@ def test_the_guide_to_operating_shows_what_its_commands_say(guide: str, tmp_path
         stop(here / "nginx.pid")
         down = [str(Path(sys.executable).parent / "sublet"), "down"]
         subprocess.run(down, env={**os.environ, **environment}, capture_output=True, timeout=60)
+    assert not differences, "\n\n".join(differences)
+
+
+@pytest.mark.parametrize("guide", ["operate-a-site"])
+def test_the_guide_to_a_sites_own_broker_shows_what_its_commands_say(guide: str, tmp_path: Path) -> None:
+    require("curl")
+    here, kept = tmp_path / "here", tmp_path / "exported"
+    here.mkdir()
+    [port] = free_ports(1)
+    with iam_server() as iam:
+        token = iam.token(aud=f"http://127.0.0.1:{port}", email="ann@x.org", email_verified=True, groups=["/srcnet"])
+        environment = {"PORT": port, "IAM": iam.issuer, "TOKEN": token, "HOME": str(here), "PATH": BIN, "TZ": "UTC"}
+        environment |= {"PWD": str(here), "SUBLET_HOME": str(here / "home"), "COLUMNS": "110"}
+
+        def shell(command: str) -> list[str]:
+            """Remember what a command exported."""
+            names = "SUBLET_HOME SUBLET_URL SUBLET_TOKEN"
+            after = f'for name in {names}; do declare -p "$name"; done >"{kept}" 2>/dev/null; :'
+            return ["bash", "-c", f'[ -f "{kept}" ] && . "{kept}"\n{command}\n{after}']
+
+        try:
+            differences = run_guide(GUIDE.with_name(f"{guide}.md"), here, environment, shell)
+        finally:
+            down = [str(Path(sys.executable).parent / "sublet"), "down"]
+            subprocess.run(down, env={**os.environ, **environment}, capture_output=True, timeout=60)
     assert not differences, "\n\n".join(differences)
 
 

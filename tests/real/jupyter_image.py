@@ -15,22 +15,34 @@ from tests.real.notebooks import closure
 PLACE = "/opt/jupyter"
 ENV = ["PATH=/usr/local/bin:/bin", f"PYTHONPATH={PLACE}", "LANG=C.UTF-8"]
 NEEDED = ("papermill", "ipykernel")
+LAB, LAB_PLACE = ("jupyterlab", "nbconvert"), "/opt/lab"
 HEAVY = {"jedi", "parso", "debugpy", "tzdata"}  # which nothing here needs
 LEFT_OUT = {"test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3", "pydoc_data", "__pycache__"}
 LEFT_OUT |= {"site-packages", "dist-packages"}
 PAPERMILL = b'#!/bin/sh\nexec python3 -m papermill "$@"\n'
 
 
-def jupyter_archive(path: Path) -> str:
+def jupyter_archive(path: Path, *, with_lab: bool = False) -> str:
     """As `docker save` writes it; returns the image's id."""
-    return images.docker_archive(path, images.layer(more=dict(_files())), Entrypoint=[], Env=ENV)
+    files = dict(_files((*NEEDED, *LAB) if with_lab else NEEDED)) | (dict(_lab_files()) if with_lab else {})
+    env = [*ENV, f"JUPYTERLAB_DIR={LAB_PLACE}"] if with_lab else ENV
+    return images.docker_archive(path, images.layer(more=files), Entrypoint=[], Env=env)
 
 
-def _files() -> Iterator[tuple[str, Path | bytes]]:
+def _lab_files() -> Iterator[tuple[str, Path | bytes]]:
+    """What JupyterLab shows in a browser, and the program."""
+    place = Path(sys.prefix) / "share" / "jupyter" / "lab"
+    for file in place.rglob("*"):
+        if file.is_file() and file.suffix != ".map":
+            yield f"{LAB_PLACE}/{file.relative_to(place)}", file
+    yield "/usr/local/bin/jupyter-lab", b'#!/bin/sh\nexec python3 -m jupyterlab "$@"\n'
+
+
+def _files(needed: tuple[str, ...]) -> Iterator[tuple[str, Path | bytes]]:
     """Path in the image → a file here, or what it says."""
     python, library = Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib"))
     found = {str(file): file for file in (python, *_modules(library))}
-    for part in closure(NEEDED):
+    for part in closure(needed):
         for file in () if part.name in HEAVY else part.files or ():
             source = Path(str(file.locate()))
             if ".." not in file.parts and source.is_file() and not LEFT_OUT & set(file.parts):

@@ -40,6 +40,14 @@ async def over(service: Service, id: str) -> Session:
         return session
 
 
+async def submitted(service: Service, id: str) -> Session:
+    """A session once it has a job there."""
+    async with asyncio.timeout(SOON):
+        while not (session := await service.sessions.get(id, ME)).job:
+            await service.signals.wait(0.1)
+        return session
+
+
 async def run(service: Service, **short: Any) -> Session:
     """A session that has been run to its end."""
     return await over(service, (await begin(service, **short)).id)
@@ -54,6 +62,11 @@ async def roads(service: Service, session: Session) -> list[str]:
 async def output(service: Service, session: Session) -> str:
     platform = service.platforms.get(session.offer.platform)
     return (await platform.output(session.id, "stdout", 0, 10000)).decode()
+
+
+def find_files(home: Path, name: str) -> list[Path]:
+    """What of this name lies in the service's own home."""
+    return list(home.rglob(name))
 
 
 SUM = ["sh", "-c", "sha256sum <cube.bin"]

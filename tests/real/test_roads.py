@@ -5,19 +5,28 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import subprocess
+import tarfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sublet.app import open_service
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.pledge import describe_why
+from sublet.data.journeys import watch_entry
 from sublet.data.model.credentials import Credential, CredentialKind
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.platforms.caching import EntryPhase
+from sublet.platforms.port import quietly
 from sublet.service import Service
 from tests.contract.services import ME
-from tests.real.clusters import logged_in
-from tests.real.staging import MIB, SUM, begin, output, over, roads, run, settings_of
+from tests.real.clusters import Cluster, logged_in
+from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of, submitted
 from tests.sites import Site
+from tests.storage_servers import serve_s3, serve_webdav, sign_address
 from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
@@ -49,18 +58,16 @@ async def test_the_system_fetches_by_itself_once_and_this_machine_keeps_nothing(
 ) -> None:
     content = os.urandom(3 * MIB)
     address = source.put("/one/cube.bin", content)
-    for road in ("fetched by far", "in the cache of far"):
+    for road, there in (("fetched by far", ()), ("in the cache of far", ("cube.bin",))):
         session = await run(service, run=SUM, data=[address])
+        assert session.offer.staging.there == there
+        assert ("it already has cube.bin" in describe_why(session.offer)) == bool(there)
         assert session.phase is Phase.COMPLETED, session.end
         assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
         [told] = await roads(service, session)
         assert road in told, told
     assert len(source.gets("/one/cube.bin")) == 1
     assert not find_files(home, "cube.bin")
-
-
-def find_files(home: Path, name: str) -> list[Path]:
-    return list(home.rglob(name))
 
 
 async def test_where_the_system_may_not_fetch_it_is_streamed_past_this_machine_and_changed_data_is_brought_anew(
@@ -123,8 +130,9 @@ async def test_what_may_be_changed_is_a_copy_of_its_own_and_the_cache_stays_as_i
 async def test_results_of_a_session_on_the_same_system_are_linked_there_and_pass_through_nothing(
     service: Service, home: Path
 ) -> None:
-    make = "mkdir -p out/deep; echo a >out/a.csv; echo b >out/deep/b.csv; echo no >other; printf x >one.bin"
+    make = "mkdir -p out/deep; echo a >out/a.csv; echo b >out/deep/b.csv; echo no >other; printf x >one.bin; sleep 3"
     first = await begin(service, run=["sh", "-c", make])
+    await submitted(service, first.id)  # it is in the queue there, so that another job could wait for it there
     data = [
         {"location": f"session:{first.id}/out/", "path": "in"},
         {"location": f"session:{first.id}/one.bin", "path": "one.bin", "writable": True},
@@ -184,3 +192,122 @@ async def test_a_cancelled_session_ends_what_is_fetched_for_it(service: Service,
     assert (await over(service, session.id)).phase is Phase.CANCELLED
     await asyncio.to_thread(site.wait, lambda: "fetch." not in site.on("login", "ps", "-ef", "ww"))
     assert source.sent < 20 * MIB
+
+
+async def test_object_stores_and_webdav_servers_are_read_by_the_system_itself_with_what_opens_them(
+    service: Service, site: Site, home: Path, tmp_path: Path
+) -> None:
+    here, contents = site.facts["here"], {name: os.urandom(MIB) for name in ("kept.bin", "signed.bin", "dav.bin")}
+    for place in ("s3/bucket", "dav/team/deep"):
+        (tmp_path / place).mkdir(parents=True)
+    for name in ("kept.bin", "signed.bin"):
+        (tmp_path / "s3" / "bucket" / name).write_bytes(contents[name])
+    (tmp_path / "dav" / "team" / "deep" / "dav.bin").write_bytes(contents["dav.bin"])
+    with tarfile.open(tmp_path / "dav" / "packed.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "dav" / "team" / "deep", "deep")
+    with serve_s3(tmp_path / "s3", here) as s3, serve_webdav(tmp_path / "dav", here) as dav:
+        for server in (s3, dav):
+            await service.credentials.add(ME, server.credential)
+        signed = await asyncio.to_thread(sign_address, s3, "bucket", "signed.bin")
+        data = [
+            {"location": f"s3+http://{s3.address}/bucket/kept.bin", "path": "kept.bin"},
+            {"location": signed, "path": "signed.bin"},
+            {"location": f"dav://{dav.address}/team/", "path": "in"},
+            {"location": f"dav://{dav.address}/packed.tar.gz", "path": "packed", "unpack": True},
+        ]
+        sums = "sha256sum <kept.bin; sha256sum <signed.bin; sha256sum <in/deep/dav.bin; sha256sum <packed/deep/dav.bin"
+        look = ["sh", "-c", sums]
+        session = await run(service, run=look, data=data)
+        assert session.phase is Phase.COMPLETED, session.end
+        digests = [f"{hashlib.sha256(content).hexdigest()}  -" for content in contents.values()]
+        assert (await output(service, session)).splitlines() == [*digests, digests[-1]]
+        told = await roads(service, session)
+        assert ["fetched by far" in each for each in told] == [True] * 4, told
+        assert not [each for each in told if "X-Amz" in each]
+    assert not find_files(home, "kept.bin") + find_files(home, "signed.bin") + find_files(home, "dav.bin")
+    for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):
+        assert site.on("login", "grep", "-rl", secret, "/home/researcher", check=False) == ""
+
+
+@contextmanager
+def data_transfer_host(site: Site, content: bytes) -> Iterator[str]:
+    """A machine of the site that the login host reaches by ssh, and alone reaches a web server: on its own loopback."""
+    keys = (
+        "umask 077; mkdir -p ~/.ssh && ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519 && "
+        "cp ~/.ssh/id_ed25519.pub ~/.ssh/authorized_keys && "
+        "echo c1 $(cat /etc/ssh/ssh_host_ed25519_key.pub) >~/.ssh/known_hosts"
+    )
+    site.on("researcher@login", "sh", "-c", keys)
+    options = "-o UsePAM=no -o Port=22 -o PidFile=/run/dtn.pid -h /etc/ssh/ssh_host_ed25519_key"
+    site.on("c1", "sh", "-c", f"mkdir -p /run/sshd /srv/dtn && /usr/sbin/sshd -f /dev/null {options}")
+    path = Path(site.facts["home"], "researcher", "served")
+    path.mkdir()
+    (path / "cube.bin").write_bytes(content)
+    serve = site.entering(
+        "c1", "python3", "-m", "http.server", "--bind", "127.0.0.1", "8765", "-d", "/home/researcher/served"
+    )
+    process = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        look = "import socket; socket.create_connection(('127.0.0.1', 8765)).close()"
+        site.wait(lambda: site.does("c1", "python3", "-c", look).returncode == 0)
+        yield "http://127.0.0.1:8765/cube.bin"
+    finally:
+        site.on("c1", "sh", "-c", "kill $(cat /run/dtn.pid)")
+        process.terminate()
+        process.wait(30)
+        site.on("login", "rm", "-rf", "/home/researcher/.ssh", "/home/researcher/served")
+
+
+async def test_a_data_transfer_host_fetches_in_place_of_the_login_host(site: Site, home: Path) -> None:
+    content = os.urandom(MIB)
+    with data_transfer_host(site, content) as address:
+        async with open_service(settings_of(site, home, transfer_host="c1")) as service:
+            session = await run(service, run=SUM, data=[address])
+            assert session.phase is Phase.COMPLETED, session.end
+            assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
+            [told] = await roads(service, session)
+            assert "fetched by far" in told, told
+
+
+PUBLIC = "11.22.33.44"  # an address that is no private one; on the site it is the login host's own
+LEADING_ON = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.log_message("asked for %s", self.path)
+        self.send_response(302 if self.path == "/leads-on" else 200)
+        self.send_header("Location", "http://127.0.0.1:8766/secret")
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"secret")
+http.server.HTTPServer(("", 8766), Handler).serve_forever()
+"""
+
+
+async def test_a_public_address_that_leads_on_to_a_private_one_is_not_followed_on_the_system(
+    site: Site, home: Path, tmp_path: Path
+) -> None:
+    site.on("login", "ip", "address", "add", f"{PUBLIC}/32", "dev", "lo")
+    words = site.entering("login", "python3", "-c", LEADING_ON)
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log)  # noqa: ASYNC220 - it is the site's
+    try:
+        look = f"import socket; socket.create_connection(('{PUBLIC}', 8766)).close()"
+        await asyncio.to_thread(site.wait, lambda: site.does("login", "python3", "-c", look).returncode == 0)
+        platform = await Cluster(site, home).open("public")
+        cache, states = await platform.open_cache(), {}
+        for name in ("there", "leads-on"):
+            await cache.want(f"data-{name}", "s1")
+            link = FileLink("cube", f"http://{PUBLIC}:8766/{name}")
+            await cache.fetch(f"data-{name}", LinkedFiles([link]), public_only=True, largest=0)
+            states[name] = await watch_entry(cache, f"data-{name}", quietly)
+        assert states["there"].phase is EntryPhase.THERE
+        assert (states["leads-on"].kind, states["leads-on"].why) == ("private", "127.0.0.1 is not a public address")
+        assert "/leads-on" in (tmp_path / "log").read_text()
+        assert "/secret" not in (tmp_path / "log").read_text()
+        await cache.leave("s1")
+        await platform.close()
+    finally:
+        process.terminate()
+        process.wait(30)
+        site.on("login", "ip", "address", "del", f"{PUBLIC}/32", "dev", "lo")

@@ -73,8 +73,10 @@ async def test_disk_of_a_node_is_asked_of_slurm_and_what_is_staged_is_measured(
     moved = [transfer for transfer in await service.transfers.list_recent() if transfer.system == "far"]
     assert sum(transfer.bytes for transfer in moved if transfer.hop is not Hop.SENT) == 30_000_000
     assert all(transfer.seconds <= done.staged.total_seconds() for transfer in moved)
-    again = (await ask(service, **held, platform="far", queue="debug", time="1m", memory="64MiB")).offers[0].offer
-    assert again.staging.samples
+    alike = {"platform": "far", "queue": "debug", "time": "1m", "memory": "64MiB"}
+    assert (await ask(service, **held, **alike)).offers[0].offer.staging.there == ("cube.fits",)
+    (other := tmp_path / "other.fits").write_bytes(b"\1" * 30_000_000)
+    assert (await ask(service, **held | {"data": str(other)}, **alike)).offers[0].offer.staging.samples
     much = await ask(service, **held | {"disk": "1TiB"}, platform="far", queue="debug")
     assert much.result == "NO"
     assert much.reasons[0].field == "compute.disk.min"

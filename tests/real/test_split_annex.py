@@ -121,6 +121,23 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert "threads 2\n" in printed
     assert "private.key" not in printed, "nothing but what the job names leaves the directory of its submit file"
     assert (person.file("results") / "table").read_text() == "1\n"
+    share_large_input(far)
+
+
+def share_large_input(far: FarAway) -> None:
+    """A large input crosses to the system once, and its jobs take the copy there."""
+    person = far.person
+    person.file("big.dat").write_bytes(b"x" * (17 << 20))
+    lines = {"executable": "/bin/sh", "arguments": "\"-c 'wc -c <big.dat'\"", "transfer_executable": "false"}
+    lines |= {"transfer_input_files": "big.dat", "output": "big.$(Process).out"}
+    lines |= {"request_memory": "16M", "request_disk": "40M"}
+    text = "\n".join(f"{name} = {value}" for name, value in lines.items())
+    person.file("big.sub").write_text(f"{text}\nqueue 2\n")
+    [cluster] = json.loads(person.typed("job", "submit", "big.sub", "--annex", far.name, "--json"))["clusters"]
+    ended = ("condor_history", str(cluster), "-af", "TransferInputStats.CedarSizeBytesTotal", "ExitCode")
+    far.site.wait(lambda: len(far.condor(*ended).splitlines()) == 2, 120)
+    assert {int(line.split()[0]) < 1000 for line in far.condor(*ended).splitlines()} == {True}, far.condor(*ended)
+    assert [person.file(f"big.{n}.out").read_text() for n in range(2)] == [f"{17 << 20}\n"] * 2
 
 
 def test_submit_files_as_people_write_them_run_as_anywhere(far: FarAway) -> None:

@@ -11,16 +11,24 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink
 from sublet.kernel.errors import DataNotSent, DataNotThere
 from sublet.movers import s3
-from sublet.movers.port import UNLIMITED, Content, Mover, Pushes
+from sublet.movers.http import HttpMover
+from sublet.movers.port import UNLIMITED, Content, Links, Mover, Pushes
 from sublet.movers.s3 import S3Mover
 from sublet.movers.webdav import WebDavMover
-from tests.storage_servers import StorageServer, serve_s3, serve_webdav
+from tests.storage_servers import StorageServer, serve_s3, serve_webdav, sign_address
 
 pytestmark = pytest.mark.anyio
 BODY = os.urandom(3_000_000)
-TREE = {"a.csv": b"1,2\n", "deep/er/b c+ü%.bin": BODY, "deep/empty": b""}
+TREE = {
+    "a.csv": b"1,2\n",
+    "a.csv.part": b"3,4\n",
+    "a.csv.part.version": b"5",
+    "deep/er/b c+ü%.bin": BODY,
+    "deep/empty": b"",
+}
 STORES: dict[str, tuple[Callable[..., Mover], str, str]] = {
     "s3": (S3Mover, "s3+http", "bucket"),
     "webdav": (WebDavMover, "dav", "team"),
@@ -88,6 +96,53 @@ async def test_a_file_is_measured_and_brought_with_its_checksum(
     assert told[-1] == len(BODY)
     with pytest.raises(DataNotThere, match="checksum"):
         await mover.bring(replace(data, checksum="sha256:" + "0" * 64), tmp_path, quiet)
+
+
+class HalfWay(Exception):
+    """So much has come."""
+
+
+async def test_what_was_cut_off_goes_on_from_there_and_is_whole(
+    store: StorageServer, mover: Mover, room: str, tmp_path: Path
+) -> None:
+    put_tree(store, "cut")
+    data = Data("cube", "simple-data-resource", f"{room}/cut/deep/er/b%20c+%C3%BC%25.bin")
+    offsets: list[int] = []
+
+    def stop_half_way(done: int, total: int | None) -> None:
+        if done > len(BODY) // 2:
+            raise HalfWay
+
+    with pytest.raises(HalfWay):
+        await mover.bring(data, tmp_path, stop_half_way)
+    assert not (tmp_path / "b c+ü%.bin").exists()
+    await mover.bring(data, tmp_path, lambda done, total: offsets.append(done))
+    assert seen(tmp_path) == {"b c+ü%.bin": BODY}
+    assert offsets[0] > len(BODY) // 2
+    assert isinstance(mover, Links)
+    [link] = (await mover.links(data)).links
+    assert (link.size, await read(mover, data, link, 1_000_000)) == (len(BODY), BODY[1_000_000:])
+
+
+async def read(mover: Links, data: Data, link: FileLink, offset: int) -> bytes:
+    return b"".join([piece async for piece in mover.read(data, link, offset)])
+
+
+@pytest.mark.parametrize("store", ["s3"], indirect=True)  # WebDAV servers sign no addresses
+async def test_an_address_that_was_signed_by_others_is_measured_and_read_in_parts(
+    store: StorageServer, tmp_path: Path
+) -> None:
+    put_tree(store, "signed")
+    data = Data("cube", "simple-data-resource", sign_address(store, "bucket", "signed/deep/er/b c+ü%.bin"))
+    mover = HttpMover(UNLIMITED)
+    [link] = (await mover.links(data)).links
+    assert (link.size, await read(mover, data, link, 1_000_000)) == (len(BODY), BODY[1_000_000:])
+    await mover.bring(data, tmp_path, quiet)
+    assert seen(tmp_path) == {"b c+ü%.bin": BODY}
+    wrong = replace(data, location=data.location[:-3] + "000")
+    with pytest.raises(DataNotThere, match="403") as caught:
+        await mover.links(wrong)
+    assert "X-Amz" not in caught.value.message
 
 
 async def test_a_folder_is_brought_with_all_that_is_in_it(

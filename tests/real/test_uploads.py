@@ -173,16 +173,20 @@ def test_links_that_lead_out_and_what_is_no_file_are_refused(client: Client, fol
         plan_upload([folder])
 
 
-def test_a_session_whose_upload_was_removed_says_so(client: Client, folder: Path) -> None:
+def test_a_session_whose_upload_was_removed_says_so(client: Client, folder: Path, tmp_path: Path) -> None:
     send(client, folder, "gone")
-    first = client.run(run=["sleep", "30"], time="1m", wait=False)
+    gate = tmp_path / "gate"
+    wait = ["sh", "-c", f"until [ -e {gate} ]; do sleep 0.1; done"]
+    first = client.run(run=wait, time="1m", wait=False)
     waiting = client.run(run=["true"], after=[first.id], data=["upload:gone/a.txt"], time="1m", wait=False)
     client.do(uploads.remove("gone", force=True))
     with pytest.raises(NotFound):
         client.do(uploads.upload("gone"))
-    first.cancel()
-    waiting.wait(60)
-    assert waiting.phase != "COMPLETED"
+    gate.touch()
+    assert waiting.wait(60).phase == "FAILED"
+    assert waiting.end
+    assert waiting.end.kind == "staging-failed"
+    assert "the upload was removed, or its keep time was over" in waiting.end.detail
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from sublet.booking.model.session import EndKind
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.job import Submission, header_script
-from sublet.platforms.batch.platform import BatchPlatform
+from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Rows, Scheduler
 from sublet.platforms.batch.states import QueueRow, StateTable
 from sublet.platforms.port import Survey
@@ -51,7 +51,7 @@ TOY = Scheduler(
 )
 
 
-class Toy(BatchPlatform):
+class Toy(ReservingPlatform):
     """A machine with it."""
 
     kind: ClassVar[str] = "toy"
@@ -69,6 +69,9 @@ class Toy(BatchPlatform):
         queue = job.scheduler.queue
         head = header_script("#TOY", [f"-q {queue}"] if queue else [], await self.session_directory(key))
         words = (f"--{queue}",) if queue else ()
+        if job.reservation:
+            words = ("--reserved",)
+            self.take_reservation(job.reservation)
         amounts = replace(job.amounts, time=time)
         told = Submission(words, amounts, time + timedelta(minutes=1), files={"batch.sh": head})
         return await self.submit_once(job, key, told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -117,6 +118,59 @@ async def test_a_refusal_leaves_nothing_and_a_doubtful_answer_is_never_tried_aga
     with pytest.raises(PlatformUnreachable, match="may or may not have taken the job"):
         await toy.submit(job("true", queue="busy"), key)
     assert await toy.find(key) == key
+
+
+def wait_until_gone(pid: str) -> None:
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def an_offer() -> Offer:
+    now = datetime.now(UTC)
+    return Offer("toy", "sh", now, now, timedelta(minutes=5), (), Shape(1, 1 << 27))
+
+
+async def test_an_offer_is_reserved_and_its_session_runs_in_the_reservation(toy: Toy) -> None:
+    offer = await toy.reserve(an_offer(), ["0.1"])
+    assert isinstance(offer, Offer)
+    assert offer.reservation
+    assert not offer.is_in_calendar
+    key = offer.reservation
+    assert [*await toy.list_reservations()] == [key]
+    number = await asyncio.to_thread(Path(await toy.root(), "reservations", key, "id").read_text)
+    await toy.submit(replace(job("sh", "-c", "exit 4"), reservation=key), key)
+    assert toy.find_own_id(key) == number.strip()
+    end = (await wait(toy, key, lambda state: state.state is State.ENDED)).end
+    assert end
+    assert (end.kind, end.code) == (EndKind.EXITED, 4)
+    await toy.clean(key)
+    await toy.give_up([key])
+    assert not await asyncio.to_thread(Path(await toy.root()).exists)
+
+
+async def test_reservations_are_given_up_found_again_and_no_more_than_are_allowed(toy: Toy, tmp_path: Path) -> None:
+    refused = await toy.reserve(an_offer(), ["--full"])
+    assert isinstance(refused, Reason)
+    assert refused.message == "Toy reserves nothing for it: nothing is free then"
+    for _ in range(toy.reservations):
+        assert isinstance(await toy.reserve(an_offer(), ["60"]), Offer)
+    assert await toy.reserve(an_offer(), ["60"]) is None
+    again = Toy(name="toy", directory=toy.directory)
+    await again.open(tmp_path / "home" / "platforms" / "toy")
+    other = Toy(name="toy", directory=toy.directory)
+    (elsewhere := tmp_path / "other" / "platforms" / "toy").mkdir(parents=True)
+    await other.open(elsewhere)
+    assert not await other.list_reservations()
+    keys = [*await again.list_reservations()]
+    assert len(keys) == toy.reservations
+    root = await toy.root()
+    numbers = [await asyncio.to_thread(Path(root, "reservations", key, "id").read_text) for key in keys]
+    await again.give_up(keys)
+    for number in numbers:
+        await asyncio.to_thread(wait_until_gone, number.strip().removesuffix(".toy"))
+    assert not await again.list_reservations()
 
 
 def test_a_value_in_a_header_line_stays_on_its_line() -> None:

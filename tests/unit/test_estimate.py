@@ -13,6 +13,7 @@ from sublet.booking.model.estimate import ENOUGH, RECENT, Prediction, Sample, Tr
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 lateness = st.integers(-2 * 86_400, 7 * 86_400).map(lambda seconds: timedelta(seconds=seconds))
 recent = st.integers(0, RECENT.days).map(lambda days: timedelta(days=days))
@@ -63,15 +64,42 @@ def test_who_was_later_is_predicted_later(samples: list[Sample], planned: dateti
     assert predicted(more, planned).p50 >= predicted(samples, planned).p50
 
 
-def test_with_a_record_the_plan_is_corrected_by_it() -> None:
-    found = predicted([sample(timedelta(minutes=minutes)) for minutes in range(101)])
-    plan = NOW + HOUR
-    assert (found.p10, found.p50, found.p90) == tuple(plan + timedelta(minutes=late) for late in (10, 50, 90))
-    assert (found.samples, found.track) == (101, "101 starts in 90 days")
+def planned_for(wait: timedelta, waited: timedelta, length: timedelta = HOUR, ago: timedelta = DAY) -> Sample:
+    """A job whose plan was to wait so long, and that did wait so long."""
+    at = NOW - ago
+    return Sample("normal", 2, 4, at + wait, at + waited, at, length)
+
+
+def test_with_a_record_it_waits_as_those_did_whose_plan_was_most_like_it() -> None:
+    alike = [planned_for(HOUR, timedelta(minutes=minutes)) for minutes in range(51)]
+    others = [planned_for(9 * HOUR, 5 * HOUR)] * 200
+    found = predicted([*alike, *others])
+    assert (found.p10, found.p50, found.p90) == tuple(NOW + timedelta(minutes=wait) for wait in (4.9, 24.5, 44.1))
+    assert (found.samples, found.track) == (251, "251 starts in 90 days")
+
+
+def test_jobs_of_like_length_count_more_than_others() -> None:
+    samples = [planned_for(HOUR, 3 * HOUR, 48 * HOUR)] * 60 + [planned_for(HOUR, HOUR / 6, HOUR / 6)] * 60
+    short = predict(samples, "normal", "2-4 nodes", NOW + HOUR, NOW, HOUR / 6)
+    long = predict(samples, "normal", "2-4 nodes", NOW + HOUR, NOW, 48 * HOUR)
+    assert (short.p50, long.p50) == (NOW + HOUR / 6, NOW + 3 * HOUR)
+
+
+def test_where_plan_and_length_are_alike_the_hour_of_the_day_decides() -> None:
+    noon = [planned_for(HOUR, 2 * HOUR, ago=day * DAY) for day in range(1, 51)]
+    night = [planned_for(HOUR, HOUR / 4, ago=day * DAY - 12 * HOUR) for day in range(1, 51)]
+    assert predicted(noon + night).p50 == NOW + 2 * HOUR
+
+
+def test_a_wait_is_counted_from_the_time_that_was_asked_for() -> None:
+    samples = [planned_for(HOUR / 4, HOUR / 2)] * ENOUGH
+    tomorrow = NOW + DAY
+    found = predict(samples, "normal", "2-4 nodes", tomorrow + HOUR / 4, NOW, HOUR, tomorrow)
+    assert found.p50 == tomorrow + HOUR / 2
 
 
 def test_plans_that_were_too_late_are_corrected_too() -> None:
-    found = predicted([sample(-HOUR / 2)] * ENOUGH)
+    found = predicted([planned_for(HOUR, HOUR / 2)] * ENOUGH)
     assert found.p10 == found.p90 == NOW + HOUR / 2
 
 

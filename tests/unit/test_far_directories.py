@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -168,3 +169,16 @@ def test_a_lease_is_not_unpacked_where_others_can_change_it(tmp_path: Path) -> N
     with pytest.raises(UnsafeDirectory, match="everyone can write in"):
         Pulling(str(invitation)).start(PulledRequest("r", 1, 1, 1, 0, 1), str(place))
     assert not list(place.iterdir())
+
+
+def test_a_place_for_data_is_made_though_others_clean_up_what_is_empty(tmp_path: Path, shell: tuple[str, ...]) -> None:
+    root = tmp_path / "far"
+    cleaning = f'while [ ! -e stop ]; do rmdir "{root}/incoming" "{root}" 2>/dev/null; sleep 0.003; done'
+    with subprocess.Popen(["sh", "-c", cleaning], cwd=tmp_path):
+        try:
+            for number in range(60):
+                done = run(tmp_path, shell, "incoming", str(root), f"key{number}", "me")
+                assert done.returncode == 0, done.stderr
+                shutil.rmtree(root / "incoming" / f"key{number}")
+        finally:
+            (tmp_path / "stop").touch()

@@ -32,6 +32,7 @@ def asked(values: Values) -> Request:
         {"script": "true", "start": "2027-03-02T09:00:00Z/2027-03-02T12:00:00Z", "time": "1h30m"},
         {"script": "true", "data": "cube = https://example.org/cube.fits\nmap = file:/data/map"},
         {"script": "true", "data": "https://example.org/cube.fits"},
+        {"script": "true", "places": "scratch, compute_shared"},
         {"script": "true", "queue": "short", "nice": "0", "exclusive": "true", "options": "comment=x\ncontiguous"},
     ],
 )
@@ -47,6 +48,7 @@ def test_a_request_that_the_form_can_not_say_is_not_said_in_part() -> None:
         {"run": "true", "storage": "1GiB"},
         {"run": "true", "max_cost": 1},
         {"run": "true", "pledge": "lab"},
+        {"run": "true", "places": [{"name": "scratch", "path": "tmp"}]},
     ):
         assert values_of(read_request(full_document(short), NOW)) is None
 

@@ -30,8 +30,23 @@ def test_a_job_takes_the_copy_where_its_lease_has_one_and_is_sent_the_file_elsew
     assert told["ContainerImage"].startswith("$$([ ((TARGET.SubletFarMachine =?= undefined && ")
     assert told["ContainerImage"].endswith(f'"l1,l2")) ? "{PLACE}/content" : "tool.sif") ])')
     assert '? "file:///k/sha256-3/sha256-3,small.txt,https://example.org/x" : ' in told["TransferInput"]
-    assert told["TransferInput"].endswith(': "data/big.dat,small.txt,https://example.org/x,tool.sif") ])')
-    assert told["TransferInputRemaps"] == "a=b;sha256-3=big.dat"
+    assert told["TransferInput"].endswith(': "data/big.dat,small.txt,https://example.org/x,tool.sif")) ])')
+    name = PLACE.rpartition("/")[2]
+    assert set(told["TransferInputRemaps"].split(";")) == {"a=b", "sha256-3=big.dat", f"{name}=tool.sif"}
+
+
+def test_a_node_behind_a_spool_is_sent_a_note_of_each_copy_and_all_else_as_it_is() -> None:
+    copies = {IMAGE: f"{PLACE}/content", "data/big.dat": "/k/sha256-3/content"}
+    told = rewritten(NAMED, [InputCopies(("l1",), copies, frozenset())])
+    name = PLACE.rpartition("/")[2]
+    notes = f"subletkept:///k/sha256-3/sha256-3,small.txt,https://example.org/x,subletkept://{PLACE}/{name}"
+    far = told["TransferInput"].partition("TARGET.SubletFarMachine =!= undefined")[2]
+    assert f'? "{notes}" : ' in far
+    assert "SubletFarMachine =!= undefined" not in told["ContainerImage"], "there it is a file of its sandbox"
+    tree = rewritten(
+        NamedInput("/work", "", ("env",)), [InputCopies(("l1",), {"env": "/k/x/content"}, frozenset({"env"}))]
+    )
+    assert '? "subletkeptdir:///k/x/x" : "env"' in tree["TransferInput"]
 
 
 def test_large_directories_and_programs_are_shared_and_what_a_job_places_itself_is_not() -> None:
@@ -50,7 +65,7 @@ def test_a_directory_is_unpacked_and_a_program_copied_where_they_are_kept() -> N
     paths = {"env": "/k/sha256-1/content", "in/": "/k/sha256-2/content", "/work/solver": "/k/sha256-3/content"}
     told = rewritten(named, [InputCopies(("l1",), paths, frozenset({"env", "in/"}))])
     there = "subletdir:///k/sha256-1/sha256-1,subletdir:///k/sha256-2/sha256-2"
-    assert f'? "{there}" : "env,in/")' in told["TransferInput"]
+    assert f'? "{there}" : ((TARGET.SubletFarMachine =!= undefined' in told["TransferInput"]
     assert 'stringListMember("subletdir", TARGET.HasFileTransferPluginMethods ?: "")' in told["TransferInput"]
     assert told["Cmd"].endswith('? "subletfile:///k/sha256-3/solver" : "/work/solver") ])'), "it is called what it was"
     assert told["TransferInputRemaps"] == "", "an archive brings its names with it"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from sublet.booking.model.request import Executable
+from sublet.kinds.command import COMMAND
+from sublet.kinds.container import DOCKER
 from sublet.kinds.interactive import INTERACTIVE
 from sublet.kinds.notebook import NOTEBOOK, requirement
 from tests.unit.test_kinds import refusals, setting
@@ -21,10 +24,66 @@ def test_a_notebook_is_brought_from_its_location() -> None:
     assert data.location == "https://example.org/a.ipynb"
 
 
-def test_a_notebook_needs_papermill() -> None:
-    assert NOTEBOOK.ways(notebook(), {"python3": ""}) == []
-    (way,) = NOTEBOOK.ways(notebook(), {"python3": "", "papermill": ""})
-    assert (way.name, way.contained) == ("papermill", False)
+def names(executable: Executable, *tools: str) -> list[tuple[str, bool]]:
+    kind = NOTEBOOK if executable.kind == NOTEBOOK.name else INTERACTIVE
+    return [(way.name, way.contained) for way in kind.ways(executable, dict.fromkeys(tools, ""))]
+
+
+IMAGE = {"locations": ["ghcr.io/owner/jupyter:1"]}
+
+
+def test_a_notebook_runs_by_papermill_by_a_kernel_or_in_an_image() -> None:
+    assert names(notebook(), "python3", "podman") == []
+    assert names(notebook(), "python3", "papermill") == [("papermill", False)]
+    assert names(notebook(), "jupyter-kernel") == [("kernel", False)]
+    assert names(notebook(), "jupyter-kernel", "contained-servers") == [("kernel", True)]
+    tools = ("python3", "papermill", "podman", "apptainer", "ch-run")
+    inside = [("podman", True), ("apptainer", True), ("charliecloud", False)]
+    assert names(notebook(standard_image=IMAGE), *tools) == [("papermill", False), *inside]
+    assert names(notebook(image=IMAGE), *tools) == inside, "who names an image wants that one"
+    assert names(notebook(image="docker-archive:/home/ann/a.tar"), "python3", "podman") == [("podman", False)]
+    assert refusals(notebook(image="no such/ image")) == ["executable.image.locations[0]"]
+
+
+def test_jupyterlab_runs_in_an_image_by_tools_whose_ports_can_be_reached() -> None:
+    tools = ("python3", "jupyter-lab", "podman", "apptainer")
+    lab = Executable("interactive", fields={"standard_image": IMAGE})
+    assert names(lab, *tools) == [("jupyter-lab", False), ("podman", True)]
+    assert names(Executable("interactive", fields={"image": IMAGE}), *tools) == [("podman", True)]
+    assert names(Executable("interactive"), "jupyterhub") == [("jupyterhub", False)]
+    assert names(Executable("interactive", fields={"environment": {"A": "1"}}), "jupyterhub") == []
+    shell = Executable("interactive", fields={"interface": "shell", "image": IMAGE})
+    assert refusals(shell) == ["executable.image"]
+
+
+def test_every_way_is_among_those_that_are_explained() -> None:
+    tools = ("python3", "papermill", "jupyter-lab", "jupyterhub", "jupyter-kernel", "kubernetes", "skaha")
+    tools += ("podman", "apptainer", "docker")
+    for executable, kind in (
+        (notebook(standard_image=IMAGE), NOTEBOOK),
+        (Executable("interactive", fields={"standard_image": IMAGE}), INTERACTIVE),
+        (Executable("docker-container", fields={"image": IMAGE}), DOCKER),
+        (Executable("command", fields={"argv": ["true"]}), COMMAND),
+    ):
+        explained = {need.name: need for need in kind.list_needs(executable)}
+        ways = {way.name for way in kind.ways(executable, dict.fromkeys((*tools, "ch-run"), ""))}
+        assert ways == set(explained)
+        assert not any(need.lacks for need in explained.values() if need.name != "kubernetes")
+        for need in explained.values():  # what it needs is enough, and without any part of it there is no such way
+            assert need.name in {way.name for way in kind.ways(executable, dict.fromkeys(need.tools, ""))}
+            for missing in need.tools:
+                less = dict.fromkeys(set(need.tools) - {missing}, "")
+                assert need.name not in {way.name for way in kind.ways(executable, less)}
+
+
+def test_the_secret_of_a_lab_in_an_image_never_gets_into_the_container() -> None:
+    (way,) = INTERACTIVE.ways(Executable("interactive", fields={"image": IMAGE}), {"python3": "", "podman": ""})
+    made = way.program(setting(secret="the-secret"))
+    assert made.environment == {"SUBLET_SECRET": "the-secret"}
+    assert not any(b"the-secret" in content for content in made.files.values())
+    plan = json.loads(made.files[".sublet/container.json"])
+    assert plan["shows"] == ["Authorization", f"token {plan['environment']['SUBLET_SECRET']}"]
+    assert (plan["keeps_path"], plan["port"]) == (True, 8888)
 
 
 @pytest.mark.parametrize(

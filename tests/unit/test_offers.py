@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sublet.booking.model.calendar import Calendar
-from sublet.booking.model.holds import expiry_of, hold_of, takes_of
+from sublet.booking.model.holds import PASSING_ON, expiry_of, hold_of, takes_of
 from sublet.booking.model.offer import Answer, Node, Offer, Quote, Remote, Take
 from sublet.booking.model.offers import WayFacts, find_offers
 from sublet.booking.model.prices import MONETARY, Prices
@@ -347,6 +347,8 @@ def test_a_hold_is_the_most_that_any_of_the_offers_needs() -> None:
     )
 
 
-def test_another_brokers_offer_stands_no_longer_than_there() -> None:
+def test_another_brokers_offer_expires_here_a_little_sooner_than_there() -> None:
     offer: Offer = replace(find(asking()).offers[0], terms=Remote("https://elsewhere.org/sessions/1", NOW + MINUTE))
-    assert expiry_of(offer, NOW, HOLD) == NOW + MINUTE
+    assert expiry_of(offer, NOW, HOLD) == NOW + MINUTE - PASSING_ON
+    soon = replace(offer, terms=Remote("https://elsewhere.org/sessions/1", NOW + PASSING_ON))
+    assert expiry_of(soon, NOW, HOLD) == NOW + PASSING_ON / 2

@@ -115,7 +115,7 @@ def test_a_node_that_has_htcondor_as_a_module_uses_that_if_it_is_new_enough(sh: 
 
 @pytest.mark.parametrize("sh", ["dash", "bash"])
 def test_the_script_can_be_read_by_every_shell(sh: str, tmp_path: Path) -> None:
-    for name in ("pilot", "fetch_kept"):
+    for name in ("pilot", "fetch_kept", "fetch_web"):
         assert subprocess.run([sh, "-n"], input=far(name), capture_output=True).stderr == b""
 
 

@@ -177,7 +177,7 @@ def test_the_earliest_start_of_a_pledge_is_free_and_none_is_earlier(
     free = [hour for hour in range(30) if calendar.fits(takes_of(offered(cores, names, hour, 2)))]
     assert (slot.start if slot else None) == (NOW + free[0] * HOUR if free else None)
     if slot:
-        assert calendar.room(pool_of(names), slot.start, slot.start + 2 * HOUR) >= cores
+        assert calendar.room(pool_of(names), slot.start, slot.start + 2 * HOUR).cores >= cores
 
 
 def test_a_pledge_that_is_no_more_has_become_open_and_one_that_is_new_knows_what_was_booked() -> None:
@@ -297,5 +297,5 @@ def test_the_largest_is_what_one_pledge_has(names: Sequence[str], most: int) -> 
 def test_takes_of_a_pledge_last_as_long_as_the_nodes_do() -> None:
     offer = replace(offered(4, {"srcnet"}, 1, 2), prepare=HOUR, storage={"d": 5}, pools={"d": "disk"})
     by_pool = {take.where: take for take in takes_of(offer) if take.pool}
-    assert by_pool["pledge:srcnet"] == Take("pledge:srcnet", offer.start, offer.end, size=4, pool=True)
+    assert by_pool["pledge:srcnet"] == Take("pledge:srcnet", offer.start, offer.end, memory=1, size=4, pool=True)
     assert by_pool["disk"].start == offer.start - HOUR

@@ -41,6 +41,7 @@ TYPED = {
     "licenses": "matlab@db:2",
     "exclusive": True,
     "mail": "end",
+    "gpu_type": "a100",
     "options": {"comment": "x", "contiguous": True},
 }
 ASKED = SchedulerOptions(
@@ -53,6 +54,7 @@ ASKED = SchedulerOptions(
     licenses="matlab@db:2",
     exclusive=True,
     mail="end",
+    gpu_type="a100",
     options=("comment=x", "contiguous"),
 )
 
@@ -84,7 +86,7 @@ def test_every_option_is_a_flag_and_what_is_typed_is_what_a_document_has() -> No
         seen.update(read_scheduler_flags(given))
 
     line = "--queue short --qos high --project abc --constraint gpu --nice 100 --reservation class"
-    more = "--licenses matlab@db:2 --exclusive --mail end --option comment=x --option --contiguous"
+    more = "--licenses matlab@db:2 --exclusive --mail end --gpu-type a100 --option comment=x --option --contiguous"
     command = click.command()(with_options(keep, scheduler_flags()))
     assert CliRunner().invoke(command, f"{line} {more}".split()).exit_code == 0
     assert seen == TYPED
@@ -103,6 +105,7 @@ def test_every_option_is_a_flag_and_what_is_typed_is_what_a_document_has() -> No
         ("constraint", "a b"),
         ("constraint", "--uid=0"),
         ("licenses", "m;id"),
+        ("gpu_type", "a100:4"),
         ("exclusive", "yes"),
         ("mail", "ada@example.org"),
         ("mail", "sometimes"),
@@ -149,7 +152,7 @@ def test_a_site_says_what_it_refuses_of_what_is_asked_instead_of_dropping_it() -
 
 def test_a_calendar_that_chooses_the_nodes_takes_no_constraint() -> None:
     said = dict(refusals(ASKED, (), is_booked=True))
-    assert said.keys() == {"queue", "constraint", "reservation", "licenses", "exclusive", "options"}
+    assert said.keys() == {"queue", "constraint", "reservation", "licenses", "exclusive", "gpu_type", "options"}
 
 
 def test_a_platform_that_has_no_such_thing_says_so() -> None:
@@ -164,7 +167,7 @@ def test_a_platform_that_has_no_such_thing_says_so() -> None:
 def test_on_a_gateway_only_what_harms_nobody_can_be_chosen_unless_its_operator_allows_more(name: str) -> None:
     one = SchedulerOptions(**{name: getattr(ASKED, name)})
     refused = find_refused(one, "far", lambda _: True, ())
-    assert (refused is None) == (name in ("constraint", "nice"))
+    assert (refused is None) == (name in ("constraint", "nice", "gpu_type"))
     assert find_refused(one, "far", lambda _: True, (name, "comment", "contiguous")) is None
     assert find_refused(one, "far", lambda _: True, None) is None
 
@@ -182,14 +185,15 @@ def test_a_form_has_a_field_for_each_option_that_can_be_chosen_and_for_what_was_
     assert list_choosable(lambda _: False, None) == ()
     assert list_choosable(lambda _: True, None) == tuple(scheduler_specs().values())
     on_a_gateway = list_choosable(lambda _: True, ())
-    assert [spec.name for spec in on_a_gateway] == ["constraint", "nice"]
+    assert [spec.name for spec in on_a_gateway] == ["constraint", "nice", "gpu_type"]
     more = list_choosable(lambda name: name != "nice", ("queue", "switches"))
-    assert [spec.name for spec in more] == ["queue", "constraint", "options"]
+    assert [spec.name for spec in more] == ["queue", "constraint", "gpu_type", "options"]
     shown = make_scheduler_fields(on_a_gateway, {"x.queue": "short", "x.nice": "many"}, "x.")
     assert [(each.key, each.id, each.value, each.control) for each in shown] == [
         ("x.queue", "x-queue", "short", "text"),
         ("x.constraint", "x-constraint", "", "text"),
         ("x.nice", "x-nice", "many", "text"),
+        ("x.gpu_type", "x-gpu_type", "", "text"),
     ]
 
 

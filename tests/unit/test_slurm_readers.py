@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch.fitting import of_type
 from sublet.platforms.batch.looks import read_results
 from sublet.platforms.slurm import readers as read
+from sublet.platforms.slurm.options import SlurmAccount, SlurmWish, flags
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "slurm"
 VERSIONS = sorted(path.name for path in RECORDED.iterdir())
@@ -121,3 +125,14 @@ def test_results_keep_whatever_is_in_their_names() -> None:
     left = read_results(b"5 1700000000 ./a b\nc\x007 1700000001 ./\xff\x00")
     assert [file.path for file in left.files] == ["a b\nc", "\udcff"]
     assert [file.size for file in left.files] == [5, 7]
+
+
+def test_types_of_gpus_are_read_and_asked_for_by_gres() -> None:
+    assert read.gpu_types("gpu:a100:4(S:0-1),gpu:v100-32g:2,gpu:2,shard:8") == ("a100", "v100-32g")
+    assert read.gpu_types("gpu:4") == read.gpu_types("(null)") == ()
+    [typed, plain] = read.read_nodes("c1|q|8|1:8:1|1000|gpu:a100:2|idle|0\nc2|q|8|1:8:1|1000|gpu:2|idle|0\n")
+    assert of_type([typed, plain], "a100") == [typed]
+    assert of_type([typed, plain], "") == [typed, plain]
+    wish = SlurmWish("q", Amounts(Shape(1, 0, gpus=2), time=timedelta(hours=1)))
+    assert "--gres=gpu:a100:2" in flags(wish, SlurmAccount(SchedulerOptions(gpu_type="a100")))
+    assert "--gres=gpu:2" in flags(wish, SlurmAccount())

@@ -25,6 +25,7 @@ from sublet.data.model.throughput import (
     find_transfers,
     predict_transfer,
 )
+from sublet.data.whereabouts import Whereabouts
 from tests.examples import examples
 
 NOW = datetime(2026, 11, 15, 20, tzinfo=UTC)
@@ -101,13 +102,28 @@ def test_the_road_is_the_one_that_was_taken_the_last_time(hop: Hop) -> None:
 
 
 def test_what_a_system_has_already_takes_no_time_and_is_named() -> None:
-    found = StagingPlan([item("cube.fits"), item("y", host="b.org")]).estimate(FAR, {"cube.fits"})
+    kept = item("cube.fits", where=Whereabouts("data-1"))
+    found = StagingPlan([kept, item("y", host="b.org", where=Whereabouts("data-2"))]).estimate(FAR, {"data-1"})
     assert found.there == ("cube.fits",)
     assert found.items["cube.fits"] == timedelta(0)
     assert found.time.high == 15 * SECOND
-    alone = StagingPlan([item("cube.fits")]).estimate(FAR, {"cube.fits"})
+    alone = StagingPlan([kept]).estimate(FAR, {"data-1"})
     assert alone.lead == timedelta(0)
-    assert describe_staging(alone, None) == "predicted under 1 s, a guess, cube.fits was there already"
+    assert describe_staging(alone, None) == "predicted under 1 s, cube.fits was there already"
+
+
+def test_results_that_a_session_left_on_a_system_need_not_be_moved_there_and_elsewhere_they_do() -> None:
+    plan = StagingPlan([item("out", where=Whereabouts(platform="far"))])
+    assert plan.estimate(FAR).there == ("out",)
+    assert not plan.estimate(HERE).there
+
+
+def test_an_image_file_that_a_system_has_is_still_read_here_but_not_sent() -> None:
+    shared = item("image.sif", where=Whereabouts("sha256-1"))
+    shared = replace(shared, data=replace(shared.data, shared=True))
+    known = StagingPlan([shared])
+    assert known.estimate(FAR, {"sha256-1"}).time.high == 10 * SECOND
+    assert known.estimate(FAR).time.high == 15 * SECOND
 
 
 def test_an_image_counts_where_the_system_pulls_it() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from sublet.booking.documents.request import read_request
 from sublet.booking.model.request import Data
-from sublet.data import unpacking
 from sublet.data.unpacking import unpack_brought
 from sublet.kernel.errors import BadRequest, DataNotThere
+from sublet.platforms.batch.far import unpacker
 from tests.unit.test_places import NOW
 
 ARCHIVE = Data("cube", "simple-data-resource", "https://example.org/cube.tar.gz", unpack=True)
@@ -84,14 +84,14 @@ def test_what_could_do_harm_is_refused_and_leaves_the_archive_as_it_was(
 
 
 def test_an_archive_that_grows_without_bound_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpacking, "ALWAYS", 1 << 16)
+    monkeypatch.setattr(unpacker, "ALWAYS", 1 << 16)
     folder = tar_in(tmp_path / "data", member("zeros", bytes(1 << 24)))
     with pytest.raises(DataNotThere, match="unpacked it has more than"):
         unpack_brought(ARCHIVE, folder)
     many = tar_in(tmp_path / "many", member("x", bytes(1 << 15)), *(link(f"l{n}", "x") for n in range(300)))
     with pytest.raises(DataNotThere, match="unpacked it has more than"):
         unpack_brought(ARCHIVE, many)
-    monkeypatch.setattr(unpacking, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(unpacker, "MOST_ENTRIES", 3)
     crowd = tar_in(tmp_path / "crowd", *(member(str(number)) for number in range(4)))
     with pytest.raises(DataNotThere, match="more than 3 files"):
         unpack_brought(ARCHIVE, crowd)

@@ -79,7 +79,7 @@ class Access:
         now, target = self.now(), self._find_target(tx, noun, name)
         if known := tx.access_requests.open(person.name, *target):
             return known, False
-        decision = decide_by_rules(tx, who_is(tx, person.name), target, now)
+        decision = decide_by_rules(tx, who_is(tx, person.name, now), target, now)
         if decision.allowed and decision.limits == NO_LIMITS:
             raise AlreadyAllowed(noun=target[0], name=name, why=why(decision))
         if (count := tx.access_requests.count_open(person.name)) >= MOST_OPEN:
@@ -96,7 +96,7 @@ class Access:
             raise BadRequest(detail=f"{noun} is none of {', '.join(NOUNS)}")
         matches = [target for target in self.rules.list_targets(tx) if target[1] == name and noun in ("", target[0])]
         if not matches:
-            any_noun = "account, system, pledge, app or place"
+            any_noun = "account, system, pledge, app, place or project"
             raise NotFound(noun=noun or any_noun, name=name, hint="`sublet access` lists what there is.")
         return matches[0]
 

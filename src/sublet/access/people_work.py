@@ -66,7 +66,7 @@ class PeopleWork:
             for token in tx.tokens.list(name)
             if token.use != SESSION and not (token.expires and token.expires <= now)
         ]
-        who = who_is(tx, name)
+        who = who_is(tx, name, now)
         rules = [rule for rule in tx.rules.list() if rule.is_for(who) and not rule.is_expired(now)]
         page = tx.sessions.list(person=name, active=True, limit=MOST_SHOWN)
         return Work(

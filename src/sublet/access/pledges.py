@@ -10,15 +10,18 @@ from sublet.access.model.access import AccessRule, AccessTarget, Decision
 from sublet.access.rules import AccessRules
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.pledge import OPEN, find_drawn, is_pledge, order_names, pool_of, sizes_in
+from sublet.booking.model.pledged import Pledged
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.platforms import Platforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import NotFound, SubletError
 from sublet.people.model.person import Person
+from sublet.platforms.pledge_settings import PledgeSettings
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 MOMENT = timedelta(seconds=1)
+NOTHING_PLEDGED = Pledged()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class PledgeState:
     free: int  # what who draws on this alone could have now
     decision: Decision
     rules: tuple[AccessRule, ...] = ()  # about it, for operators
+    pledged: Pledged = NOTHING_PLEDGED
+    when: str = ""  # in force only then
 
 
 @dataclass
@@ -65,6 +70,9 @@ class Pledges:
         except SubletError:
             return []
 
+        def count(tx: Tx) -> list[PledgeState]:
+            return [self._cap_state(tx, platform, name, each, person) for name, each in settings.items()]
+
         def work(tx: Tx) -> list[PledgeState]:
             calendar = tx.books.calendar(platform)
             sizes, taken = sizes_in(calendar.pools), _sum_booked(calendar, now)
@@ -76,15 +84,29 @@ class Pledges:
                     settings[name].title if name in settings else "",
                     sizes[name],
                     taken[name],
-                    min(calendar.room(pool_of([name]), now, now + MOMENT), free),
+                    min(calendar.room(pool_of([name]), now, now + MOMENT).cores, free),
                     self.rules.stands(tx, person.name, target).decision,
                     _about(tx.rules.list(target[0]), target) if person.operator else (),
+                    settings[name].pledged if name in settings else NOTHING_PLEDGED,
+                    settings[name].spoken if name in settings else "",
                 )
                 for name in order_names(sizes)
                 for target in [self._target_of(platform, name)]
             ]
 
+        if self.platforms.get(platform).terms != "booked":
+            return await self.store.read(count)
         return await self.store.write(work)
+
+    def _cap_state(self, tx: Tx, platform: str, name: str, pledge: PledgeSettings, person: Person) -> PledgeState:
+        """A pledge that is a cap on what runs under it at once."""
+        target, taken = ("pledge", name), tx.uses.count_drawn(platform, name)["cores"]
+        decision = self.rules.stands(tx, person.name, target).decision
+        rules = _about(tx.rules.list("pledge"), target) if person.operator else ()
+        size = pledge.cores or 0
+        return PledgeState(
+            *(platform, name, pledge.title, size, taken, max(size - taken, 0)), decision, rules, pledge.pledged
+        )
 
     def _target_of(self, platform: str, name: str) -> AccessTarget:
         """What the rules call a part: what is open is as the platform itself."""

@@ -56,10 +56,10 @@ def decide_by_rules(tx: Tx, who: Who, target: AccessTarget, now: datetime, *, le
     return decide(tx.rules.list(target[0]), who, *target, now, let_in=let_in)
 
 
-def who_is(tx: Tx, person: str) -> Who:
-    """A person as the rules know them."""
+def who_is(tx: Tx, person: str, now: datetime) -> Who:
+    """A person as the rules know them now."""
     known = identities_of_all(tx, person)
-    groups = (group for name in known for group in tx.groups.of(name))
+    groups = (group for name in known for group in tx.groups.everywhere(name, now))
     return Who(rule_names(known), frozenset(groups), tuple(known))
 
 
@@ -136,7 +136,8 @@ class RuledAccess:
         )
 
         def work(tx: Tx) -> Reason | None:
-            who, now = who_is(tx, person.name), self.now()
+            now = self.now()
+            who = who_is(tx, person.name, now)
             if any(decide_by_rules(tx, who, ("pledge", pledge), now).allowed for pledge in pledges):
                 return refusal(decide_by_rules(tx, who, (noun, name), now, let_in=True))
             return _find_refusal(tx, who, (noun, name), wanted, now)
@@ -149,7 +150,8 @@ class RuledAccess:
             return {}
 
         def work(tx: Tx) -> dict[str, Decision]:
-            rules, who, now = tx.rules.list(), who_is(tx, person.name), self.now()
+            rules, now = tx.rules.list(), self.now()
+            who = who_is(tx, person.name, now)
 
             def judged(label: str) -> Decision:
                 noun, _, name = label.rpartition(" ")  # what is broken may be called `account keeling`
@@ -171,7 +173,9 @@ class RuledAccess:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         target, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
-        return await self.store.read(lambda tx: _bounds(tx, who_is(tx, person.name), target, pledges, request, now))
+        return await self.store.read(
+            lambda tx: _bounds(tx, who_is(tx, person.name, now), target, pledges, request, now)
+        )
 
     def limit_asking(self, person: Person) -> None:
         """Nobody fills the database with offers that they don't take."""
@@ -218,7 +222,7 @@ class RuledAccess:
         """Let a session be accepted: checked and counted in the transaction that accepts it, so that no two exceed."""
         app = tx.uses.app_of(session.app) or session.app
         rules: dict[str, None] = {}
-        who = who_is(tx, session.person)
+        who = who_is(tx, session.person, now)
         for claim in list_claims(self.platforms, session.offer, app):
             decision, use = _stands(tx, who, claim, now)
             wanted = portion(session.offer.amounts.total, claim.part)
@@ -232,7 +236,7 @@ class RuledAccess:
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
         """Let a session last as long as this offer says, by the same rules."""
         app = tx.uses.app_of(session.app) or session.app
-        who = who_is(tx, session.person)
+        who = who_is(tx, session.person, now)
         for claim in list_claims(self.platforms, offer, app):
             decision, use = _stands(tx, who, claim, now)
             before = session.offer.amounts.total.hours * float(claim.part)
@@ -243,7 +247,7 @@ class RuledAccess:
 
     def judge(self, tx: Tx, person: str, target: AccessTarget, now: datetime) -> tuple[Decision, Use]:
         """What the rules say of someone and one target, and what they have of it this month."""
-        return _stands(tx, who_is(tx, person), QuotaClaim(target), now)
+        return _stands(tx, who_is(tx, person, now), QuotaClaim(target), now)
 
 
 Quotas = OpenAccess | RuledAccess

@@ -148,7 +148,8 @@ class AccessRules:
         platforms = [(self.platforms.noun_of(name), name) for name in self.platforms.by_name]
         pledges = sorted({name for platform in self.platforms.by_name for name in self.platforms.pledges_of(platform)})
         places = sorted({place.name for place in tx.places.list()})
-        named = {"pledge": pledges, "app": tx.rules.apps(), "place": places}
+        projects = sorted({budget.project for budget in tx.budgets.list()} - {""})
+        named = {"pledge": pledges, "app": tx.rules.apps(), "place": places, "project": projects}
         return [*platforms, *((noun, name) for noun, names in named.items() for name in names)]
 
     def _withdrawn(self, tx: Tx, before: Sequence[AccessRule], after: Sequence[AccessRule]) -> tuple[Session, ...]:
@@ -157,7 +158,7 @@ class AccessRules:
         lost: dict[tuple[str, QuotaClaim], bool] = {}
 
         def loses(person: str, claim: QuotaClaim) -> bool:
-            who, let_in = who_is(tx, person), claim.let_in
+            who, let_in = who_is(tx, person, now), claim.let_in
             had, has = (decide(rules, who, *claim.target, now, let_in=let_in).allowed for rules in (before, after))
             return had and not has
 

@@ -158,6 +158,11 @@ ASK_SHORT: Route = {
     "openapi_extra": {"parameters": [IDEMPOTENCY_KEY], **_body("ShortRequest", SHORTS)},
 }
 
+ASK_WAYS: Route = {
+    "responses": problems(400, 401, 409, 413, 415, 429),
+    "openapi_extra": _body("ShortRequest", SHORTS),
+}
+
 
 def _raw(kind: str, description: str, *codes: int, **headers: Schema) -> Route:
     answer: dict[str, Any] = {"description": description, "content": {kind: {"schema": BYTES}}}
@@ -201,7 +206,9 @@ SECURITY = {
 }
 SIGNING_IN = {f"/v1/sign-in{step}" for step in ("", "/code", "/ways", "/second", "/once")}
 INVALID = str(HTTPStatus.UNPROCESSABLE_ENTITY.value)
-OPEN = frozenset({"/health", "/metrics", *SIGNING_IN})  # these need no token
+OPEN = frozenset(
+    {"/health", "/metrics", "/capabilities", "/availability", "/.well-known/jwks.json", *SIGNING_IN}
+)  # these need no token
 
 
 def openapi(app: FastAPI, broker: Sequence[HttpRoute]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from starlette.types import Scope
 
 from sublet.api.queries import check_query
 from sublet.api.scopes import check_scope
-from sublet.kernel.errors import NotSignedIn, OperatorsOnly
+from sublet.kernel.errors import NotSignedIn, OperatorsOnly, TokenRefused
 from sublet.kernel.throttle import neighbours
+from sublet.people.model.assertion import Errand
 from sublet.people.model.person import Person
 from sublet.service import Service
 
@@ -67,8 +68,12 @@ async def person_by(request: Request, secret: str) -> Person:
     person = remembered.get(secret, service.standings.version)
     if person is None and secret:
         standings = service.standings.version
-        person = await service.people.tokens.bearer(secret)
-        remembered.put(secret, person, standings)
+        if service.people.issuers.is_token(secret):
+            person = await _by_issuer(request, secret)
+        else:
+            person = await service.people.tokens.bearer(secret)
+        if person is None or not service.people.issuers.is_errand(secret):
+            remembered.put(secret, person, standings)
     if person is None:
         if secret:  # only what is wrong is counted: a good token is never locked out by a neighbour's bad ones
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
@@ -76,6 +81,18 @@ async def person_by(request: Request, secret: str) -> Person:
     check_scope(request, person)
     check_query(request)
     return person
+
+
+async def _by_issuer(request: Request, token: str) -> Person:
+    """The person whom a token of another issuer names; what does not count is limited as wrong tokens are."""
+    service, query = service_of(request), request.scope.get("query_string", b"")
+    path = request.scope.get("raw_path") or request.url.path.encode()
+    errand = Errand(request.method, (path + b"?" + query if query else path).decode("ascii", "replace"))
+    try:
+        return await service.people.issuers.bearer(token, errand, host_of(request))
+    except TokenRefused:
+        service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
+        raise
 
 
 def host_of(request: HTTPConnection) -> str:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 from sublet.booking.model.giving_way import USUAL, Precedence
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
+
+LEASED = Reason(
+    "urn:not-supported",
+    "executable.kind",
+    "A pilot is started by an annex alone.",
+    wanted="pilot",
+    nearest="sublet annex create NAME",
+)
+PINNED = Reason(
+    "urn:invalid-value",
+    "executable.pinned",
+    "Which code an app runs is not for who asks to say.",
+    nearest="its name, and a version that was approved",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +36,13 @@ class Asked:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     remarks: tuple[Reason, ...] = ()  # what was ignored in it
+    hints: tuple[Reason, ...] = ()  # what earlier runs say of it
     unresolved: bool = False  # it names an app that can't be run so; the reasons say why
     precedence: Precedence = USUAL
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
+    passable: Mapping[str, Any] | None = None  # the document that other brokers may be sent; None: none may be
+    via: tuple[str, ...] = ()  # the ids of the brokers that it has come through
+    within: timedelta | None = None  # how long the asker waits for the answer, if they said so
 
 
 class DirectKey(str):

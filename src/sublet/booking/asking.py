@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
-from uuid import UUID
 
 from sublet.access.model.access_words import cap_request, within
-from sublet.booking.asked import Asked, DirectKey
-from sublet.booking.candidates import Candidate, Candidates
+from sublet.booking.asked import LEASED, PINNED, Asked, DirectKey
+from sublet.booking.brokers.forwarding import record_passed
+from sublet.booking.candidate import Candidate
+from sublet.booking.candidates import Candidates
 from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, later, latest_end, own
 from sublet.booking.documents.request import read_document
-from sublet.booking.documents.short import full_document
+from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
 from sublet.booking.model.answers import date_reasons, delay_starts
 from sublet.booking.model.calendar import Calendar
@@ -33,8 +33,9 @@ from sublet.booking.named_sessions import find_named
 from sublet.booking.planning import OfferPlan, plan_answers
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.platforms.start_history import correct_starts, recall
-from sublet.booking.ports import AskPolicy, Names, Resolver
+from sublet.booking.ports import Adviser, AskPolicy, Names, OfferFilter, Resolver
 from sublet.booking.presenter import Presenter
+from sublet.booking.price_book import PriceBook
 from sublet.booking.session_results import name_sources, pin_sources
 from sublet.booking.signals import Signals
 from sublet.kernel import metrics
@@ -42,26 +43,11 @@ from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import KeyReused, NotFound, NotYours, TooMany
+from sublet.kernel.ids import draw_ids
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
-
-LEASED = Reason(
-    "urn:not-supported",
-    "executable.kind",
-    "A pilot is started by an annex alone.",
-    wanted="pilot",
-    nearest="sublet annex create NAME",
-)
-
-
-PINNED = Reason(
-    "urn:invalid-value",
-    "executable.pinned",
-    "Which code an app runs is not for who asks to say.",
-    nearest="its name, and a version that was approved",
-)
 
 
 @dataclass
@@ -79,6 +65,9 @@ class Asking:
     resolvers: Sequence[Resolver]
     policies: Sequence[AskPolicy]
     candidates: Candidates
+    adviser: Adviser
+    price_book: PriceBook
+    filters: Sequence[OfferFilter] = ()
 
     async def read(self, body: bytes, content_type: str, person: Person) -> Asked:
         """Understand a document, in the short or the full form; BadRequest, TooLarge or WrongType if that can't be."""
@@ -87,7 +76,7 @@ class Asking:
         executable = asked.request.executable
         forbidden = [LEASED] if executable and executable.kind == "pilot" else []
         forbidden += [PINNED] if executable and "pinned" in executable.fields else []
-        return replace(asked, reasons=(*asked.reasons, *forbidden)) if forbidden else asked
+        return replace(asked, reasons=(*asked.reasons, *forbidden), passable=None) if forbidden else asked
 
     async def understand(self, document: Mapping[str, Any], person: Person, text: str, content_type: str) -> Asked:
         """A document as the operator's rules leave it, read; `text` is what is kept of it."""
@@ -95,25 +84,33 @@ class Asking:
         read = read_document(document, now)
         notes: tuple[str, ...] = ()
         reasons = read.reasons
+        passable: Mapping[str, Any] | None = full_document(document) if is_short(document) else document
+        if self.settings.rules:
+            passable = None  # what the rules can't be applied to goes nowhere
         if self.settings.rules and not reasons:
             names = await self.names.names_of(person)
             changed, reasons, notes = apply_rules(self.settings.rules, full_document(document), *names)
             read = read_document(changed, now)
-        return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks)
+            passable = None if reasons else changed
+        return Asked(read.request, text, content_type, reasons, notes, remarks=read.remarks, passable=passable)
 
     async def ask(self, person: Person, asked: Asked, *, key: str | None = None) -> OfferSet:
         """Offers, each held until the set expires; or a NO with every reason."""
         for policy in self.policies:
             policy.limit_asking(person)
+        if key and self.candidates.has_brokers and (known := await self._recall(person, asked, key)):
+            return known
         asked = await self._after(person, asked)
         if not asked.reasons:
-            pinned = await self._resolve(person, asked.request)
+            pinned = await self.resolve(person, asked.request)
             if isinstance(pinned, Reason):
                 asked = replace(asked, reasons=(pinned,), unresolved=True)
             else:
                 asked = replace(asked, request=pinned)
         candidates, reasons = await self.candidates.find(asked, person)
         shared = await self._ask_shared(asked.request, candidates)
+        if candidates:
+            asked = replace(asked, hints=tuple(await self.adviser.advise(person, asked.request)))
         offerset = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(offerset.result).inc()
         for name in {reason.platform for reason in offerset.reasons if reason.as_of}:
@@ -122,7 +119,14 @@ class Asking:
             await policy.note_answer(person, asked, offerset)
         return offerset
 
-    async def _resolve(self, person: Person, request: Request) -> Request | Reason:
+    async def _recall(self, person: Person, asked: Asked, key: str) -> OfferSet | None:
+        """What the same request was answered under its key, while that stands: no other broker is asked again."""
+        known = await self.store.read(
+            lambda tx: _whole(tx, tx.offersets.by_key(person.name, key), self.settings.prefer)
+        )
+        return known if known and known.document == asked.document and known.stands(self.now()) else None
+
+    async def resolve(self, person: Person, request: Request) -> Request | Reason:
         """The request with what it names, pinned by all who know the names."""
         for resolver in self.resolvers:
             pinned = await resolver.resolve(person, request)
@@ -166,7 +170,8 @@ class Asking:
             if candidate.answer is not None:
                 likely = await self._as_likely(candidate.platform, candidate.answer)
                 ready = delay_starts(likely, candidate.staging, self.now())
-                answers[candidate.platform] = later(ready, request.not_before)
+                timely = later(ready, request.not_before)
+                answers[candidate.platform] = self.price_book.price_shared(timely, request, candidate.platform)
         return answers
 
     async def _as_likely(self, platform: str, answer: Answer) -> Answer:
@@ -210,7 +215,7 @@ class Asking:
                 return known
             tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
         now = self.now()
-        [id] = _new_ids(1)
+        [id] = draw_ids(1)
         self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []
         no = [*reasons, *asked.remarks, *(Reason("urn:capped-by-rule", "request", note) for note in asked.notes)]
@@ -222,6 +227,7 @@ class Asking:
         for candidate in candidates:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
+            answer = self._keep_affordable(tx, person, asked.request, name, answer, now)
             marked = [_mark_offer(offer, candidate, asked.request.after) for offer in answer.offers]
             offers += marked
             no += date_reasons(answer.reasons, candidate.survey.as_of, now)
@@ -240,8 +246,8 @@ class Asking:
         if offers and instead_of and self._is_theirs(tx, person, instead_of):
             self.signals.freed |= list_held_platforms(give_back(tx, instead_of, now, by=person.name, newer=id))
         sessions = tuple(
-            self._make_session(each, id, person, asked.request, offer, now, until)
-            for each, offer, until in zip(_new_ids(len(offers)), offers, expiries, strict=True)
+            self._make_session(offer.reservation or each, id, person, asked.request, offer, now, until)
+            for each, offer, until in zip(draw_ids(len(offers)), offers, expiries, strict=True)
         )
         made = OfferSet(
             id=id,
@@ -252,12 +258,13 @@ class Asking:
             request=asked.request,
             document=asked.document,
             content_type=asked.content_type,
-            reasons=tuple(no),
+            reasons=(*no, *self.price_book.advise(offers, asked.hints, now)),
             key=key,
             offers=sessions,
             firm=asked.precedence.firm,
         )
         tx.offersets.add(made)
+        record_passed(tx, [candidate.passed for candidate in candidates if candidate.passed], sessions, now)
         if sessions:
             tx.sessions.add_offers(sessions)
             tx.events.add(
@@ -289,6 +296,13 @@ class Asking:
         target = (self.platforms.noun_of(candidate.platform), candidate.platform)
         return within(candidate.bounds.limits, target, candidate.platform, answer)
 
+    def _keep_affordable(
+        self, tx: Tx, person: Person, request: Request, platform: str, answer: Answer, now: datetime
+    ) -> Answer:
+        for each in self.filters:
+            answer = each.keep_affordable(tx, person.name, request, platform, answer, now)
+        return answer
+
     @staticmethod
     def _is_theirs(tx: Tx, person: Person, offerset: str) -> bool:
         earlier = tx.offersets.get(offerset)
@@ -319,13 +333,15 @@ class Asking:
     def _search(
         self, calendar: Calendar, candidate: Candidate, request: Request, pledge: Mapping[str, int], now: datetime
     ) -> Answer:
-        return find_offers(
+        tariff = self.price_book.of(candidate.platform, pledge)
+        request = self.price_book.keep_affordable(request, tariff, candidate.platform, now)
+        answer = find_offers(
             request,
             calendar,
             platform=candidate.platform,
             ways=candidate.ways,
             pools=tuple(candidate.survey.pools),
-            prices=self.settings.prices,
+            prices=tariff,
             metrics=candidate.survey.metrics,
             now=now,
             hold=self.settings.hold,
@@ -336,6 +352,7 @@ class Asking:
             at_most=self.settings.offers,
             pledge=pledge,
         )
+        return self.price_book.drop_dear(answer, request, tariff, candidate.platform)
 
     def _make_session(
         self, id: str, offerset: str, person: Person, request: Request, offer: Offer, now: datetime, expires: datetime
@@ -354,12 +371,6 @@ class Asking:
             expires=expires,
             app=str(executable.fields["pinned"].get("version", "")) if executable.kind == "app" else "",
         )
-
-
-def _new_ids(count: int) -> list[str]:
-    """So many ids, with one look at the system's randomness: whoever looks lets all other threads go first."""
-    some = os.urandom(16 * count)
-    return [str(UUID(bytes=some[at : at + 16], version=4)) for at in range(0, len(some), 16)]
 
 
 def _whole(tx: Tx, offerset: OfferSet | None, prefer: Preference) -> OfferSet | None:

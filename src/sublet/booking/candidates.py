@@ -11,10 +11,12 @@ from typing import Any
 from sublet.access.model.access_words import cap_request
 from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
+from sublet.booking.brokers.forwarding import Forwarding, is_named, names_broker
+from sublet.booking.candidate import Candidate, describe_failure
 from sublet.booking.model.answers import date_reasons, find_fault
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.limits import check_metrics, drop_unaffordable
-from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Answer, Reason
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
 from sublet.booking.model.offers import WayFacts
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.scheduler import Spec
@@ -23,17 +25,25 @@ from sublet.booking.model.staging import StagingEstimate
 from sublet.booking.pending import Pending
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms, needs_login
-from sublet.booking.ports import Bar, CredentialSource, GuestPlatforms, OfferLimits, PlaceSource, TransferHistory
-from sublet.data.estimating import StagingPlan, plan_staging
+from sublet.booking.ports import (
+    Bar,
+    CredentialSource,
+    GuestPlatforms,
+    OfferLimits,
+    PlaceSource,
+    Projects,
+    TransferHistory,
+)
+from sublet.data.estimating import StagingPlan, find_there, must_be_asked, plan_staging
 from sublet.data.executables import ExecutableKinds, Movers
-from sublet.kernel import metrics
+from sublet.data.whereabouts import EntryFinder
 from sublet.kernel.clock import Clock
 from sublet.kernel.deadline import gather_within
-from sublet.kernel.errors import PlatformBroken, PlatformTimedOut, SubletError
-from sublet.kernel.log import log
+from sublet.kernel.errors import PlatformBroken
 from sublet.kernel.settings import Settings
-from sublet.kernel.texts import describe_duration
 from sublet.people.model.person import Person
+from sublet.platforms.brokering import PassesOn, is_broker
+from sublet.platforms.caching import CachesData
 from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
@@ -45,21 +55,6 @@ UNINVITED = Reason(
     "Nothing is shared with you here.",
     nearest="an annex that its owner shares: sublet annex share NAME PERSON",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A platform that has a way to run it."""
-
-    platform: str
-    host: Platform
-    survey: Survey
-    ways: tuple[WayFacts, ...]
-    staging: StagingEstimate
-    interactive: frozenset[str]  # the ways that someone can connect to
-    bounds: Bounds = field(default_factory=Bounds)  # of the asker there
-    answer: Answer | None = None  # of a platform whose calendar others keep
-    needs_login: bool = False  # a person must sign in before anything can start there
 
 
 @dataclass
@@ -79,12 +74,58 @@ class Candidates:
     credentials: CredentialSource
     places: PlaceSource
     transfers: TransferHistory
+    forwarding: Forwarding
+    projects: Projects
     takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
 
+    entry_finder: EntryFinder = field(default_factory=EntryFinder)
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
+
+    @property
+    def has_brokers(self) -> bool:
+        """Whether requests are passed on to other brokers."""
+        return any(is_broker(platform) for platform in self.platforms.by_name.values())
 
     async def find(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
+        if loop := self.forwarding.find_loop(asked):
+            return [], [loop]
+        open_to = await self.open_to(person)
+        brokers = {name: platform for name, platform in open_to.items() if is_broker(platform)}
+        if not brokers or asked.request.executable is None:
+            return await self._find_here(asked, person, open_to)
+        here = {name: platform for name, platform in open_to.items() if name not in brokers}
+        if not here or names_broker(asked.request, list(brokers)):
+            return await self._find_elsewhere(asked, person, open_to, brokers)
+        near, far = await asyncio.gather(
+            self._find_here(asked, person, here), self._find_elsewhere(asked, person, open_to, brokers)
+        )
+        return [*near[0], *far[0]], [*near[1], *far[1]]
+
+    async def _find_elsewhere(
+        self, asked: Asked, person: Person, open_to: Mapping[str, Platform], brokers: Mapping[str, PassesOn]
+    ) -> tuple[list[Candidate], list[Reason]]:
+        """What other brokers offer; they are asked also for what nobody here understands."""
+        wanted = asked.request.platform
+        chosen = {name: open_to[name] for name in brokers if not wanted or is_named(wanted, name)}
+        bounds, refused = await self._find_bounds(person, chosen, replace(asked.request, platform=""))
+        if asked.passable is None:
+            return [], [*asked.reasons, *refused]
+        with self.pending.waiting_for(person.name, self.now()) as waiting:
+            candidates, noes = await self.forwarding.find(
+                asked, person, {name: brokers[name] for name in bounds}, bounds, self._find_limit(asked), waiting
+            )
+        return candidates, [*refused, *noes]
+
+    def _find_limit(self, asked: Asked) -> timedelta:
+        """How long each platform has: no longer than the asker waits for all of them."""
+        limit = self.settings.answer_within * (NAMED if asked.request.platform else 1)
+        return min(limit, asked.within) if asked.within else limit
+
+    async def _find_here(
+        self, asked: Asked, person: Person, open_to: dict[str, Platform]
+    ) -> tuple[list[Candidate], list[Reason]]:
+        """Of the platforms that are no brokers, those that could run it, and why not the others."""
         request, executable = asked.request, asked.request.executable
         reasons = [*asked.reasons]
         if executable is None:
@@ -95,7 +136,6 @@ class Candidates:
             why = f"No kind of executable called {executable.kind} is known here; these are: {known}."
             reasons.append(Reason("urn:unknown-kind", "executable.kind", why, executable.kind, known, "command"))
             return [], reasons
-        open_to = await self.open_to(person)
         bounds, refused = await self._find_bounds(person, open_to, request)
         if refused and not bounds:
             return [], [*reasons, *refused]
@@ -107,7 +147,14 @@ class Candidates:
         look = any(not platform.plays for platform in self.platforms.by_name.values())
         movers = await self._movers_for(person, request)
         plan, data_reasons = await plan_staging(
-            self.kinds, movers, None if wrong else executable, request, guest=person.guest, look=look
+            self.kinds,
+            movers,
+            None if wrong else executable,
+            request,
+            guest=person.guest,
+            look=look,
+            finder=self._choose_finder(bounds, person),
+            person=person.name,
         )
         reasons += [*wrong, *data_reasons]
         if reasons:
@@ -116,13 +163,19 @@ class Candidates:
             return [], [UNINVITED]
         if plan.items:
             plan = replace(plan, history=await self.transfers.list_recent())
-        candidates, noes = await self._consult_all(open_to, bounds, request, plan, person)
+        candidates, noes = await self._consult_all(open_to, bounds, asked, plan, person)
         reasons += [*refused, *noes]
         if not candidates and not reasons:
             names = ", ".join(open_to)
             why = f"There is no platform {request.platform} here; there are: {names}."
             reasons.append(Reason("urn:invalid-value", "platform", why, request.platform, names, names))
         return candidates, [*reasons, *remarks]
+
+    def _choose_finder(self, names: Collection[str], person: Person) -> EntryFinder | None:
+        """What finds out how data is called in caches, if one of these platforms has one for this person."""
+        platforms = (self.platforms.by_name.get(name) for name in names)
+        has_cache = not person.guest and any(isinstance(platform, CachesData) for platform in platforms)
+        return self.entry_finder if has_cache else None
 
     async def _movers_for(self, person: Person, request: Request) -> Movers:
         """Movers that open the person's own storage, where data of theirs is to be moved."""
@@ -147,15 +200,19 @@ class Candidates:
         refused: list[Reason] = []
         now = self.now()
         drains = await self.drains_seen.read(self.store, now)
-        for name, platform in open_to.items():
-            if request.platform == name or not (request.platform or platform.asleep):
-                limits = await self.limits.bounds(person, name, request)
-                if name in drains and not isinstance(limits, Reason):
-                    limits = _draining(drains[name])
-                if isinstance(limits, Reason):
-                    refused.append(replace(limits, platform=name))
-                else:
-                    bounds[name] = limits
+        projects = await self.projects.list_projects() if request.scheduler.project else frozenset()
+        names = [
+            name
+            for name, platform in open_to.items()
+            if request.platform == name or not (request.platform or platform.asleep)
+        ]
+        judged = await asyncio.gather(*(self.limits.bounds(person, name, request) for name in names))
+        for name, limits in zip(names, judged, strict=True):
+            limits = _draining(drains[name]) if name in drains and not isinstance(limits, Reason) else limits
+            if isinstance(limits, Reason):
+                refused.append(replace(limits, platform=name))
+            else:
+                bounds[name] = replace(limits, projects=projects) if projects else limits
         without = await self.places.find_refusals(person, [open_to[name] for name in bounds], request)
         kept = {name: most for name, most in bounds.items() if name not in without}
         return kept, [*refused, *without.values()]
@@ -164,14 +221,16 @@ class Candidates:
         reasons = (bar.find_bar(platform, executable) for bar in self.bars)
         return next((reason for reason in reasons if reason), None)
 
-    def _find_unnameable(self, platform: Platform, request: Request) -> Reason | None:
+    def _find_unnameable(self, platform: Platform, request: Request, most: Bounds) -> Reason | None:
         """Why a pledge, or an option of a scheduler, can't be named here; None if it can, or none is."""
         name = platform.name
         if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
             there = ", ".join(known)
             message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
             return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
-        return find_refused(request.scheduler, name, platform.can_take, self._allowed_options)
+        options = request.scheduler
+        asked = replace(options, project="") if options.project in most.projects else options
+        return find_refused(asked, name, platform.can_take, self._allowed_options)
 
     def list_options(self, names: Collection[str]) -> tuple[Spec, ...]:
         """The options of a scheduler that can be chosen on one of these platforms at least."""
@@ -189,18 +248,19 @@ class Candidates:
         self,
         open_to: Mapping[str, Platform],
         bounds: Mapping[str, Bounds],
-        request: Request,
+        asked: Asked,
         plan: StagingPlan,
         person: Person,
     ) -> tuple[list[Candidate], list[Reason]]:
         """All platforms at once, each within its time; one that is late, or fails, is a reason like any other."""
+        request = asked.request
         known = {name: self._find_known(open_to[name], request, most, plan, person) for name, most in bounds.items()}
         questions = {
             name: self._consult(open_to[name], request, bounds[name], plan, person)
             for name, answer in known.items()
             if answer is None
         }
-        limit = self.settings.answer_within * (NAMED if request.platform else 1)
+        limit = self._find_limit(asked)
         answers: Mapping[str, Candidate | Reason | BaseException] = {}
         if questions:
             with self.pending.waiting_for(person.name, self.now()) as waiting:
@@ -212,22 +272,8 @@ class Candidates:
             if isinstance(answer, Candidate):
                 candidates.append(answer)
             else:
-                reasons.append(answer if isinstance(answer, Reason) else self._failure(name, answer, limit))
+                reasons.append(answer if isinstance(answer, Reason) else describe_failure(name, answer, limit))
         return candidates, reasons
-
-    def _failure(self, name: str, raised: BaseException, limit: timedelta) -> Reason:
-        """Why a platform has no answer."""
-        error: SubletError
-        if isinstance(raised, TimeoutError):
-            error = PlatformTimedOut(platform=name, limit=describe_duration(limit))
-        elif isinstance(raised, SubletError):
-            error = raised
-        else:
-            log.error("platform.broken", platform=name, exc_info=raised)
-            error = PlatformBroken(platform=name, why=f"{type(raised).__name__}: {raised}")
-        log.warning("platform.failed", platform=name, code=error.code, why=error.message)
-        metrics.platform_errors.labels(name, error.code).inc()
-        return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)
 
     def _find_known(
         self, platform: Platform, request: Request, most: Bounds, plan: StagingPlan, person: Person
@@ -237,24 +283,25 @@ class Candidates:
             platform.terms != "booked"
             or platform.login is not None
             or not (survey := self.platforms.find_fresh(platform.name))
+            or must_be_asked(platform, plan)
         ):
             return None
-        if no := self._find_objection(platform, request):
+        if no := self._find_objection(platform, request, most):
             return no
         executable: Any = request.executable
         try:
-            candidate = self._candidate(platform, survey, executable, plan, person)
+            candidate = self._candidate(platform, survey, executable, plan.estimate(platform), person)
         except Exception:  # of a plug-in: asked like the others, it fails by itself
             return None
         if isinstance(candidate, Reason):
             return date_reasons([candidate], survey.as_of, self.now())[0]
         return replace(candidate, bounds=most)
 
-    def _find_objection(self, platform: Platform, request: Request) -> Reason | None:
+    def _find_objection(self, platform: Platform, request: Request, most: Bounds) -> Reason | None:
         """Why a platform need not be asked."""
         executable: Any = request.executable
         return (
-            self._find_unnameable(platform, request)
+            self._find_unnameable(platform, request, most)
             or _unfit(platform, request)
             or self._find_bar(platform.name, executable)
         )
@@ -265,11 +312,12 @@ class Candidates:
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
         name = platform.name
-        if no := self._find_objection(platform, request):
+        if no := self._find_objection(platform, request, most):
             return no
-        survey = await self._last_seen(name)
+        moment = self.settings.answer_within.total_seconds() / 4
+        survey, there = await asyncio.gather(self._last_seen(name), find_there(platform, plan, moment))
         self.platforms.get(name)  # it may have gone meanwhile
-        candidate = self._candidate(platform, survey, executable, plan, person)
+        candidate = self._candidate(platform, survey, executable, plan.estimate(platform, there), person)
         if isinstance(candidate, Reason):
             return date_reasons([candidate], survey.as_of, self.now())[0]
         if platform.terms == "booked":
@@ -300,14 +348,14 @@ class Candidates:
             return last or await self.platforms.survey(name)
 
     def _candidate(
-        self, platform: Platform, survey: Survey, executable: Executable, plan: StagingPlan, person: Person
+        self, platform: Platform, survey: Survey, executable: Executable, staging: StagingEstimate, person: Person
     ) -> Candidate | Reason:
         name = platform.name
         ways = [way for way in self.kinds.ways(executable, survey.tools) if way.contained or not person.guest]
         if ways:
             facts = tuple(WayFacts(way.name, way.prepare) for way in ways)
             interactive = frozenset(way.name for way in ways if way.interactive)
-            return Candidate(name, platform, survey, facts, plan.estimate(platform), interactive)
+            return Candidate(name, platform, survey, facts, staging, interactive)
         kind = self.kinds.by_name[executable.kind]
         has_tools = bool(kind.ways(executable, survey.tools))
         only = "a gateway runs containers only" if self.kinds.contained_only else ""

@@ -8,8 +8,9 @@ from sublet.booking.model.phases import STARTED
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import CurrentPeople
-from sublet.kernel.errors import NotFound, NotYours, PlatformUnreachable
+from sublet.kernel.errors import NotFound, NotYours, PlatformUnreachable, SessionElsewhere
 from sublet.people.model.person import Person
+from sublet.platforms.brokering import PassesOn
 from sublet.store.store import Store
 
 
@@ -30,10 +31,13 @@ class Connect:
             raise NotYours("The owner of this session is blocked.", hint="Ask an operator of this service.")
         if session.phase not in STARTED:
             raise refuse_move(session.phase, "opened", id)
-        states = await self.platforms.of(session).ask([session.job])
+        platform = self.platforms.of(session)
+        states = await platform.ask([session.job])
         state = states.get(session.job)
         if state is None or state.connector is None:
             raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
+        if isinstance(platform, PassesOn):
+            raise SessionElsewhere(location=state.connector.location)
         return state.connector.location
 
     async def may_stay(self, id: str) -> bool:

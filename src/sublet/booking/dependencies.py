@@ -1,8 +1,9 @@
 """Sessions that wait for others: who may wait for whom, until when, and what becomes of those whose wait is in vain.
 
 A session starts only when all that it waits for have completed. A queue that can wait for jobs of its own is left to
-do so, and what waits there grows old in it; else the loop holds the session back. On a platform that is booked, the
-start is after the latest planned end of the others: should one of them end later, the start is missed.
+do so, and what waits there grows old in it; else, and if it needs what the others leave, the loop holds the session
+back. On a platform that is booked, the start is after the latest planned end of the others: should one of them end
+later, the start is missed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sublet.booking.model.marks import set_condition
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.phases import ACTIVE, OVER, Phase
 from sublet.booking.model.session import Dependency, EndKind, Session
+from sublet.booking.session_results import split_source
 from sublet.kernel.errors import NotYours
 from sublet.people.model.person import Person
 from sublet.platforms.port import Platform
@@ -135,17 +137,26 @@ async def must_wait(context: LoopContext, session: Session, platform: Platform) 
     """A step that holds a session back, or ends it; None if it may go on."""
     if step := await end_in_vain(context, session):
         return step
-    booked = session.offer.terms.kind == "booked"
+    booked = session.offer.is_in_calendar
     now, words = context.now(), await describe_wait(context, session)
     latest = session.start if booked else deadline_of(session)
-    if not words or (booked and session.phase is Phase.WAITING):
+    if not words:
+        return None
+    needs_results = await _needs_results(context, session)
+    if booked and session.phase is Phase.WAITING and not needs_results:
         return None
     if latest and now >= latest + GRACE:
         return fail_early(context, EndKind.WINDOW_PASSED, f"It {words}, and that had not ended in time.")
-    if not booked and await _chain(context, session, platform) is not None:
+    if not booked and not needs_results and await _chain(context, session, platform) is not None:
         return None
     again = now + (RETRY if booked else LOOK)
     return Step(due=min(again, latest + GRACE) if latest else again, changes=set_condition(words))
+
+
+async def _needs_results(context: LoopContext, session: Session) -> bool:
+    """Whether its data are what others leave: those can't be brought before the others have ended."""
+    offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset))
+    return offerset is not None and any(split_source(data.location)[0] for data in offerset.request.data)
 
 
 async def describe_wait(context: LoopContext, session: Session) -> str:

@@ -52,7 +52,7 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.WAITING: lambda s, now: [
         f"It waits for its time: {', '.join(s.offer.nodes) or 'the platform'} "
         f"is booked for it from {_moment(s.start, now)}, because that is the offer that was accepted."
-        if s.offer.terms.kind == "booked"
+        if s.offer.is_in_calendar
         else "It has not been handed to its platform yet."
     ],
     P.PREPARING: lambda s, now: [
@@ -118,7 +118,7 @@ class Explain:
     async def _explain_holds(self, session: Session) -> list[str]:
         """Whose unaccepted offers it waits for, and how to give back one's own."""
         now = self.now()
-        if session.phase not in (P.ACCEPTED, P.WAITING) or session.offer.terms.kind != "booked" or session.offer.after:
+        if session.phase not in (P.ACCEPTED, P.WAITING) or not session.offer.is_in_calendar or session.offer.after:
             return []
         causes = await self.store.read(lambda tx: find_causes(tx, session, now))
         give_back = f" Give back what is yours with: {GIVE_BACK}"

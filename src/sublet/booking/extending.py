@@ -7,16 +7,17 @@ from datetime import timedelta
 
 from sublet.booking.model.limits import check_costs
 from sublet.booking.model.offer import Offer
-from sublet.booking.model.prices import Prices
 from sublet.booking.model.session import Session
+from sublet.booking.price_book import PriceBook
 from sublet.kernel.errors import OverCostLimit
 from sublet.store.tx import Tx
 
 
-def price_longer(tx: Tx, session: Session, duration: timedelta, prices: Prices) -> Offer:
+def price_longer(tx: Tx, session: Session, duration: timedelta, book: PriceBook) -> Offer:
     """The session's offer with its new length and price; OverCostLimit if its request doesn't let it cost so much."""
     offer = session.offer
-    bill = prices.bill(replace(offer.amounts, time=duration), offer.storage)
+    prices = book.of(offer.platform, offer.pledge)
+    bill = prices.bill(replace(offer.amounts, time=duration), offer.storage, session.start or offer.start)
     offerset = tx.offersets.get(session.offerset)
     reasons = check_costs(offerset.request, bill, offer.platform) if offerset else []
     if reasons:

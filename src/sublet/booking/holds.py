@@ -63,7 +63,7 @@ def give_back(tx: Tx, offerset: str, now: datetime, *, by: str, newer: str = "")
 
 def list_held_platforms(sessions: Sequence[Session]) -> set[str]:
     """The platforms whose calendars hold something for these offers."""
-    return {session.offer.platform for session in sessions if session.offer.terms.kind == "booked"}
+    return {session.offer.platform for session in sessions if session.offer.is_in_calendar}
 
 
 @dataclass(frozen=True, slots=True)

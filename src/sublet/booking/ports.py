@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from sublet.access.model.access import Decision
 from sublet.access.model.bounds import Bounds
 from sublet.booking.asked import Asked
-from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import OfferSet, Session
@@ -18,6 +18,7 @@ from sublet.data.model.credentials import Credential
 from sublet.data.model.throughput import Hop, Transfer
 from sublet.kernel.errors import SubletError
 from sublet.kinds.port import Callback
+from sublet.people.model.assertion import Errand
 from sublet.people.model.person import Person
 from sublet.platforms.port import Platform
 from sublet.store.tx import Tx
@@ -48,6 +49,24 @@ class OfferLimits(Protocol):
 
     async def bounds(self, person: Person, platform: str, request: Request) -> Bounds | Reason:
         """The most that an offer of a platform may have for this person; or why there can be none."""
+        ...
+
+
+class Projects(Protocol):
+    """Knows the projects to which sessions can be charged, beside those that a cluster knows."""
+
+    async def list_projects(self) -> frozenset[str]:
+        """Their names."""
+        ...
+
+
+class OfferFilter(Protocol):
+    """Leaves out offers that could not be accepted."""
+
+    def keep_affordable(
+        self, tx: Tx, person: str, request: Request, platform: str, answer: Answer, now: datetime
+    ) -> Answer:
+        """Of a platform's offers those that the asker can pay for; if there is none, why."""
         ...
 
 
@@ -136,6 +155,14 @@ class Admission(Protocol):
         ...
 
 
+class AcceptReview(Protocol):
+    """Decides whether a session may be accepted or extended by asking somebody else, before any transaction."""
+
+    async def review(self, act: str, person: Person, session: Session, offer: Offer) -> None:
+        """Let someone accept or extend a session to what this offer says, or raise NotAllowed."""
+        ...
+
+
 class CodeGuard(Protocol):
     """Knows whether the code of a session may be run."""
 
@@ -164,6 +191,19 @@ class CredentialSource(Protocol):
         ...
 
 
+class AssertionSource(Protocol):
+    """Signs for people of this service, so that others believe who they are."""
+
+    @property
+    def can_sign(self) -> bool:
+        """Whether there is anybody to sign for, and a name to sign by."""
+        ...
+
+    async def make(self, person: str, audience: str, errand: Errand) -> str:
+        """A token for one request to another service, on behalf of a person."""
+        ...
+
+
 class PlaceSource(Protocol):
     """Knows the directories of platforms that sessions share."""
 
@@ -187,6 +227,14 @@ class TransferHistory(Protocol):
 
     async def record(self, source: str, system: str, hop: Hop, bytes: int, seconds: float) -> None:
         """Remember one that has ended."""
+        ...
+
+
+class Adviser(Protocol):
+    """Knows what earlier runs say of a request."""
+
+    async def advise(self, person: Person, request: Request) -> Sequence[Reason]:
+        """Hints: what of it is more than such runs needed, and how much would do."""
         ...
 
 

@@ -19,15 +19,17 @@ from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import ACTIVE, GOING_ON, OVER, Phase
 from sublet.booking.model.refused_moves import refuse_move
-from sublet.booking.model.session import EndKind, OfferSet, Session
+from sublet.booking.model.session import OfferSet, Session
 from sublet.booking.model.starts import instant
 from sublet.booking.named_sessions import find_named
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.ports import Admission, CodeGuard, GuestPlatforms, Names
+from sublet.booking.ports import AcceptReview, Admission, CodeGuard, GuestPlatforms, Names
 from sublet.booking.presenter import Presenter
+from sublet.booking.price_book import PriceBook
 from sublet.booking.session_endings import SessionEndings, require_moved, require_session, write_down
 from sublet.booking.signals import Signals
 from sublet.booking.store.sessions import Page as Page  # also for those who show it
+from sublet.booking.takeable import refuse_untakeable
 from sublet.kernel import metrics
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
@@ -38,11 +40,8 @@ from sublet.kernel.errors import (
     NotAllowed,
     NotFound,
     NotInvited,
-    OfferExpired,
-    OfferGaveWay,
     OperatorsOnly,
     OutOfScope,
-    PlatformDraining,
     PlatformRefused,
     SubletError,
 )
@@ -58,9 +57,11 @@ from sublet.store.tx import Tx
 
 EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
 OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
+UNBOOKED = "only time that is booked can be extended"
 LONGEST_REASON = 500
 MOST_AT_ONCE = 1000  # sessions that one call cancels
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
+HANDING_ON = timedelta(seconds=5)  # how long `accept` waits for another broker to have it
 Also = Callable[[Tx, Session], Session]  # what is done with a session in the write that accepts it
 
 
@@ -108,6 +109,8 @@ class Sessions:
     admissions: Sequence[Admission]
     code: CodeGuard
     endings: SessionEndings
+    price_book: PriceBook
+    reviews: Sequence[AcceptReview] = ()
 
     async def get(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
@@ -164,10 +167,13 @@ class Sessions:
         if owner is not None and not await self.store.read(lambda tx: _is_known(tx, owner)):
             raise NotFound(noun="person", name=of, hint="`sublet ps --everyone` lists the sessions of all people.")
 
-    async def accept(self, name: str, person: Person, *, key: str | None = None, also: Also = only) -> Session:
+    async def accept(
+        self, name: str, person: Person, *, key: str | None = None, also: Also = only, others: Sequence[str] = ()
+    ) -> Session:
         """Take an offer: its siblings are rejected, and exactly what it needs is booked. Accepting twice is once.
 
-        What was accepted before, and is over, is the session as it ended. A key stays with its offer.
+        What was accepted before, and is over, is the session as it ended. A key stays with its offer; `others` are
+        accepted in the same write, or none of them.
         """
         offered = await self._find_offer(name, person)
         if person.guest and offered.offer.platform not in await self.guests.list_shared_with(person):
@@ -175,7 +181,11 @@ class Sessions:
         id = offered.id
         point("accept.before")
         try:
-            accepted = await self.store.write(lambda tx: also(tx, self._accept(tx, id, person, key)))
+            if offered.phase is Phase.OFFERED:
+                await self._review("accept", person, offered, offered.offer)
+            for other in [await self._find_offer(each, person) for each in others]:
+                await self._review("accept", person, other, other.offer)
+            accepted = await self.store.write(lambda tx: also(tx, self._accept_all(tx, id, person, key, others)))
         except (NotAllowed, AppRefused) as error:
             await self._note_refusal("accept", person, error, offer=name)
             raise
@@ -183,7 +193,13 @@ class Sessions:
         metrics.moves.labels(accepted.phase).inc()
         log.info("session.accepted", session=id, person=person.name, platform=accepted.offer.platform)
         await self.signals.announce()
+        if accepted.offer.terms.kind == "remote":
+            accepted = await self._settle(id, HANDING_ON)
         return self.presenter.with_connectors(accepted, person)
+
+    async def _settle(self, id: str, patience: timedelta) -> Session:
+        """Wait a little until another broker has it, or has refused it, so that the answer is true there too."""
+        return await self._wait_for(id, patience, lambda session: bool(session.job) or session.phase in OVER)
 
     async def _find_offer(self, name: str, person: Person) -> Session:
         """One to accept or to decline: what is not there is no offer, whatever else it might be."""
@@ -195,6 +211,11 @@ class Sessions:
             hint = "`sublet offers` lists those that you can still accept."
             raise NotFound(noun="offer", name=name, hint=hint) from error
 
+    def _accept_all(self, tx: Tx, id: str, person: Person, key: str | None, others: Sequence[str]) -> Session:
+        for other in others:
+            self._accept(tx, other, person)
+        return self._accept(tx, id, person, key)
+
     def _accept(self, tx: Tx, id: str, person: Person, key: str | None = None) -> Session:
         now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
@@ -202,7 +223,7 @@ class Sessions:
             tx.keys.bind(person.name, "accept", key, id, now)
         if session.phase in ACTIVE or (session.start is not None and session.person == person.name):
             return session
-        _refuse_untakeable(tx, session, now)
+        refuse_untakeable(tx, session, now)
         for admission in self.admissions:
             admission.admit(tx, session, now)
         write_down(tx, now, person, "accept", session)
@@ -211,13 +232,13 @@ class Sessions:
         for platform in sorted(list_held_platforms([session, *siblings])):
             tx.books.release(platform, session.offerset)
             self.signals.freed.add(platform)
-        if session.offer.terms.kind == "booked":
+        if session.offer.is_in_calendar:
             tx.books.take(session.offer.platform, id, takes_of(session.offer, start))
         begin(tx, session)
         for other in siblings:
             tx.events.add(now, other.id, other.person, EventKind.REJECTED, "a sibling was accepted", Phase.REJECTED)
         tx.events.add(now, id, session.person, EventKind.ACCEPTED, "", Phase.ACCEPTED)
-        until = start + session.offer.duration if session.offer.terms.kind == "booked" else None
+        until = start + session.offer.duration if session.offer.is_in_calendar else None
         when = (Phase.OFFERED,)
         moved = tx.sessions.move(
             id, Phase.ACCEPTED, when=when, now=now, known=session, start=start, until=until, due=now
@@ -271,11 +292,15 @@ class Sessions:
 
     async def _over(self, id: str) -> Session:
         """Wait until a session is over, but not for ever."""
+        return await self._wait_for(id, PATIENCE, lambda session: session.phase in OVER)
+
+    async def _wait_for(self, id: str, patience: timedelta, is_so: Callable[[Session], bool]) -> Session:
+        """The session as soon as it is so, or as it is after a while."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE.total_seconds()
+        deadline = loop.time() + patience.total_seconds()
         while True:
             session = await self.store.read(lambda tx: require_session(tx, id))
-            if session.phase in OVER or loop.time() >= deadline:
+            if is_so(session) or loop.time() >= deadline:
                 return session
             await self.signals.wait(0.25)
 
@@ -286,20 +311,30 @@ class Sessions:
         session = await self.get_to_change(name, person)
         if session.until is None or session.phase not in GOING_ON:
             raise refuse_move(session.phase, "extended", session.id)
-        if session.offer.terms.kind != "booked":
-            raise PlatformRefused(platform=session.offer.platform, why="only time that is booked can be extended")
+        if not session.offer.is_in_calendar:
+            why = "a reservation there keeps its end" if session.offer.reservation else UNBOOKED
+            raise PlatformRefused(platform=session.offer.platform, why=why)
         if by is not None:
             until = session.until + (parse_duration(by) if isinstance(by, str) else by)
         if until is None or until <= session.until:
             raise BadRequest(detail=f"the new end must be after the present one, {instant(session.until)}")
         end = until
         try:
+            if self.reviews and session.start:
+                longer = end - session.start
+                offer = await self.store.read(lambda tx: price_longer(tx, session, longer, self.price_book))
+                await self._review("extend", person, session, offer)
             changed = await self.store.write(lambda tx: self._extend(tx, session.id, end, person))
         except NotAllowed as error:
             await self._note_refusal("extend", person, error, session=name)
             raise
         await self.signals.announce()
         return self.presenter.with_connectors(changed, person)
+
+    async def _review(self, act: str, person: Person, session: Session, offer: Offer) -> None:
+        """Ask whoever decides beside the admissions here; no transaction waits for that."""
+        for each in self.reviews:
+            await each.review(act, person, session, offer)
 
     async def _note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
         for admission in self.admissions:
@@ -310,7 +345,7 @@ class Sessions:
         session = require_session(tx, id)
         if session.start is None or session.phase in OVER:
             raise refuse_move(session.phase, "extended", id)
-        offer = price_longer(tx, session, until - session.start, self.settings.prices)
+        offer = price_longer(tx, session, until - session.start, self.price_book)
         for admission in self.admissions:
             admission.admit_longer(tx, session, offer, now)
         tx.books.extend(offer.platform, id, until)
@@ -332,18 +367,6 @@ class Sessions:
             write_down(tx, self.now(), person, "delete", session)
 
         await self.store.write(work)
-
-
-def _refuse_untakeable(tx: Tx, session: Session, now: datetime) -> None:
-    """Raise why an offer can't be accepted any more, or not now; nothing if it can."""
-    if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
-        raise OfferExpired(expires=instant(session.expires))
-    if session.end and session.end.kind is EndKind.GAVE_WAY:
-        raise OfferGaveWay(offerset=session.end.detail[:8])
-    if session.phase is not Phase.OFFERED:
-        raise refuse_move(session.phase, Phase.ACCEPTED, session.id)
-    if drain := tx.drains.get(session.offer.platform, now):
-        raise PlatformDraining(why=drain.sentence)
 
 
 def start_of(offer: Offer, now: datetime) -> datetime:

@@ -16,7 +16,16 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.arrival import (
+    check_arrived,
+    check_checksum,
+    guess,
+    missing,
+    refuse,
+    require_sound,
+    safe_name,
+    unsent,
+)
 from sublet.movers.port import SIMPLE, Content, Progress
 from sublet.movers.sending import spool
 from sublet.reach.port import Command, Reach, read_printed
@@ -84,8 +93,7 @@ class SystemFilesMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring a file under its own name, or all that is in a folder; goes on where an earlier try stopped."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         try:
             reach, path = self._find(data.location)
             is_folder = await self._look(reach, path) == "folder"

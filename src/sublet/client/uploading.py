@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from time import sleep
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sublet.client.call import Call
 from sublet.client.folder import list_ignored
@@ -203,41 +203,57 @@ def _read_piece(reader: Any, file: LocalFile, offset: int) -> bytes:
     return piece
 
 
-async def drive_async(steps: Steps[T], do: Callable[[Call[Any]], Awaitable[Any]]) -> T:
-    """The same, for a client that does not wait."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = None
-                if isinstance(step, timedelta):
-                    await asyncio.sleep(step.total_seconds())
-                else:
-                    answer = await do(step)
-            except Exception as error:  # it is the steps' to know what is next
-                step = steps.throw(error)
-            else:
-                step = steps.send(answer)
-    except StopIteration as end:
-        value: T = end.value
-        return value
+class _StepWalk(Generic[T]):
+    """Steps on their way: each call gets its answer, or the error that came of it, and says what is next."""
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
+        self.step: Call[Any] | timedelta | None = None  # None: it is over
+        self.result: T
+        self._go(lambda: next(steps))
+
+    def answer(self, value: Any) -> None:
+        self._go(lambda: self._steps.send(value))
+
+    def fail(self, error: Exception) -> None:
+        self._go(lambda: self._steps.throw(error))
+
+    def _go(self, move: Callable[[], Call[Any] | timedelta]) -> None:
+        try:
+            self.step = move()
+        except StopIteration as end:
+            self.step, self.result = None, end.value
 
 
 def drive(steps: Steps[T], do: Callable[[Call[Any]], Any]) -> T:
     """Make the calls one after another, and pause where that is asked for."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                answer = None
-                if isinstance(step, timedelta):
-                    sleep(step.total_seconds())
-                else:
-                    answer = do(step)
-            except Exception as error:  # it is the steps' to know what is next
-                step = steps.throw(error)
+    walk = _StepWalk(steps)
+    while (step := walk.step) is not None:
+        try:
+            answer = None
+            if isinstance(step, timedelta):
+                sleep(step.total_seconds())
             else:
-                step = steps.send(answer)
-    except StopIteration as end:
-        value: T = end.value
-        return value
+                answer = do(step)
+        except Exception as error:  # it is the steps' to know what is next
+            walk.fail(error)
+        else:
+            walk.answer(answer)
+    return walk.result
+
+
+async def drive_async(steps: Steps[T], do: Callable[[Call[Any]], Awaitable[Any]]) -> T:
+    """The same, for a client that does not wait."""
+    walk = _StepWalk(steps)
+    while (step := walk.step) is not None:
+        try:
+            answer = None
+            if isinstance(step, timedelta):
+                await asyncio.sleep(step.total_seconds())
+            else:
+                answer = await do(step)
+        except Exception as error:  # it is the steps' to know what is next
+            walk.fail(error)
+        else:
+            walk.answer(answer)
+    return walk.result

@@ -65,6 +65,7 @@ class Wishes(TypedDict, total=False):
     licenses: str
     exclusive: bool
     mail: str
+    gpu_type: str
     options: Mapping[str, str | int | bool] | Sequence[str]
     # what to call it
     name: str

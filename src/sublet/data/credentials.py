@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential, check_place
+from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential, check_place, credential_for
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotAllowed, NotFound
@@ -76,6 +76,11 @@ class Credentials:
         """A person's, to be shown to the places that they are for."""
         sealed = await self.store.read(lambda tx: tx.credentials.of(person))
         return tuple([replace(kept.credential, secret=await self._open(kept)) for kept in sealed])
+
+    async def find_token(self, address: str, person: str) -> str:
+        """The token that someone keeps for an address; empty: none."""
+        credential = credential_for(await self.open(person), address) if person else None
+        return credential.secret if credential and credential.kind is CredentialKind.TOKEN else ""
 
     async def _open(self, sealed: SealedCredential) -> str:
         return await asyncio.to_thread(self.vault.open, sealed.purpose, sealed.credential.secret)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from urllib.parse import urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
@@ -22,6 +22,7 @@ from sublet.booking.model.staging import (
 )
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.model.throughput import (
+    IMAGE_GUESS,
     SEND_GUESS,
     UNKNOWN_SIZE,
     Hop,
@@ -30,8 +31,14 @@ from sublet.data.model.throughput import (
     predict_transfer,
 )
 from sublet.data.resolving import look_up
+from sublet.data.sources import source_of
+from sublet.data.whereabouts import NOWHERE, EntryFinder, Whereabouts
 from sublet.data.write_back import check_write_backs
+from sublet.kernel.errors import SubletError
+from sublet.kernel.value_names import last_name
+from sublet.kinds.app import APP
 from sublet.movers.port import AnyMover, Resolves
+from sublet.platforms.caching import CachesData, FetchesImages
 from sublet.platforms.port import Platform
 
 
@@ -42,6 +49,14 @@ class PlannedItem:
     data: Data  # with its size, where that is known
     guess: timedelta
     is_image: bool = False  # the system pulls it, where sessions there can't do so themselves
+    where: Whereabouts = NOWHERE
+
+    @property
+    def label(self) -> str:
+        """What people call it: an image by where it is, a file by its name."""
+        if self.is_image:
+            return self.data.location.removeprefix("docker://")
+        return last_name(self.data.location) or self.data.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,33 +66,45 @@ class StagingPlan:
     items: Sequence[PlannedItem] = ()
     history: Sequence[Transfer] = ()  # the newest first
 
-    def estimate(self, platform: Platform, there: Collection[str] = ()) -> StagingEstimate:
-        """How long it takes on a platform that has these items already.
+    @property
+    def images(self) -> list[str]:
+        """The images of registries that are needed."""
+        return [item.data.location for item in self.items if item.is_image]
+
+    @property
+    def entries(self) -> set[str]:
+        """What the items are called in caches, as far as that is known."""
+        return {item.where.entry for item in self.items} - {""}
+
+    def estimate(self, platform: Platform, entries: Collection[str] = ()) -> StagingEstimate:
+        """How long it takes on a platform that has these entries in its cache already.
 
         What comes from one host comes one after another, hosts are beside one another, and what was brought here is
         sent on together afterwards. The askers' own estimates are of each item by itself.
         """
-        items = [item for item in self.items if not (item.is_image and platform.fetches)]
+        items = [item for item in self.items if not item.is_image or _is_fetched_before(platform)]
         if not items:
             return NOTHING_TO_STAGE
         hosts: defaultdict[str, list[Spread]] = defaultdict(list)
         sending: list[Spread] = []
         most: dict[str, timedelta] = {}
+        there = [item for item in items if _is_there(item, platform, entries)]
         samples = 0
         for item in items:
             name = item.data.name
-            if name in there:
+            if item in there and (item.is_image or not item.data.shared):
                 most[name] = NO_TIME
                 continue
             hop = self._choose_hop(item, platform.name)
             coming, count = self._predict(item, platform.name, hop)
             hosts[name if item.data.prepare is not None else source_of(item.data)].append(coming)
-            leaving = self._predict_sending(item, platform) if hop is Hop.HERE else Spread()
+            is_sent = hop is Hop.HERE and item not in there
+            leaving = self._predict_sending(item, platform) if is_sent else Spread()
             sending.append(leaving)
             most[name] = (coming + leaving).high
             samples += count
         time = side_by_side(map(one_after_another, hosts.values())) + one_after_another(sending)
-        return StagingEstimate(time, most, tuple(name for name in most if name in there), samples)
+        return StagingEstimate(time, most, tuple(item.label for item in there), samples)
 
     def _choose_hop(self, item: PlannedItem, system: str) -> Hop:
         """The road that data from there to this system took the last time."""
@@ -99,9 +126,33 @@ class StagingPlan:
         return predict_transfer(size, find_transfers(self.history, "", platform.name, Hop.SENT), guess)
 
 
-def source_of(data: Data) -> str:
-    """The host that some data comes from; empty: it is on this machine."""
-    return urlsplit(data.location).netloc.rpartition("@")[2]
+async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> Collection[str]:
+    """What a platform has of what a plan needs: entries of its cache, and images; nothing if it can't be asked now."""
+    there: set[str] = set()
+    with suppress(SubletError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            if plan.images and isinstance(platform, FetchesImages):
+                there.update(await platform.find_images(plan.images))
+            if plan.entries and isinstance(platform, CachesData):
+                there.update(await (await platform.open_cache()).list_there(plan.entries))
+    return there
+
+
+def must_be_asked(platform: Platform, plan: StagingPlan) -> bool:
+    """Whether only the platform itself knows what it has of what a plan needs."""
+    has_cache = bool(plan.entries) and isinstance(platform, CachesData)
+    return has_cache or (bool(plan.images) and isinstance(platform, FetchesImages))
+
+
+def _is_fetched_before(platform: Platform) -> bool:
+    """Whether images are fetched before a session's own time begins, not by the session."""
+    return not platform.fetches or isinstance(platform, FetchesImages)
+
+
+def _is_there(item: PlannedItem, platform: Platform, entries: Collection[str]) -> bool:
+    """Whether nothing has to be moved to the platform for it; what many share is looked at here all the same."""
+    is_image_there = item.is_image and item.data.location in entries
+    return is_image_there or item.where.entry in entries or item.where.platform == platform.name
 
 
 async def plan_staging(
@@ -112,10 +163,12 @@ async def plan_staging(
     *,
     guest: bool = False,
     look: bool = True,
+    finder: EntryFinder | None = None,
+    person: str = "",
 ) -> tuple[StagingPlan, list[Reason]]:
     """What the data, and an executable that makes sense, need to be moved; or what can't be brought.
 
-    `look`: sizes that nobody told are looked up.
+    `look`: sizes that nobody told are looked up; `finder`: and what it is called in caches, for this person.
     """
     pushing = [movers.choose_push(output, guest=guest) for output in request.outputs]
     reasons = [choice for choice in pushing if isinstance(choice, Reason)]
@@ -130,31 +183,50 @@ async def plan_staging(
             moves.append((mover, data))
     if reasons:
         return StagingPlan(), reasons
-    planned = await asyncio.gather(*(_plan_item(movers, mover, data, look, guest=guest) for mover, data in moves))
-    items = [item for item, _ in planned] + _plan_images(kinds, executable)
-    return StagingPlan(items), [reason for _, found in planned for reason in found]
+
+    async def find(mover: AnyMover, data: Data) -> Whereabouts:
+        return await finder.find(movers, mover, request, data, person) if finder and look else NOWHERE
+
+    places = asyncio.gather(*(find(mover, data) for mover, data in moves))
+    images = _plan_images(kinds, movers, executable, finder if look else None, guest=guest)
+    whereabouts, pulled = await asyncio.gather(places, images)
+    planned = await asyncio.gather(
+        *(
+            _plan_item(movers, mover, data, where, look, guest=guest)
+            for (mover, data), where in zip(moves, whereabouts, strict=True)
+        )
+    )
+    return StagingPlan([*(item for item, _ in planned), *pulled]), [why for _, refused in planned for why in refused]
 
 
-def _plan_images(kinds: ExecutableKinds, executable: Executable | None) -> list[PlannedItem]:
+async def _plan_images(
+    kinds: ExecutableKinds, movers: Movers, executable: Executable | None, finder: EntryFinder | None, *, guest: bool
+) -> list[PlannedItem]:
     """The image that a system pulls; of several addresses the first."""
     kind = kinds.by_name.get(executable.kind) if executable else None
     if kind is None or executable is None:
         return []
-    return [PlannedItem(data, UNKNOWN_SIZE, is_image=True) for data in kind.fetches(executable)[:1]]
+    images = []
+    for data in kind.fetches(executable)[:1]:
+        mover = movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
+        where = await finder.find_image(mover, data) if finder else NOWHERE
+        guess = UNKNOWN_SIZE if where.size is None else timedelta(seconds=where.size // IMAGE_GUESS)
+        images.append(PlannedItem(data, guess, is_image=True, where=where))
+    return images
 
 
 async def _plan_item(
-    movers: Movers, mover: AnyMover, data: Data, look: bool, *, guest: bool
+    movers: Movers, mover: AnyMover, data: Data, where: Whereabouts, look: bool, *, guest: bool
 ) -> tuple[PlannedItem, list[Reason]]:
     """By the asker's word, else by its size, which is looked up where it is really going to be brought.
 
     What only has a name is looked up in any case: it may be nowhere that it can be brought from.
     """
     reasons: list[Reason] = []
-    size = data.size
+    size = where.size if data.size is None else data.size
     if look and isinstance(mover, Resolves):
         size, reasons = await look_up(movers, mover, data, guest=guest)
-    elif look and data.size is None and data.prepare is None and not isinstance(mover, Resolves):
+    elif look and size is None and not where.has_asked and data.prepare is None and not isinstance(mover, Resolves):
         size = await mover.measure(data)
     measured = replace(data, size=data.size if size is None else size)
-    return PlannedItem(measured, mover.estimate(measured)), reasons
+    return PlannedItem(measured, mover.estimate(measured), where=where), reasons

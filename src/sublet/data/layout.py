@@ -48,7 +48,12 @@ def lay_out(request: Request, place: Path, elsewhere: Collection[str] = ()) -> N
         _move(data, file or folder, work / volume.path)
         if file:
             folder.rmdir()
-    (place / BROUGHT).write_text(json.dumps({path: [size, time] for path, size, time in _files(work)}))
+    note_brought(place)
+
+
+def note_brought(place: Path) -> None:
+    """Remember what was laid out in a session's working directory, before it runs."""
+    (place / BROUGHT).write_text(json.dumps({path: [size, time] for path, size, time in _files(place / "work")}))
 
 
 def _one_file(data: Data, folder: Path, path: str) -> Path | None:

@@ -24,11 +24,13 @@ from sublet.data.model.places import (
     is_usable,
     scratch_name,
 )
+from sublet.data.model.roads import describe_bytes
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
-from sublet.kernel.errors import BadRequest, NotFound, PlatformRefused
+from sublet.kernel.errors import BadRequest, NotFound, PlatformRefused, ScratchFull
 from sublet.people.model.person import Person
+from sublet.platforms.places import MeasuresPlaces
 from sublet.platforms.port import Platform
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -209,11 +211,21 @@ class SharedPlaces:
             await self.store.write(lambda tx: _keep_longest(tx, use))
         name = scratch_name(place.name, session.person) if is_scratch else ""
         path = await platform.open_place(place.path, name)
+        if is_scratch and place.quota:
+            await _check_quota(platform, place, path)
         if not is_usable(path):
             why = f"the place {place.name} is at {path}, which container tools can't be given"
             raise PlatformRefused(platform=platform.name, why=why)
         target = self._find_target(place, wish, request)
         return BoundPlace(place.name, path, target, wish.read_only or not place.writable)
+
+
+async def _check_quota(platform: Platform, place: DeclaredPlace, path: str) -> None:
+    """ScratchFull if someone has more in a place than they may, before a session adds to it."""
+    size = await platform.measure_place(path) if isinstance(platform, MeasuresPlaces) else 0
+    if size >= place.quota:
+        sizes = {"size": describe_bytes(size), "quota": describe_bytes(place.quota)}
+        raise ScratchFull(place=place.name, platform=platform.name, **sizes)
 
 
 def _keep_longest(tx: Tx, use: ScratchUse) -> None:

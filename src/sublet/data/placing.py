@@ -7,21 +7,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
+from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Request
+from sublet.data.executables import Movers
+from sublet.data.journeys import Journey
 from sublet.data.layout import is_path_of_file, list_laid_out
-from sublet.data.roads import Arrival, Journey, take_left, take_road
-from sublet.kernel.errors import PlatformRefused
+from sublet.data.named_links import NamedLinks, NoLinks
+from sublet.data.roads import Arrival, take_left, take_road
+from sublet.kernel.errors import DataNotThere, PlatformRefused
+from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.movers.arrival import missing
-from sublet.movers.port import FindsLeft, Links
-from sublet.platforms.caching import CachePlacement, DataCache
+from sublet.movers.port import AnyMover, FindsLeft, Links, Resolves
+from sublet.platforms.caching import CachePlacement, DataCache, NoWay
 
 RECORD = "roads.json"  # in a session's directory here: what data of it is one file there, and its name
 
 
 def can_travel(request: Request, data: Data) -> bool:
     """Whether data may take a road of its own: it was asked for, and nothing else is laid out in the same folder."""
-    if data.shared or data.unpack or data not in request.data:
+    if data.shared or data not in request.data:
         return False
     paths = [(item.name, PurePosixPath(volume.path)) for item, volume in list_laid_out(request)]
     own = [path for name, path in paths if name == data.name]
@@ -29,13 +34,33 @@ def can_travel(request: Request, data: Data) -> bool:
     return not any(path == other or path in other.parents or other in path.parents for path in own for other in others)
 
 
-async def travel(journey: Journey, request: Request, data: Data, mover: object) -> Arrival | None:
+async def travel(
+    journey: Journey, request: Request, data: Data, mover: AnyMover | Reason, movers: Movers
+) -> Arrival | None:
     """Take data to the system by a road of its own; None: it has none, and is brought here first."""
     if not can_travel(request, data):
         return None
-    if isinstance(mover, Links):
-        return await take_road(journey, data, mover)
+    try:
+        if isinstance(mover, Resolves):
+            return await _travel_by_name(journey, data, NamedLinks(movers, mover))
+        if isinstance(mover, Links):
+            return await take_road(journey, data, mover)
+    except NoWay:
+        return None  # it is to be unpacked, and can't be there
+    if data.unpack:
+        return None
     return await take_left(journey, data, mover) if isinstance(mover, FindsLeft) else None
+
+
+async def _travel_by_name(journey: Journey, data: Data, named: NamedLinks) -> Arrival | None:
+    """From where a name leads; what can't be had so is brought here, where every address is tried and told."""
+    try:
+        return await take_road(journey, data, named)
+    except NoLinks:
+        return None
+    except DataNotThere as error:
+        log.info("data.no-way", session=journey.session, data=data.name, platform=journey.platform, why=error.message)
+        return None
 
 
 def list_placements(request: Request, arrivals: Sequence[Arrival]) -> list[CachePlacement]:

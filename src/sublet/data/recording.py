@@ -32,7 +32,13 @@ class HasTransferLog(Protocol):
 
 async def record_roads(context: HasTransferLog, system: str, roads: Sequence[TakenRoad]) -> None:
     """The same of what was moved on roads that lead to the system itself; what was there already was not moved."""
-    for road, hop in ((Road.THERE, Hop.THERE), (Road.STREAMED, Hop.STREAMED)):
+    hops = {
+        Road.MOVED: Hop.THERE,
+        Road.THERE: Hop.THERE,
+        Road.STREAMED: Hop.STREAMED,
+        Road.HERE: Hop.HERE,
+    }
+    for road, hop in hops.items():
         times = TransferTimes()
         for taken in roads:
             if taken.road is road:

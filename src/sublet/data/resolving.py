@@ -21,6 +21,7 @@ from sublet.movers.trees import Tally, safe_path
 AT_ONCE = 8  # files that are brought side by side
 MOMENT = 4.0  # seconds that an asker waits for a name to be resolved
 INCOMING = ".incoming"  # below the directory of the data, while its files come
+MOST_ASKED = 8  # addresses of one file that are asked beforehand whether they answer
 MOST_NAMED = 10  # addresses that a reason names
 OWN = ("session", "upload", "app", "ssh")  # what the person has here or on systems, which no catalogue may name
 
@@ -131,7 +132,7 @@ async def _bring_file(data: Data, file: BringableFile, target: Path, progress: P
     if place and place.exists():
         return  # it was put there whole by an earlier try
     failures: list[str] = []
-    for mover, replica in file.sources:
+    for mover, replica in await _sort_by_answer(file.sources):
         room = target / INCOMING / _short_hash(f"{file.path}\0{replica.location}")
         await asyncio.to_thread(room.mkdir, parents=True, exist_ok=True)
         try:
@@ -142,6 +143,18 @@ async def _bring_file(data: Data, file: BringableFile, target: Path, progress: P
         else:
             return
     raise missing(data, _join(_describe_failure(file), [*failures, *file.refused]))
+
+
+async def _sort_by_answer(sources: Sequence[tuple[Mover, Data]]) -> list[tuple[Mover, Data]]:
+    """Those first that answer in a moment: at one that is dead or hangs, much time is lost before the next is tried."""
+    if len(sources) < 2:
+        return list(sources)
+    sizes = await asyncio.gather(
+        *(mover.measure(replace(replica, size=None)) for mover, replica in sources[:MOST_ASKED])
+    )
+    silent = [source for source, size in zip(sources, sizes, strict=False) if size is None]
+    answering = [source for source, size in zip(sources, sizes, strict=False) if size is not None]
+    return [*answering, *silent, *sources[MOST_ASKED:]]
 
 
 def _describe_failure(file: BringableFile) -> str:

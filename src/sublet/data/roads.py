@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from sublet.booking.model.request import Data
-from sublet.data.model.links import FileLink, LinkedFiles, name_entry
+from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
+from sublet.data.model.links import FileLink, LinkedFiles, can_be_known, name_entry
 from sublet.data.model.roads import Road, TakenRoad
+from sublet.data.sources import source_of
 from sublet.data.streams import stream_files
-from sublet.kernel.errors import DiskFull, PlatformRefused, SubletError
+from sublet.data.tasks import move_by_service
+from sublet.data.unpacking import UNPACKED, have_unpacked
+from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
 from sublet.movers.arrival import missing
-from sublet.movers.port import FindsLeft, LeftFiles, Links, Progress, SourceChanged
-from sublet.platforms.caching import DataCache, EntryPhase, EntryState, NoWay
+from sublet.movers.port import FindsLeft, LeftFiles, Links, SourceChanged
+from sublet.platforms.caching import EntryPhase, EntryState, NoWay
 
 SMALL = 1 << 20  # bytes of files of this machine that go along with the session
 LOOKS = 3  # at a source that changes while it is brought
 STARTS = 3  # of a program that fetches and ends without a word
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds between two looks at how far it is
-SOON = 10.0  # seconds within which a program that fetches has to show itself
-
-
-@dataclass(frozen=True)
-class Journey:
-    """For whom data is taken where."""
-
-    cache: DataCache
-    platform: str
-    session: str
-    person: str
-    tell: Callable[[str], Progress]  # where it is told how far it is, by what is being done
 
 
 @dataclass(frozen=True)
@@ -48,18 +38,29 @@ class Arrival:
 
 
 async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | None:
-    """Have data in the cache of the system; None: it is small and of this machine, and goes along with the session."""
+    """Have data in the cache of the system; None: it is to be brought here, and goes along with the session."""
     for _ in range(LOOKS):
         files = await mover.links(data)
-        if _is_small(files):
+        if is_small(files) or (journey.cache.is_here and not _is_worth_keeping(files)):
             return None
         _check(data, files, mover.policy.largest)
         entry = name_entry(files, journey.person, journey.session)
         try:
-            return Arrival(data, files, entry, await _have(journey, data, mover, files, entry))
+            have = partial(_have, journey, data, mover, files, entry)
+            if data.unpack:
+                name, taken = await have_unpacked(journey, data, entry, files.address, have)
+                return Arrival(data, UNPACKED, name, taken)
+            return Arrival(data, files, entry, await have())
         except SourceChanged as changed:
             why = str(changed)
+    if journey.cache.is_here:  # its server may only contradict itself: then it is brought, and not kept
+        return None
     raise missing(data, why)
+
+
+def _is_worth_keeping(files: LinkedFiles) -> bool:
+    """Whether this machine gains by keeping it: it is from elsewhere, and known again."""
+    return can_be_known(files) and not any(link.url.startswith("file:") for link in files.links)
 
 
 async def take_left(journey: Journey, data: Data, mover: FindsLeft) -> Arrival | None:
@@ -72,7 +73,8 @@ async def take_left(journey: Journey, data: Data, mover: FindsLeft) -> Arrival |
     return Arrival(data, LinkedFiles(links, left.is_folder), "", taken, left)
 
 
-def _is_small(files: LinkedFiles) -> bool:
+def is_small(files: LinkedFiles) -> bool:
+    """Whether it is of this machine, and little enough to go along with a session."""
     is_here = all(link.url.startswith("file:") for link in files.links)
     return is_here and (files.size or 0) < SMALL
 
@@ -88,24 +90,43 @@ def _check(data: Data, files: LinkedFiles, largest: int) -> None:
 
 async def _have(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> TakenRoad:
     began = time.monotonic()
-    state = await journey.cache.want(entry, journey.session)
+    state = await journey.cache.want(entry, journey.session, _label(data, files))
     road, why = Road.CACHED, ""
     if state.phase is not EntryPhase.THERE:
         await journey.cache.make_room(files.size or 0)
-        try:
-            road, state = Road.THERE, await _fetch(journey, data, mover, files, entry)
-        except NoWay as no_way:
-            road, why = Road.STREAMED, str(no_way)
-            log.info("data.no-way", session=journey.session, data=data.name, platform=journey.platform, why=why)
-            state = await _stream(journey, data, mover, files, entry)
+        road, state, why = await _bring(journey, data, mover, files, entry)
     seconds = time.monotonic() - began
-    return TakenRoad(data.name, road, files.address, files.size or state.done, seconds, why)
+    source = source_of(data) if road is Road.MOVED else files.address
+    return TakenRoad(data.name, road, source, files.size or state.done, seconds, why)
+
+
+async def _bring(
+    journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str
+) -> tuple[Road, EntryState, str]:
+    """By the first road that leads there; and why none of the better ones does."""
+    if journey.cache.is_here:
+        return Road.HERE, await _stream(journey, data, mover, files, entry), ""
+    reasons: list[str] = []
+    for road, bring in ((Road.MOVED, move_by_service), (Road.THERE, _fetch)):
+        try:
+            return road, await bring(journey, data, mover, files, entry), "; ".join(reasons)
+        except NoWay as no_way:
+            reasons += [str(no_way)] if str(no_way) else []
+    why = "; ".join(reasons)
+    log.info("data.no-way", session=journey.session, data=data.name, platform=journey.platform, why=why)
+    return Road.STREAMED, await _stream(journey, data, mover, files, entry), why
+
+
+def _label(data: Data, files: LinkedFiles) -> str:
+    """What people call it, and where it comes from; nothing that opens it."""
+    source = files.address or "this machine"
+    return f"{data.name} from {source}" if files.is_folder else f"{files.links[0].path} from {source}"
 
 
 async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:
     """Have the system fetch it, and look until it has; NoWay if it can't."""
     if not all(link.url.startswith(("http:", "https:")) for link in files.links):
-        raise NoWay("it is on this machine")
+        raise NoWay("it is on this machine" if files.links[0].url.startswith("file:") else "")
     policy, progress = mover.policy, journey.tell(f"{journey.platform} is fetching {data.name}")
     for _ in range(STARTS):
         await journey.cache.fetch(entry, files, public_only=policy.public_only, largest=policy.largest)
@@ -115,24 +136,6 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
         if state.phase is EntryPhase.FAILED:
             _explain(journey, data, files, state)
     raise NoWay(f"what fetches on {journey.platform} ended early")
-
-
-async def watch_entry(cache: DataCache, entry: str, progress: Progress) -> EntryState:
-    """Look again and again, until it is there, or failed, or nobody brings it."""
-    pause, seen = FIRST_PAUSE, time.monotonic()
-    while True:
-        state = await cache.look(entry)
-        if state.phase in (EntryPhase.THERE, EntryPhase.FAILED):
-            return state
-        if state.phase is EntryPhase.BUSY:
-            progress(state.done, state.total or None)
-            seen = time.monotonic()
-        elif time.monotonic() - seen > SOON:
-            return state
-        if (task := asyncio.current_task()) and task.cancelling():
-            raise asyncio.CancelledError  # someone cancelled the session while the system was asked
-        await asyncio.sleep(pause)
-        pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
 def _explain(journey: Journey, data: Data, files: LinkedFiles, state: EntryState) -> None:
@@ -151,21 +154,12 @@ def _explain(journey: Journey, data: Data, files: LinkedFiles, state: EntryState
 
 async def _stream(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:
     """Read it here and write it there, unless another does so already."""
-    cache, progress = journey.cache, journey.tell(f"streaming {data.name} to {journey.platform}")
-    while (sizes := await cache.claim(entry)) is None:
-        state = await watch_entry(cache, entry, progress)
-        if state.phase is EntryPhase.THERE:
-            return state
-    try:
+    cache = journey.cache
+    words = f"bringing {data.name}" if cache.is_here else f"streaming {data.name} to {journey.platform}"
+    progress = journey.tell(words)
+
+    async def stream(sizes: Mapping[str, int]) -> None:
         await stream_files(cache, entry, data, mover, files, sizes, progress)
-        try:
-            await cache.publish(entry, files)
-        except DiskFull:
-            raise
-        except PlatformRefused as error:
-            raise missing(data, error.message) from error
-    except BaseException as error:
-        with suppress(SubletError):
-            await asyncio.shield(cache.give_up(entry, drop=isinstance(error, DiskFull)))
-        raise
-    return await cache.look(entry)
+        await publish_entry(cache, entry, data, files)
+
+    return await bring_alone(cache, entry, progress, stream)

@@ -18,24 +18,28 @@ from typing import Protocol
 from sublet.booking.model.job import Mount
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
-from sublet.data.estimating import source_of
 from sublet.data.executables import ExecutableKinds, Movers
-from sublet.data.layout import lay_out, list_laid_out
+from sublet.data.journeys import Journey
+from sublet.data.layout import lay_out, list_laid_out, note_brought
 from sublet.data.model.credentials import Credential
 from sublet.data.model.roads import TakenRoad
 from sublet.data.model.throughput import Hop, Meter, TransferTimes
 from sublet.data.placing import find_file_there, place_all, record_files, travel
 from sublet.data.recording import STAGED, TransferLog, record_roads, record_times
 from sublet.data.resolving import bring_files, find_files
-from sublet.data.roads import Arrival, Journey
+from sublet.data.roads import Arrival
+from sublet.data.sources import source_of
+from sublet.data.tasks import stop_transfers
 from sublet.data.unpacking import unpack_brought
+from sublet.kernel.data_urls import shorten_location
 from sublet.kernel.errors import DataNotThere, PlatformRefused, SubletError
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import describe_archive
+from sublet.movers.arrival import without_secrets
 from sublet.movers.port import AnyMover, Pins, Progress, Resolves, SignsIn
-from sublet.platforms.caching import CachesData
+from sublet.platforms.caching import CachesData, FetchesImages
 from sublet.platforms.port import Platform
 
 KEPT = "kept.json"  # which of its files the platform keeps for many, and where
@@ -145,7 +149,7 @@ async def stage(
         await asyncio.to_thread(_write, place / STAGED, f"{monotonic() - began:.6f}")
         return taken
     except (DataNotThere, PlatformRefused):
-        await leave_cache(platform, session)
+        await leave_cache(context, platform, session, person)
         raise
     finally:
         context.loop_state.staging.pop(session, None)
@@ -159,11 +163,13 @@ async def _begin_journey(context: StagingContext, platform: Platform, session: s
     return Journey(await platform.open_cache(), platform.name, session, person, tell)
 
 
-async def leave_cache(platform: Platform, session: str) -> None:
+async def leave_cache(context: StagingContext, platform: Platform, session: str, person: str) -> None:
     """A session is over before it was submitted: what is fetched for it alone stops, if the system can be told."""
     if isinstance(platform, CachesData):
         with suppress(SubletError):
-            await (await platform.open_cache()).leave(session)
+            notes = await (await platform.open_cache()).leave(session)
+            credentials = await context.credentials.open(person) if notes else ()
+            await stop_transfers(context.movers.with_credentials(credentials), notes)
 
 
 async def _stage(
@@ -186,7 +192,7 @@ async def _stage(
 
     async def bring(data: Data) -> None:
         mover, target = movers.choose(data, guest=guest), place / "data" / directory_name(data.name)
-        if journey and (arrival := await travel(journey, request, data, mover)):
+        if journey and (arrival := await travel(journey, request, data, mover, movers)):
             arrivals.append(arrival)
         else:
             await _bring(context, movers, mover, data, target, session, brought, guest=guest)
@@ -207,6 +213,8 @@ async def _stage(
     if journey and arrivals:
         context.loop_state.staging[session] = f"laying out its data on {platform.name}"
         await place_all(journey.cache, session, request, arrivals)
+        if journey.cache.is_here and list_laid_out(request):
+            await asyncio.to_thread(note_brought, place)
         await asyncio.to_thread(record_files, place, arrivals)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
     return [arrival.taken for arrival in arrivals]
@@ -252,6 +260,7 @@ async def _fetch_there(
         mover = context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
         signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
         if platform.fetches and not signs_in:
+            await _fetch_before(context, data, platform, way, place, session)
             return {}
         try:
             return await _fetch(context, data, mover, platform, way, place, session, pulls=not signs_in)
@@ -260,6 +269,20 @@ async def _fetch_there(
     if failures:
         raise failures[0]
     return {}
+
+
+async def _fetch_before(
+    context: StagingContext, data: Data, platform: Platform, way: str, place: Path, session: str
+) -> None:
+    """Where sessions fetch images by themselves: have it before one's own time begins, if that can be."""
+    if not isinstance(platform, FetchesImages):
+        return
+    context.loop_state.staging[session] = f"{platform.name} is fetching {data.location}"
+    began = monotonic()
+    if await platform.fetch_image(data.location, way, place / "data" / directory_name(data.name) / FETCHED):
+        fetched = TransferTimes()
+        fetched.note(source_of(data), 0, monotonic() - began)
+        await record_times(context, platform.name, fetched, Hop.THERE)
 
 
 async def _fetch(
@@ -366,4 +389,4 @@ async def _bring(
     if data.unpack:
         context.loop_state.staging[session] = f"unpacking {data.name}"
         await asyncio.to_thread(unpack_brought, data, target)
-    log.info("data.brought", session=session, data=data.name, location=data.location)
+    log.info("data.brought", session=session, data=data.name, location=without_secrets(shorten_location(data.location)))

@@ -37,6 +37,7 @@ from sublet.kernel.settings_tables import (
     SigningSettings,
     TokenSettings,
 )
+from sublet.kernel.settings_trust import IssuerSettings, Origin, PolicySettings
 
 
 def _image(value: object) -> object:
@@ -58,6 +59,7 @@ FILE = "sublet.toml"
 _NOT_PLAIN = {
     "home",
     "images",
+    "standard_images",
     "prices",
     "proxies",
     "scheduler_options",
@@ -69,8 +71,11 @@ _NOT_PLAIN = {
     "maintainers",
     "mail",
     "hooks",
+    "issuers",
     "oidc",
+    "origins",
     "platforms",
+    "policy",
     "tokens",
     "signing",
     "sessions_url",
@@ -111,6 +116,11 @@ class Settings(BaseModel):
         default=(),
         description="Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` count.",
     )
+    origins: tuple[Origin, ...] = Field(
+        default=(),
+        description="Sites whose pages may call this service in a browser (CORS), as in `https://portal.example.org`; "
+        "`*`: any. Cookies are never sent along: such pages show a token.",
+    )
     hold: Duration = Field(
         default=timedelta(minutes=5), description="How long offers can be accepted; what is booked is held until then."
     )
@@ -125,8 +135,9 @@ class Settings(BaseModel):
     )
     scheduler_options: tuple[str, ...] = Field(
         default=(),
-        description="What a gateway's people may ask of a cluster's scheduler beside `constraint` and `nice`: `queue`, "
-        "`qos`, `project`, `reservation`, `licenses`, `exclusive`, `mail`, or an option of sbatch by its name.",
+        description="What a gateway's people may ask of a cluster's scheduler beside `constraint`, `nice` and "
+        "`gpu_type`: `queue`, `qos`, `project`, `reservation`, `licenses`, `exclusive`, `mail`, or an option of sbatch "
+        "by its name.",
     )
     answer_within: Duration = Field(
         default=timedelta(seconds=3),
@@ -175,6 +186,16 @@ class Settings(BaseModel):
         description="The Rucio server that knows data which is named without one, as `rucio:SCOPE:NAME`: "
         "https://rucio.example.org.",
     )
+    globus_transfer: str = Field(
+        default="https://transfer.api.globus.org",
+        pattern=r"^https?://[^\s?#]+$",
+        description="Globus' Transfer service, which is asked about `globus:` data; another one for trials.",
+    )
+    globus_auth: str = Field(
+        default="https://auth.globus.org",
+        pattern=r"^https?://[^\s?#]+$",
+        description="Globus' sign-in, which gives tokens for a refresh token or a client's secret.",
+    )
     ivo_resolver: str = Field(
         default="",
         pattern=r"^(https?://\S+\{ivoid\}\S*)?$",
@@ -198,11 +219,17 @@ class Settings(BaseModel):
     )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
     rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
+    policy: PolicySettings = Field(
+        default_factory=PolicySettings, description="A policy service that is asked beside the rules here."
+    )
     annex: AnnexSettings = Field(
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
     )
     oidc: dict[Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")], OidcSettings] = Field(
         default_factory=dict, description="Name → an OpenID provider by which people can sign in to a gateway."
+    )
+    issuers: dict[Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")], IssuerSettings] = Field(
+        default_factory=dict, description="Name → an issuer, such as an IAM, whose tokens a gateway takes."
     )
     tokens: TokenSettings = Field(default_factory=TokenSettings, description="The tokens of a gateway.")
     mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")
@@ -210,6 +237,11 @@ class Settings(BaseModel):
         default_factory=dict,
         description='Images that apps may name: `python = "ghcr.io/owner/python:3.12@sha256:…"`, or a table with '
         "`location` and `digest`.",
+    )
+    standard_images: dict[str, str] = Field(
+        default_factory=dict,
+        description="`notebook`, `lab` → which of `images` they run in where nobody names one. A gateway runs them in "
+        "images alone, so that it offers neither without.",
     )
     hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
     apps: AppSettings = Field(default_factory=AppSettings, description="Reviewed code, and where it may come from.")

@@ -111,6 +111,14 @@ class RetentionSettings(BaseModel):
     )
     events: Age = Field(default=365 * DAY, ge=DAY, description="Events of sessions that ended: `sublet events`.")
     audit: Age = Field(default=2 * 365 * DAY, ge=DAY, description="The audit log: `sublet audit`.")
+    archive: Age = Field(
+        default=10 * 365 * DAY, ge=DAY, description="Records of sessions in the archive: `sublet archive`."
+    )
+    archive_people: Age = Field(
+        default=2 * 365 * DAY,
+        ge=DAY,
+        description="Whose these were, and what they had typed; afterwards a record names nobody.",
+    )
     backups: int = Field(
         default=3, ge=1, le=1000, description="Copies of the database from before an upgrade, in `backups`."
     )

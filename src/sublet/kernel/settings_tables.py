@@ -83,12 +83,15 @@ def _issuer(address: str) -> str:
     return address
 
 
+Issuer = Annotated[str, AfterValidator(_issuer)]
+
+
 class OidcSettings(BaseModel):
     """One OpenID provider by which people can sign in to a gateway."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    issuer: Annotated[str, AfterValidator(_issuer)] = Field(description="Its address, exactly as it names itself.")
+    issuer: Issuer = Field(description="Its address, exactly as it names itself.")
     client_id: str = Field(min_length=1, description="What this gateway is called there.")
     client_secret_file: Path | None = Field(
         default=None, description="A file, for its owner alone (0600), with the client's secret; unset: it has none."

@@ -8,7 +8,7 @@ from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Executable, Request
 from sublet.kinds import fields as f
-from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.port import Kind, Setting, Way, WayNeed
 
 SCRIPT = ".sublet/script"
 FIELDS = ("argv", "script", "environment")
@@ -46,6 +46,10 @@ class CommandKind(Kind):
             return [Way("exec", contained=False, program=lambda setting: Program(argv, environment))]
         text = str(executable.fields["script"])
         return [Way("sh", contained=False, program=lambda setting: script_program(text, environment, setting))]
+
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """As it is."""
+        return [WayNeed("exec" if "argv" in executable.fields else "sh", ())]
 
     def needs(self, executable: Executable) -> str:
         """Nothing but a machine that runs processes of its own."""

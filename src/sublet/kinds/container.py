@@ -15,8 +15,9 @@ from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.shape import sizes_of
 from sublet.kinds import fields as f
-from sublet.kinds import images
-from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds import images, skaha
+from sublet.kinds.pod_images import KUBERNETES, find_pod_ways
+from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
 INSIDE = (
@@ -42,6 +43,7 @@ CALLED = (*TOOLS, "ch-run", "ch-image", "ch-convert", "unsquashfs")
 FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
 FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
 SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
+DOCKER_TOOLS = "podman, apptainer, docker or charliecloud, and python3"
 SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks")
 PORT_FIELDS = ("access", "internal", "external", "protocol", "path")
 MOST_TASKS = 100_000
@@ -67,13 +69,19 @@ class DockerContainer(Kind):
         """One for each tool that is there."""
         image = executable.fields["image"]
         sources = [images.read_location(location, number) for number, location in enumerate(image["locations"])]
-        return _ways(executable, tools, sources, image.get("digest") or "")
+        ways = _ways(executable, tools, sources, image.get("digest") or "")
+        return [*ways, *skaha.list_container_ways(executable, tools, image)]
+
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """Each container tool, and Skaha."""
+        locations = executable.fields["image"]["locations"]
+        return [*list_tool_needs(executable), *skaha.list_container_needs(executable, locations)]
 
     def needs(self, executable: Executable) -> str:
         """A container tool."""
         if access_ports(executable.fields):
             return "podman or docker (whose ports can be reached)"
-        return "podman, apptainer, docker or charliecloud, and python3"
+        return DOCKER_TOOLS
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """Archives that lie at an address."""
@@ -102,6 +110,10 @@ class SingularityContainer(Kind):
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """Apptainer itself, else a tool that runs the file system inside the image."""
         return _ways(executable, tools, [images.read_location(str(executable.fields["location"]), 0, sif=True)], "")
+
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """Each container tool."""
+        return list_tool_needs(executable)
 
     def needs(self, executable: Executable) -> str:
         """Apptainer, or what can unpack its images and run them."""
@@ -243,7 +255,7 @@ def _ways(
     executable: Executable, tools: Mapping[str, str], sources: Sequence[Mapping[str, str]], digest: str
 ) -> list[Way]:
     reached = bool(access_ports(executable.fields))
-    return [
+    by_tool = [
         Way(
             tool,
             contained=TOOLS[tool][1] and not any(images.is_ours(source) for source in sources),
@@ -253,6 +265,19 @@ def _ways(
         for tool in tools_for(sources, tools)
         if not (reached and tool in SHARES_PORTS)
     ]
+    return by_tool + find_pod_ways(executable, tools, sources, digest)
+
+
+def list_tool_needs(executable: Executable) -> list[WayNeed]:
+    """The container tools, and what of each must be there."""
+    reached = "its port is to be reached, and this tool shares the machine's" if access_ports(executable.fields) else ""
+    needs = [
+        WayNeed(tool, ("python3", *parts), reached if tool in SHARES_PORTS else "")
+        for tool, (parts, _) in TOOLS.items()
+        if tool != "singularity"
+    ]
+    plain = "a pod is an image of a registry, once, without a port to be reached"
+    return [*needs, WayNeed(KUBERNETES, (KUBERNETES,), plain)]
 
 
 def _program_of(

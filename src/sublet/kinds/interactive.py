@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from sublet.booking.model.job import Program
+from sublet.booking.model.kernels import HUB, SKAHA
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
-from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds import in_image, skaha
+from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
 INTERFACES = ("lab", "shell")
-FIELDS = ("interface", "environment")
+FIELDS = ("interface", "environment", in_image.IMAGE, in_image.STANDARD)
 LAB_SETTINGS = ".sublet/jupyter_server_config.py"
 
 # Read by Jupyter inside the job: the port and the secret are in the environment, never among the words of a command.
@@ -33,39 +36,84 @@ c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.news_url = None
 """
 
+HUB_SERVER = Program((HUB,), connects="uri:jupyter-lab")
+
 
 class Interactive(Kind):
     """The kind `interactive`."""
 
     name = "interactive"
     uri = "urn:sublet:kind:executable:interactive"
-    outside, extra = True, "notebook"
+    extra = "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An interface that there is."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        reasons += f.check_local_volumes(request, "an interactive session")
+        reasons += f.check_local_volumes(request, "an interactive session") + in_image.check_image(fields)
         interface = fields.get("interface", "lab")
         if interface not in INTERFACES:
             message = f"there is no interface {interface}; there are lab and shell."
             reasons.append(f.invalid("interface", message, wanted=interface, nearest="lab"))
+        elif interface == "shell" and fields.get(in_image.IMAGE):
+            message = "a shell runs in no image; JupyterLab does, and has terminals."
+            reasons.append(f.not_supported("image", message, nearest="interface: lab"))
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """JupyterLab, or a small server with a shell."""
+        """JupyterLab, here or as a hub's own server; or a small server with a shell."""
         environment = f.environment_of(executable.fields)
         if executable.fields.get("interface", "lab") == "lab":
-            if "jupyter-lab" not in tools:
-                return []
-            return [Way("jupyter-lab", False, lambda setting: lab(environment, setting), interactive=True)]
+            own = [] if executable.fields.get(in_image.IMAGE) else _list_lab_ways(environment, tools)
+            make = partial(in_image.make_lab, executable.fields, LAB, LAB_SETTINGS)
+            ways = in_image.list_ways(executable, tools, make, connects="uri:jupyter-lab")
+            return [*own, *ways, *skaha.list_lab_ways(executable, tools, *_find_named(executable))]
         if "python3" not in tools:
             return []
         return [Way("shell", False, lambda setting: shell(environment, setting), interactive=True)]
 
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """JupyterLab on the machine, a hub's own server, or in an image; or a shell."""
+        fields = executable.fields
+        if fields.get("interface", "lab") != "lab":
+            return [WayNeed("shell", ("python3",))]
+        lacks = "it is to run in its image alone" if fields.get(in_image.IMAGE) else ""
+        hub = lacks or ("a hub's servers take no environment" if fields.get("environment") else "")
+        own = [WayNeed("jupyter-lab", ("jupyter-lab",), lacks), WayNeed(HUB, (HUB,), hub)]
+        there = WayNeed(SKAHA, (SKAHA,), skaha.find_lab_lack(executable, _find_named(executable)[0]))
+        return [*own, *in_image.list_needs(executable, is_reached=True), there]
+
     def needs(self, executable: Executable) -> str:
         """JupyterLab, or Python."""
-        return "jupyter-lab" if executable.fields.get("interface", "lab") == "lab" else "python3"
+        if executable.fields.get("interface", "lab") != "lab":
+            return "python3, and permission to run outside a container"
+        if executable.fields.get(in_image.IMAGE):
+            return "podman or docker (whose ports can be reached)"
+        return "jupyter-lab, a JupyterHub, or podman or docker with an image"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """An image that lies at an address."""
+        return in_image.to_bring(executable.fields)
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """The image of a registry."""
+        return in_image.to_fetch(executable.fields)
+
+
+def _list_lab_ways(environment: Mapping[str, str], tools: Mapping[str, str]) -> list[Way]:
+    ways = []
+    if "jupyter-lab" in tools:
+        ways.append(Way("jupyter-lab", False, lambda setting: lab(environment, setting), interactive=True))
+    if HUB in tools and not environment:  # a hub's servers have an environment of their own
+        is_contained = "contained-servers" in tools
+        ways.append(Way(HUB, is_contained, lambda setting: HUB_SERVER, interactive=True))
+    return ways
+
+
+def _find_named(executable: Executable) -> tuple[list[str], str]:
+    """The image that someone named: the operator's usual one is for their own containers."""
+    named = executable.fields.get(in_image.IMAGE)
+    return in_image.find_image({in_image.IMAGE: named}) if named else ([], "")
 
 
 def _own(setting: Setting) -> dict[str, str]:

@@ -8,15 +8,16 @@ from functools import partial
 from typing import Any
 
 from sublet.booking.model.job import Program
+from sublet.booking.model.kernels import BROUGHT, KERNEL, KERNEL_PLAN
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.kinds import container, in_image
 from sublet.kinds import fields as f
 from sublet.kinds.container import KINDS
-from sublet.kinds.port import Kind, Setting, Way
+from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
-BROUGHT = "sublet.notebook"
-FIELDS = ("location", "parameters", "requirements", "environment")
+FIELDS = ("location", "parameters", "requirements", "environment", in_image.IMAGE, in_image.STANDARD)
 
 
 class NotebookKind(Kind):
@@ -24,13 +25,13 @@ class NotebookKind(Kind):
 
     name = "jupyter-notebook"
     uri = f"{KINDS}/jupyter-notebook.yaml"
-    outside, extra = True, "notebook"
+    extra = "notebook"
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """A location, parameters with names, and requirements that are nothing but requirements."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        reasons += f.check_local_volumes(request, "a notebook")
+        reasons += f.check_local_volumes(request, "a notebook") + in_image.check_image(fields)
         location = fields.get("location")
         if not isinstance(location, str) or not location.strip():
             reasons.append(
@@ -39,18 +40,35 @@ class NotebookKind(Kind):
         return reasons + check_parameters(fields.get("parameters")) + check_requirements(fields.get("requirements"))
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By papermill."""
-        if "papermill" not in tools or "python3" not in tools:
-            return []
-        return [Way("papermill", contained=False, program=partial(program, executable))]
+        """By papermill, by a kernel of a Jupyter service, or in an image; where one is named, in that alone."""
+        fields, ways = executable.fields, []
+        if "papermill" in tools and "python3" in tools and not fields.get(in_image.IMAGE):
+            ways.append(Way("papermill", contained=False, program=partial(program, executable)))
+        if KERNEL in tools and not fields.get(in_image.IMAGE):
+            ways.append(Way("kernel", "contained-servers" in tools, partial(kernel_program, executable)))
+        needed = [requirement(item) for item in fields.get("requirements") or ()]
+        make = partial(in_image.make_notebook, fields, BROUGHT, needed)
+        return [*ways, *in_image.list_ways(executable, tools, make)]
+
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """papermill, a kernel, or papermill in an image."""
+        lacks = "it is to run in its image alone" if executable.fields.get(in_image.IMAGE) else ""
+        own = [WayNeed("papermill", ("papermill", "python3"), lacks), WayNeed("kernel", (KERNEL,), lacks)]
+        return [*own, *in_image.list_needs(executable)]
 
     def needs(self, executable: Executable) -> str:
-        """papermill."""
-        return "papermill"
+        """papermill, a Jupyter service, or a container tool with an image."""
+        if executable.fields.get(in_image.IMAGE):
+            return container.DOCKER_TOOLS
+        return f"papermill, a Jupyter service, or {in_image.NEEDS}"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The notebook itself."""
-        return [f.bring(BROUGHT, str(executable.fields["location"]))]
+        return [f.bring(BROUGHT, str(executable.fields["location"])), *in_image.to_bring(executable.fields)]
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """The image of a registry."""
+        return in_image.to_fetch(executable.fields)
 
 
 def check_parameters(parameters: Any) -> list[Reason]:
@@ -104,6 +122,16 @@ def program(executable: Executable, setting: Setting) -> Program:
     travels = {PROGRAM: pack("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
     words = (setting.tool("python3"), PROGRAM)
     return Program(words, f.environment_of(fields), travels, tools=("papermill",))
+
+
+def kernel_program(executable: Executable, setting: Setting) -> Program:
+    """What a Jupyter service is to do with the notebook that was brought."""
+    fields = executable.fields
+    plan = {
+        "parameters": dict(fields.get("parameters") or {}),
+        "requirements": [requirement(item) for item in fields.get("requirements") or ()],
+    }
+    return Program((KERNEL,), f.environment_of(fields), {KERNEL_PLAN: json.dumps(plan).encode()})
 
 
 NOTEBOOK = NotebookKind()

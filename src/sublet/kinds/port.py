@@ -64,6 +64,15 @@ class Way:
     asks: bool = False  # the program asks the service when it runs, with a secret of its own
 
 
+@dataclass(frozen=True)
+class WayNeed:
+    """A way that a kind knows, wherever it is possible, and what a platform must have for it."""
+
+    name: str
+    tools: tuple[str, ...]
+    lacks: str = ""  # what the request itself lacks for it, in words
+
+
 class Kind(Protocol):
     """A kind of executable."""
 
@@ -85,6 +94,10 @@ class Kind(Protocol):
     def needs(self, executable: Executable) -> str:
         """In words, what a platform needs to have to run it: "podman, docker or apptainer"."""
         ...
+
+    def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
+        """All ways that there are to run it, on whichever platform."""
+        return ()
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """What it is itself made of: brought before the start into `data/NAME/` of the session's directory."""

@@ -14,7 +14,7 @@ from sublet.apps.model.tree_links import without_links
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.errors import BadTree
-from sublet.movers.arrival import missing, refuse
+from sublet.movers.arrival import missing, refuse, require_sound
 from sublet.movers.port import Policy, Progress
 
 FOLDER = "apps"  # below SUBLET_HOME
@@ -56,8 +56,7 @@ class AppMover:
         await asyncio.to_thread(self._bring, data, target, progress)
 
     def _bring(self, data: Data, target: Path, progress: Progress) -> None:
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         tree = tree_of(data.location)
         with self._archive(tree).open("rb") as opened:
             archive = opened.read(MOST_ARCHIVE + 1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-import zlib
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.kernel.checksums import compute_checksum
 from sublet.kernel.data_urls import is_data_url, shorten_location
 from sublet.kernel.errors import DataNotSent, DataNotThere
 
@@ -59,13 +59,21 @@ def without_secrets(location: str) -> str:
 
 
 def _show(location: str) -> str:
-    """An address in an error: without a password, and not as long as a file that is in it."""
-    return shorten_location(location) if is_data_url(location) else re.sub(r"//[^/@]*@", "//…@", location)
+    """An address in an error: without what opens it, and not as long as a file that is in it."""
+    if is_data_url(location):
+        return shorten_location(location)
+    return without_secrets(location) + ("?…" if "?" in location else "")
 
 
 def missing(data: Data, why: str) -> DataNotThere:
     """The error that says which data isn't there, and why; a password in its address is not repeated."""
     return DataNotThere(name=data.name, location=_show(data.location), why=why)
+
+
+def require_sound(data: Data, reasons: Sequence[Reason]) -> None:
+    """DataNotThere with the first reason why it can't be brought, if there is one."""
+    for reason in reasons:
+        raise missing(data, reason.message)
 
 
 def unsent(name: str, location: str, why: str) -> DataNotSent:
@@ -84,28 +92,3 @@ def check_arrived(data: Data, file: Path) -> None:
     digits = compute_checksum(file, kind.lower())
     if digits != wanted.lower():
         raise missing(data, f"its checksum is {kind.lower()}:{digits}, and {data.checksum} was expected")
-
-
-def compute_checksum(file: Path, kind: str) -> str:
-    """The checksum of a file, in hexadecimal digits."""
-    digest = Adler32() if kind == "adler32" else hashlib.new(kind, usedforsecurity=False)
-    with file.open("rb") as opened:
-        while piece := opened.read(READ):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-class Adler32:
-    """The checksum that the stores of physics and astronomy keep, computed as those of hashlib are."""
-
-    def __init__(self) -> None:
-        """Of nothing yet."""
-        self._value = 1
-
-    def update(self, piece: bytes) -> None:
-        """Add what comes next."""
-        self._value = zlib.adler32(piece, self._value)
-
-    def hexdigest(self) -> str:
-        """Eight digits."""
-        return f"{self._value:08x}"

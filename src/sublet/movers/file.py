@@ -18,7 +18,17 @@ from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
-from sublet.movers.arrival import READ, check_arrived, check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.arrival import (
+    READ,
+    check_arrived,
+    check_checksum,
+    guess,
+    missing,
+    refuse,
+    require_sound,
+    safe_name,
+    unsent,
+)
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, SourceChanged
 
 SPEED = 200_000_000  # bytes a second, for a guess
@@ -156,8 +166,7 @@ class FileMover:
 
     def _find_source(self, data: Data) -> Path:
         """What the location leads to, if files may be brought from there."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         source = self.path(data).resolve(strict=True)
         if not self._is_allowed(source):
             raise missing(data, f"it leads to {source}, from where no files may be brought")

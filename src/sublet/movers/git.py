@@ -16,7 +16,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
-from sublet.movers.arrival import guess, missing, refuse
+from sublet.movers.arrival import guess, missing, refuse, require_sound
 from sublet.movers.checkout import Checkout, GitSource
 from sublet.movers.port import SIMPLE, Policy, Progress
 
@@ -64,8 +64,7 @@ class GitMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch one commit, see that it does no harm, and write its files."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         source = split_address(data.location)
         store = target.parent / f".lfs-{target.name}"  # beside it, so that a later try goes on with it
         await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)

@@ -16,14 +16,15 @@ import httpx2
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.collections import read_web_app
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.tls import trust_machine
-from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, safe_name
+from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, require_sound, safe_name
 from sublet.movers.digests import ask_digest, keeps_digests
-from sublet.movers.links import describe_link, read_link
+from sublet.movers.links import describe_link, is_part, read_link
 from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress
 from sublet.movers.sending import authorization, put, sign_in
 
@@ -54,6 +55,8 @@ class HttpMover:
             return [*reasons, refuse(data, f"It is not an address: {error}.", nearest="https://example.org/cube.fits")]
         if not address.host:
             reasons.append(refuse(data, "The address names no host.", nearest="https://example.org/cube.fits"))
+        elif known := read_web_app(data.location):
+            reasons.append(refuse(data, f"It is a page of Globus' web app; write {known}.", nearest=known))
         return reasons
 
     async def measure(self, data: Data) -> int | None:
@@ -93,15 +96,13 @@ class HttpMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download it into the directory, under the name at the end of its address."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         async with self.client(self._sign(data.location)) as client:
             await self.bring_file(client, data, target / name_of(data.location), progress)
 
     async def links(self, data: Data) -> LinkedFiles:
         """The one file that it is."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         header = authorization(credential_for(self.policy.credentials, data.location))
         headers = {"Authorization": header.partition(": ")[2]} if header else {}
         link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum)
@@ -169,11 +170,11 @@ def name_of(location: str) -> str:
 class PartFile:
     """What has come so far of a file, and the server's mark of the version that it is a part of."""
 
-    def __init__(self, file: Path) -> None:
-        """It lies beside the file that it will be."""
+    def __init__(self, file: Path, part: Path | None = None) -> None:
+        """It lies beside the file that it will be, unless it is said where."""
         self.file = file
-        self.path = file.with_name(f"{file.name}.part")
-        self.mark_path = file.with_name(f"{file.name}.part.version")
+        self.path = part or file.with_name(f"{file.name}.part")
+        self.mark_path = self.path.with_name(f"{self.path.name}.version")
         self.has_digest = False  # the server keeps a checksum of it
 
     @property
@@ -244,7 +245,7 @@ def _accept(response: httpx2.Response, data: Data, part: PartFile) -> int | None
     """Get ready for what the server sends, and say how many bytes it will be in all, if that is known."""
     code = response.status_code
     length = response.headers.get("Content-Length", "")
-    if code == 206:
+    if is_part(response):
         span = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", "").strip())
         if not span or int(span[1]) != part.size:
             part.drop()

@@ -11,7 +11,7 @@ from pathlib import Path
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.data_urls import read_data_url
-from sublet.movers.arrival import check_arrived, check_checksum, missing, refuse, safe_name
+from sublet.movers.arrival import check_arrived, check_checksum, refuse, require_sound, safe_name
 from sublet.movers.port import SIMPLE, Policy, Progress
 
 EXAMPLE = "data:text/plain;name=a.txt,hello"
@@ -45,8 +45,7 @@ class InlineMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Write the file, whole and checked."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         held = read_data_url(data.location)
         await asyncio.to_thread(_write, data, target / safe_name(held.name), held.content)
         progress(len(held.content), len(held.content))

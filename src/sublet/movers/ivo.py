@@ -16,7 +16,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.tls import trust_machine
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, without_secrets
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, without_secrets
 from sublet.movers.http import REDIRECTS, SPEED, WAITS, words
 from sublet.movers.port import SIMPLE, Policy, ResolvedFile
 from sublet.movers.sending import sign_in
@@ -59,8 +59,7 @@ class IvoMover:
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
         """Where the data is, by the resolver's answer and the tables of links that it leads to."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         lookup = _Lookup(self.policy, data)
         try:
             async with asyncio.timeout(PATIENCE):

@@ -75,8 +75,13 @@ async def _ask(client: httpx2.AsyncClient, link: FileLink, address: str) -> http
         return first
 
 
+def is_part(answer: httpx2.Response) -> bool:
+    """Whether what comes is a part of a file; some servers of S3 say so in a header alone."""
+    return answer.status_code == 206 or (answer.status_code == 200 and "Content-Range" in answer.headers)
+
+
 def _find_size(answer: httpx2.Response) -> int | None:
-    if answer.status_code == 206:
+    if is_part(answer):
         whole = answer.headers.get("Content-Range", "").rpartition("/")[2]
         return int(whole) if whole.isdecimal() else None
     length = answer.headers.get("Content-Length", "")
@@ -110,9 +115,9 @@ def _check(response: httpx2.Response, data: Data, link: FileLink, offset: int) -
     code = response.status_code
     if code in (200, 206) and link.version and not _is_version(response, link.version):
         raise SourceChanged("it changed while it was read")
-    if code == 206 and _first_byte(response) == offset:
+    if is_part(response) and _first_byte(response) == offset:
         return
-    if code == 200 and not offset:
+    if code == 200 and not is_part(response) and not offset:
         return
     if code in (200, 206, 416):
         raise SourceChanged("the server does not send it from where it broke off")

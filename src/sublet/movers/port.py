@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -28,6 +29,8 @@ class Policy:
     logins: Sequence[ImageLogin] = ()  # the service's own logins to registries
     app_archives: Path | None = None  # where the code of apps is kept; None: nowhere
     rucio_server: str = ""  # where names of Rucio are looked up that name no server: https://rucio.example.org
+    globus_transfer: str = "https://transfer.api.globus.org"  # Globus' Transfer service
+    globus_auth: str = "https://auth.globus.org"  # and its sign-in
     ivo_resolver: str = ""  # where IVOIDs are looked up: https://resolver.example.org/{ivoid}
     credentials: Sequence[Credential] = ()  # of the person whose data it is, each for one place
 
@@ -141,6 +144,49 @@ class Links(Protocol):
         ...
 
 
+class TransferPhase(StrEnum):
+    """Where a transfer is that a service of transfers carries out."""
+
+    MOVING = "moving"
+    DONE = "done"
+    FAILED = "failed"
+    FULL = "full"  # there is no room at its target
+    UNKNOWN = "unknown"  # the service knows nothing of it (any more)
+
+
+@dataclass(frozen=True, slots=True)
+class TransferState:
+    """How far a transfer is, or how it ended."""
+
+    phase: TransferPhase
+    done: int  # bytes
+    why: str = ""  # it failed, or does not get on
+
+
+@runtime_checkable
+class TransferService(Protocol):
+    """A mover whose service moves data between two places of its own; this machine only says so, and watches."""
+
+    name: str
+    policy: Policy
+
+    async def reserve(self, location: str) -> str:
+        """A name under which a transfer is submitted once, however often that is tried; raises DataNotThere."""
+        ...
+
+    async def submit(self, moves: Sequence[tuple[str, str]], submission: str) -> str:
+        """Have each moved to its target, files or folders (which end in /); the task. Raises DataNotThere."""
+        ...
+
+    async def look(self, location: str, task: str) -> TransferState:
+        """How far it is; raises DataNotThere, and Interrupted if the service can't be reached."""
+        ...
+
+    async def stop(self, location: str, task: str) -> None:
+        """Nobody needs it any more; done as well as can be."""
+        ...
+
+
 @dataclass(frozen=True)
 class LeftFiles:
     """Files that a session left where it ran."""
@@ -167,6 +213,10 @@ class Pins(Protocol):
 
     async def pin(self, data: Data) -> Data:
         """The same data as it is now, by an address that can't mean another one later; raises DataNotThere."""
+        ...
+
+    async def measure(self, data: Data) -> int | None:
+        """Its size in bytes if that can be found out in a moment, else None."""
         ...
 
 

@@ -20,7 +20,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
-from sublet.movers.arrival import check_arrived, guess, missing, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, require_sound, unsent
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.sending import spool
 from sublet.movers.ssh_access import (
@@ -101,8 +101,7 @@ class RsyncMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring a file under its own name, or what is in a folder; goes on where an earlier try stopped."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
                 total = await self._measure(data, road)

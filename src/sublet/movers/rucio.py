@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import CredentialKind, credential_for
-from sublet.movers.arrival import check_checksum, guess, missing, refuse
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound
 from sublet.movers.http import SPEED
 from sublet.movers.port import SIMPLE, Policy, ResolvedFile
 from sublet.movers.rucio_api import RucioClient, RucioFailed, RucioFile
@@ -61,8 +61,7 @@ class RucioMover:
 
     async def resolve(self, data: Data) -> Sequence[ResolvedFile]:
         """Each file that the name stands for, and where it lies."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         named = read_name(data.location, self.policy.rucio_server)
         try:
             files = await self._client(named).find_files(named.scope, named.name)

@@ -20,7 +20,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, safe_name, unsent
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, safe_name, unsent
 from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.links import describe_link, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
@@ -128,8 +128,7 @@ class S3Mover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download an object under its own name, or all objects below a folder under their paths."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         place = self._locate(data.location)
         async with self._http.client(place.auth) as client:
             if not place.key or place.key.endswith("/"):
@@ -141,8 +140,7 @@ class S3Mover:
 
     async def links(self, data: Data) -> LinkedFiles:
         """Signed addresses of an object, or of all objects below a folder."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         place = self._locate(data.location)
         async with self._http.client(place.auth) as client:
             if not place.key or place.key.endswith("/"):

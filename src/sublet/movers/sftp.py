@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
-from sublet.movers.arrival import check_arrived, guess, missing, safe_name, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
 from sublet.movers.ssh_access import (
@@ -88,8 +88,7 @@ class SftpMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring a file under its own name, or all that is in a folder; a lost connection is opened again."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         transfer, failures = _Transfer(self.policy, data, target, progress), 0
         while True:
             before = transfer.came

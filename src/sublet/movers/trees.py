@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -16,6 +18,7 @@ from sublet.movers.port import Progress
 
 MOST_FILES = 100_000
 AT_ONCE = 8  # files that are brought side by side
+INCOMING = ".sublet-incoming"  # what has come of files, by names that no file of the folder has
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,17 @@ async def bring_folder(
     total = check_folder(data, files, http.policy.largest)
     tally = Tally(total, progress)
     turns = asyncio.Semaphore(AT_ONCE)
+    incoming = target / INCOMING
+    incoming.mkdir(parents=True, exist_ok=True)
 
     async def bring(file: RemoteFile) -> None:
         place = target / safe_path(data, file.path)
         item = replace(data, location=file.address, size=file.size)
+        part = incoming / hashlib.sha256(file.path.encode("utf-8", "surrogateescape")).hexdigest()
         async with turns:
             place.parent.mkdir(parents=True, exist_ok=True)
             if not (place.is_file() and place.stat().st_size == file.size):
-                await http.download(client, item, PartFile(place), tally.of(file.path))
+                await http.download(client, item, PartFile(place, part), tally.of(file.path))
         tally.of(file.path)(file.size, file.size)
 
     try:
@@ -56,6 +62,7 @@ async def bring_folder(
                 group.create_task(bring(file))
     except ExceptionGroup as several:
         raise several.exceptions[0] from several
+    await asyncio.to_thread(shutil.rmtree, incoming)
 
 
 def check_folder(data: Data, files: Sequence[RemoteFile], largest: int) -> int:

@@ -15,7 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, unsent
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
@@ -78,8 +78,7 @@ class WebDavMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Download a file under its own name, or all that is in a folder under its paths."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         address = _web(data.location)
         async with self._http.client(self._sign(data.location)) as client:
             if address.endswith("/"):
@@ -90,8 +89,7 @@ class WebDavMover:
 
     async def links(self, data: Data) -> LinkedFiles:
         """Addresses of a file, or of all that is in a folder, and the header that opens them."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         address = _web(data.location)
         header = authorization(credential_for(self.policy.credentials, data.location)).partition(": ")[2]
         headers = {"Authorization": header} if header else {}

@@ -28,6 +28,7 @@ from sublet.movers.arrival import (
     guess,
     missing,
     refuse,
+    require_sound,
     safe_name,
     unsent,
 )
@@ -128,8 +129,7 @@ class XrootdMover:
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Copy a file under its own name, or all that is in a folder under its paths."""
-        for reason in self.check(data):
-            raise missing(data, reason.message)
+        require_sound(data, self.check(data))
         await asyncio.to_thread(target.mkdir, parents=True, exist_ok=True)
         try:
             server, path = await self._find_server(data.location), path_of(data.location)

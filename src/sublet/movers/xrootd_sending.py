@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from sublet.movers.arrival import Adler32, unsent
+from sublet.kernel.checksums import Adler32
+from sublet.movers.arrival import unsent
 from sublet.movers.port import Content, Progress
 from sublet.movers.xrootd_commands import COPY, XrootdFailed, XrootdServer, read_complaint
 

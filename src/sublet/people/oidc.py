@@ -9,8 +9,7 @@ import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
-from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,21 +17,21 @@ from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
-from sublet.kernel.errors import BadAddress, NotConfirmed, NotFound, WrongCode
+from sublet.kernel.errors import NotConfirmed, NotFound, WrongCode
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle, neighbours
-from sublet.people.model.mailboxes import fold_address
-from sublet.people.model.people import Identity, Known, Role
-from sublet.people.same_mailbox import add_name, is_blocked
+from sublet.people.arrivals import Arrivals, note_confirmed_address
+from sublet.people.model.claims import Confirmed
+from sublet.people.model.people import Identity
+from sublet.people.same_mailbox import is_blocked
 from sublet.people.sign_in_tokens import SignInTokens
-from sublet.people.signing_in import SigningIn
 from sublet.people.tokens import ONCE, PREFIX, Token
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 if TYPE_CHECKING:
-    from sublet.people.openid import Confirmed, Provider
+    from sublet.people.openid import Provider
 
 LASTS = timedelta(minutes=10)  # for signing in there
 ONCE_LASTS = timedelta(minutes=5)
@@ -62,7 +61,7 @@ class Oidc:
     throttle: Throttle
     authority: Authority
     secrets: SessionSecrets
-    signing_in: SigningIn
+    arrivals: Arrivals
     sign_in_tokens: SignInTokens
     knows_people: bool  # people sign in here; else there is its owner, and who was given a token
 
@@ -139,22 +138,13 @@ class Oidc:
         """Let someone in, in this transaction; or why they may not."""
         now = self.now()
         address = self._oidc_address(name, came)
-        known = tx.people.find("oidc", came.identity) or (tx.people.find("email", address) if address else None)
-        if why := self.signing_in.may_sign_in(tx, address or (known.name if known else ""), known):
-            return why
-        if known is None:
-            known = Known(address or _anonymous(name, came), Role.PERSON, now)
-            tx.people.add(known)
-            if not address:
-                tx.people.remove_identity(known.name, "email", known.name)
-            tx.audit.add(
-                AuditEntry(now, known.name, "person.come", "person", known.name, {"way": f"oidc {name}"}, host)
-            )
-        if tx.people.find("oidc", came.identity) is None:
-            tx.people.add_identity(Identity("oidc", came.identity, known.name, now))
-            detail = {"kind": "oidc", "value": came.identity, "way": "verified address" if address else "first"}
-            tx.audit.add(AuditEntry(now, known.name, "identity.add", "person", known.name, detail, host))
-        _note_confirmed_address(tx, known.name, address, name, now, host)
+        issuer, came = self.arrivals.read_claims(came)
+        known = self.arrivals.welcome(tx, name, came, address, now, host)
+        if isinstance(known, str):
+            return known
+        if came.groups is not None:
+            groups = [f"{issuer}:{group}" for group in came.groups]
+            tx.groups.confirm(known.name, issuer, groups, now + self.settings.signing.stay)
         if use == ONCE:
             token, secret = Token(str(uuid4()), known.name, note, now, now + ONCE_LASTS, use=ONCE), _code()
             tx.tokens.add(token, secret)
@@ -173,7 +163,7 @@ class Oidc:
                 tx.audit.add(AuditEntry(now, person, "identity.add", "person", person, detail, host))
             elif owner is None or owner.name != person:
                 return False
-            _note_confirmed_address(tx, person, address, name, now, host)
+            note_confirmed_address(tx, person, address, name, now, host)
             return True
 
         if not await self.store.write(work):
@@ -182,13 +172,7 @@ class Oidc:
 
     def _oidc_address(self, name: str, came: Confirmed) -> str:
         """The verified address, if this provider can speak for such."""
-        try:
-            address = self.authority.check_address(came.address) if came.address else ""
-        except BadAddress:
-            return ""
-        folding = self.settings.signing.subaddresses
-        patterns = [fold_address(address.lower(), folding) for address in self.settings.oidc[name].addresses]
-        return address if any(fnmatchcase(address, pattern) for pattern in patterns) else ""
+        return self.arrivals.find_address(came, self.settings.oidc[name].addresses)
 
     async def _oidc_refused(self, name: str, who: str, why: str, host: str) -> None:
         log.warning("sign-in.refused", way=f"oidc {name}", why=why)
@@ -223,19 +207,6 @@ class Oidc:
 
 
 ASK = "Ask the operator of this gateway."
-
-
-def _note_confirmed_address(tx: Tx, person: str, address: str, provider: str, now: datetime, host: str) -> None:
-    """Know someone by an address that a provider verified too, unless it is someone's already."""
-    if address and tx.people.find("email", address) is None:
-        add_name(tx, Identity("email", address, person, now))
-        detail = {"kind": "email", "value": address, "way": f"oidc {provider}"}
-        tx.audit.add(AuditEntry(now, person, "identity.add", "person", person, detail, host))
-
-
-def _anonymous(name: str, came: Confirmed) -> str:
-    """What someone is called who has no verified address: no rule for addresses can fit it."""
-    return f"{name}:{hashlib.sha256(came.identity.encode()).hexdigest()[:16]}"
 
 
 def _code() -> str:

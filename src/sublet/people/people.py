@@ -61,7 +61,8 @@ class People:
         wanted = role_of(role) if role else None
         return await self.store.read(
             lambda tx: [
-                _profile(tx, known) for known in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)
+                _profile(tx, known, self.now())
+                for known in tx.people.list(wanted, blocked=blocked, after=after, limit=limit)
             ]
         )
 
@@ -168,7 +169,7 @@ class People:
 
     def _find_profile(self, tx: Tx, name: str) -> Profile | None:
         known = tx.people.get(name) or tx.people.find("email", self.authority.check_address(name))
-        return _profile(tx, known) if known else None
+        return _profile(tx, known, self.now()) if known else None
 
     def _check_identity(self, kind: str, value: str) -> tuple[str, str]:
         return (kind, self.authority.check_address(value)) if kind == "email" else check_identity(kind, value)
@@ -183,7 +184,7 @@ def add_person(tx: Tx, now: datetime, by: str, address: str, role: str, host: st
         )
     tx.people.add(Known(address, part, now, by=by))
     tx.audit.add(AuditEntry(now, by, "person.add", "person", address, {"role": part.value}, host))
-    return _profile(tx, Known(address, part, now, by=by))
+    return _profile(tx, Known(address, part, now, by=by), now)
 
 
 def add_offline(settings: Settings, by: str, address: str, role: str) -> Profile:
@@ -204,8 +205,8 @@ def role_of(word: str) -> Role:
         raise BadRequest(f"{word} is not a role.", hint=f"The roles are {', '.join(Role)}.") from None
 
 
-def _profile(tx: Tx, known: Known) -> Profile:
-    return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.of(known.name))
+def _profile(tx: Tx, known: Known, now: datetime) -> Profile:
+    return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.everywhere(known.name, now))
 
 
 def _unknown(name: str) -> NotFound:

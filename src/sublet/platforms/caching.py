@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sublet.data.model.links import FileLink, LinkedFiles
+
+MOST_REMEMBERED = 10_000
 
 
 class EntryPhase(StrEnum):
@@ -46,12 +49,21 @@ class CachePlacement:
 class DataCache(Protocol):
     """The cache of one system. A session is named by its key; what it needs is never removed."""
 
-    async def want(self, entry: str, user: str) -> EntryState:
-        """Note that a session needs an entry; where it is."""
+    @property
+    def is_here(self) -> bool:
+        """Whether it is on the machine that the service runs on, so that nothing is gained by it for files of that."""
+        ...
+
+    async def want(self, entry: str, user: str, label: str = "") -> EntryState:
+        """Note that a session needs an entry, which people call so; where it is."""
         ...
 
     async def look(self, entry: str) -> EntryState:
         """Where it is now."""
+        ...
+
+    async def list_there(self, entries: Collection[str]) -> Collection[str]:
+        """Those of some entries that are there; asked of a system once for all of them, and not again for a while."""
         ...
 
     async def make_room(self, size: int) -> None:
@@ -98,8 +110,45 @@ class DataCache(Protocol):
         """Put what another session left where this one will see it; its paths there, and below the placement."""
         ...
 
-    async def leave(self, user: str) -> None:
-        """A session that was not submitted needs nothing any more: what is fetched for it alone stops."""
+    async def leave(self, user: str) -> Sequence[str]:
+        """A session that was not submitted needs nothing any more: what is fetched for it alone stops.
+
+        What was noted of transfers that nobody needs now, and that others carry out.
+        """
+        ...
+
+
+@runtime_checkable
+class TakesTransfers(Protocol):
+    """A cache that a service of transfers reaches, so that data gets there past this machine and past the login."""
+
+    def find_collection(self, entry: str, *, is_folder: bool) -> str:
+        """The address by which what comes of an entry is written; NoWay if there is none."""
+        ...
+
+    async def accept_moved(self, entry: str, *, is_folder: bool) -> None:
+        """All of it was written by that address."""
+        ...
+
+    async def read_note(self, entry: str) -> str:
+        """What was noted of the transfer that brings an entry; empty: nothing."""
+        ...
+
+    async def write_note(self, entry: str, text: str) -> None:
+        """Note it, on one line; empty: there is none any more."""
+        ...
+
+    async def beat(self, entry: str) -> None:
+        """Whoever claimed it is still there."""
+        ...
+
+
+@runtime_checkable
+class UnpacksArchives(DataCache, Protocol):
+    """A cache that unpacks what it has, where it is."""
+
+    async def unpack_archive(self, entry: str, target: str) -> None:
+        """Unpack one entry as what comes of another; PlatformRefused says why not, NoWay that nothing there can."""
         ...
 
 
@@ -107,9 +156,47 @@ class DataCache(Protocol):
 class CachesData(Protocol):
     """A platform that has a cache of data."""
 
+    cache: int  # bytes that are kept there for later sessions; 0: no limit
+
     async def open_cache(self) -> DataCache:
         """It."""
         ...
+
+
+@runtime_checkable
+class FetchesImages(Protocol):
+    """A platform whose sessions fetch images by themselves, and which can have one before their time begins."""
+
+    async def find_images(self, locations: Collection[str]) -> Collection[str]:
+        """Those of these images of registries (`docker://…`) that are there already."""
+        ...
+
+    async def fetch_image(self, location: str, tool: str, target: Path) -> bool:
+        """Have one, in the store of the tool or as the file `target`; whether it is there. Else the session tries."""
+        ...
+
+
+@dataclass
+class EntryMemory:
+    """What was seen of entries a short while ago, so that a system isn't asked by everyone who asks for offers."""
+
+    seconds: float = 30.0
+    _seen: dict[str, tuple[float, bool]] = field(default_factory=dict)  # entries → when, and whether it was there
+
+    def note(self, entry: str, is_there: bool, now: float) -> None:
+        """It was looked for just now."""
+        if len(self._seen) >= MOST_REMEMBERED:
+            self._seen.clear()
+        self._seen[entry] = now, is_there
+
+    def recall(self, entry: str, now: float) -> bool | None:
+        """Whether it was there; None: nobody has looked lately."""
+        when, is_there = self._seen.get(entry, (0.0, False))
+        return is_there if when and now - when < self.seconds else None
+
+    def forget(self) -> None:
+        """Something was removed."""
+        self._seen.clear()
 
 
 def describe_plan(files: LinkedFiles, *, public_only: bool, largest: int, rate: int) -> dict[str, object]:

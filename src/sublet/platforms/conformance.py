@@ -16,7 +16,10 @@ from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, SubletError
+from sublet.platforms.broker_promises import find_kept_offer, find_no_answer, find_refused_kind
+from sublet.platforms.brokering import PassesOn
 from sublet.platforms.port import Platform, Results
+from sublet.platforms.trials import WritesTrials
 
 PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
 PAUSE = 0.02
@@ -58,8 +61,9 @@ class ConformanceTrial:
 
     def job(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> Job:
         """A small job."""
+        plain = Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)})
         return Job(
-            program=Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)}),
+            program=self.platform.write_trial(argv) if isinstance(self.platform, WritesTrials) else plain,
             amounts=Amounts(Shape(1, MEMORY)),
             nodes=(),
             until=datetime.now(UTC) + timedelta(seconds=seconds),
@@ -253,14 +257,21 @@ async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
 
 async def results_are_listed_and_read(trial: ConformanceTrial) -> None:
     """The files that a job leaves are listed with their sizes, beside empty folders, and can be read."""
-    job = await trial.submit("sh", "-c", "mkdir -p a/b a/d/e; printf hello >a/b/c.txt; ln -s /etc/hostname link")
+    job = await trial.submit("sh", "-c", "mkdir -p a/b a/d/e; printf hello >a/b/c.txt")
     await trial.wait_for_end(job)
     key = trial.keys[-1]
     left = await trial.platform.results(key)
-    _same("the list", [(file.path, file.size) for file in left.files], [("a/b/c.txt", 5)])
+    own = ("executed.ipynb", "executed.html") if isinstance(trial.platform, WritesTrials) else ()
+    _same("the list", [(file.path, file.size) for file in left.files if file.path not in own], [("a/b/c.txt", 5)])
     _same("the empty folders", list(left.folders), ["a/d/e"])
     _same("the file", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt")]), b"hello")
     _same("its rest", b"".join([part async for part in trial.platform.read(key, "a/b/c.txt", 3)]), b"lo")
+
+
+async def a_link_is_no_result(trial: ConformanceTrial) -> None:
+    """A link among the files that a job leaves is not listed, wherever it leads."""
+    await trial.wait_for_end(await trial.submit("sh", "-c", "ln -s /etc/hostname link"))
+    _same("the list", (await trial.platform.results(trial.keys[-1])).files, ())
 
 
 async def a_program_finds_the_same_everywhere(trial: ConformanceTrial) -> None:
@@ -298,17 +309,51 @@ PROMISES: tuple[Rule, ...] = (
     output_is_read_by_offset,
     clean_leaves_nothing,
 )
-WITH_PROCESSES: tuple[Rule, ...] = (
-    a_missing_program_is_told,
-    cancel_stops_grandchildren,
+WITH_FILES: tuple[Rule, ...] = (
     a_program_finds_the_same_everywhere,
     results_are_listed_and_read,
 )
+WITH_PROCESSES: tuple[Rule, ...] = (
+    *WITH_FILES,
+    a_missing_program_is_told,
+    cancel_stops_grandchildren,
+    a_link_is_no_result,
+)
+
+
+async def a_broker_answers(trial: ConformanceTrial) -> None:
+    """Another broker answers a request with offers or with reasons."""
+    _clear(await find_no_answer(trial.platform))
+
+
+async def an_unknown_kind_is_a_no(trial: ConformanceTrial) -> None:
+    """Another broker says NO to a kind that it can't know, and refuses no request for it."""
+    _clear(await find_refused_kind(trial.platform))
+
+
+async def what_is_given_back_is_gone(trial: ConformanceTrial) -> None:
+    """An offer of another broker that was rejected can't be accepted any more."""
+    _clear(await find_kept_offer(trial.platform))
+
+
+def _clear(fault: str) -> None:
+    if fault:
+        raise Broken(fault)
+
+
+BROKERS: tuple[Rule, ...] = (a_broker_answers, an_unknown_kind_is_a_no, what_is_given_back_is_gone)
 
 
 def rules_for(platform: Platform) -> tuple[Rule, ...]:
-    """The rules that this platform can be held to: one that only plays has no processes."""
-    return PROMISES if platform.plays else PROMISES + WITH_PROCESSES
+    """The rules that this platform can be held to: one that only plays has no processes, nor has a kernel.
+
+    A broker runs no jobs of this service's making.
+    """
+    if isinstance(platform, PassesOn):
+        return BROKERS
+    if platform.plays:
+        return PROMISES
+    return PROMISES + (WITH_FILES if isinstance(platform, WritesTrials) else WITH_PROCESSES)
 
 
 async def try_rule(platform: Platform, rule: Rule) -> RuleFinding:

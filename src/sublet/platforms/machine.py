@@ -97,15 +97,19 @@ def memory_note(groups: bool) -> str:
     return f"memory is limited by a cgroup of version {group.version} for each session"
 
 
-def volume_note() -> str:
-    """In words, how read-only volumes are enforced here: found out by a process that tries it."""
+def describe_volumes() -> tuple[bool, str]:
+    """Whether sessions have mounts of their own here, and in words how read-only volumes are enforced.
+
+    Found out by a process that tries it.
+    """
     code = (
         "import sys; sys.path.append(sys.argv[1]); from shim.mounts import enter_own_namespace; enter_own_namespace()"
     )
     tried = subprocess.run([sys.executable, "-I", "-S", "-c", code, HERE], capture_output=True, check=False)
     if tried.returncode == 0:
-        return "read-only volumes are read-only bind mounts, seen by the session alone"
-    return "read-only volumes are links to files without write permission: mount namespaces are not allowed here"
+        return True, "read-only volumes are read-only bind mounts, seen by the session alone"
+    words = "read-only volumes are links to files without write permission: mount namespaces are not allowed here"
+    return False, words
 
 
 def network_notes(tools: Mapping[str, str], policy: str) -> list[str]:

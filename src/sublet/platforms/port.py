@@ -15,10 +15,11 @@ from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.booking.model.image import ImageArchive
 from sublet.booking.model.job import Job, JobState
 from sublet.booking.model.offer import Answer, Node, Quote, Reason, Take
-from sublet.booking.model.pledge import MOST, OPEN
+from sublet.booking.model.pledge import OPEN
 from sublet.booking.model.request import Request
 from sublet.kernel.container_network import USUAL
 from sublet.kernel.errors import BadAmount, PlatformRefused
+from sublet.platforms.pledge_settings import PledgeSettings
 from sublet.reach.login import Login
 from sublet.reach.unattended import Holding
 from sublet.systems.model.pilot_config import Additions
@@ -90,6 +91,7 @@ class KeptFile:
     size: int
     used: datetime  # when it was last needed
     users: tuple[str, ...] = ()  # the sessions that need it now
+    label: str = ""  # what people call it
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,6 @@ class Carrier:
 
     words: tuple[str, ...]  # what runs a program there, with a channel to it; empty: the directory is seen from here
     directory: str  # the session's directory, as it is seen from where the program runs
-
-
-class PledgeSettings(BaseModel):
-    """A part of a platform's capacity with its own rule of who may use it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    cores: int = Field(ge=1, description="How many cores are pledged, on whichever nodes.")
-    title: str = Field(default="", max_length=200, description="What it is, in words.")
 
 
 OF_A_QUEUE = ("queue", "qos", "project")
@@ -154,10 +147,9 @@ class Platform(BaseModel):
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
         default_factory=dict,
-        max_length=MOST,
-        description="Name → cores that those use whom a rule about it lets; the rest is open. On booked terms alone.",
+        description="Name → cores, memory, GPUs or storage for those whom a rule about it lets use it; the rest is "
+        "open. On predicted terms it is a cap on what runs under it at once.",
     )
-
     metrics: Metrics = Field(
         default_factory=dict,
         max_length=50,
@@ -167,8 +159,10 @@ class Platform(BaseModel):
 
     @model_validator(mode="after")
     def _pledgeable(self) -> Self:
-        if self.pledges and self.terms != "booked":
-            raise ValueError(f"only a platform with booked terms has pledges, and its terms are {self.terms}")
+        if self.pledges and self.terms == "remote":
+            raise ValueError("another broker's platforms have no pledges here")
+        if self.terms == "predicted" and not all(pledge.is_cap for pledge in self.pledges.values()):
+            raise ValueError("on predicted terms a pledge is a cap on cores or gpus, at all hours")
         if OPEN in self.pledges:
             raise ValueError(f"what is not pledged is called {OPEN}; choose another name")
         return self

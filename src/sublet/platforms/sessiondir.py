@@ -228,6 +228,10 @@ class SessionDir:
         """Whether the shim has paused it, or let it go on, as it was told to."""
         return self._text("paused") == order
 
+    def read_text(self, name: str) -> str:
+        """One of its files as text; empty if it isn't there."""
+        return self._text(name)
+
     def _text(self, name: str) -> str:
         try:
             return (self.root / name).read_text()

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.routing import Mount
 
-from sublet.access.api import access, accounts, audit, pledges, rules, usage
+from sublet.access.api import access, accounts, audit, budgets, pledges, rules, usage
 from sublet.annexes.api import access_point, annexes, dags, invitations, jobs, templates
 from sublet.api import described
 from sublet.api.answers import AnswerHeads
@@ -17,20 +17,35 @@ from sublet.api.problems import add_problems
 from sublet.api.streams import Doorkeeper
 from sublet.apps.api import apps, facilities, maintainers, trials
 from sublet.apps.api import runs as app_runs
-from sublet.booking.api import calendar, events, logs, offersets, platforms, results, sessions, systems
+from sublet.archive.api import archive
+from sublet.booking.api import (
+    brokers,
+    calendar,
+    events,
+    handovers,
+    logs,
+    offersets,
+    platforms,
+    results,
+    sessions,
+    systems,
+)
+from sublet.booking.api import series as bookings
 from sublet.booking.api.connect import ConnectProxy
-from sublet.data.api import credentials, places, tus, uploads
+from sublet.data.api import caches, credentials, places, tus, uploads
 from sublet.doors.cybergis import api as cybergis
 from sublet.doors.ivoa import api as broker
 from sublet.kernel.version import VERSION
 from sublet.notices.api import hooks
-from sublet.people.api import factors, groups, profiles, signing_in, tokens
+from sublet.people.api import factors, groups, profiles, signing_in, tokens, well_known
 from sublet.people.model.person import Person
-from sublet.server import health, root
+from sublet.server import health, root, vosi
 from sublet.server.apart import Apart
 from sublet.server.bounded import Bounded
+from sublet.server.cross_origin import CrossOrigin
 from sublet.server.heads import HeadIsGet
 from sublet.server.metrics import count_answer
+from sublet.server.routes import IndexedRouter
 from sublet.server.turnstile import Turnstile
 from sublet.server.versions import add_version
 from sublet.service import Service
@@ -65,19 +80,25 @@ NOUNS = (
         uploads,
         tus,
         places,
+        archive,
+        bookings,
+        handovers,
+        caches,
         health,
+        vosi,
     ),
-    *(signing_in, factors, profiles, groups),
-    *(access, rules, audit),
-    *(accounts, usage),
+    *(signing_in, factors, profiles, groups, well_known),
+    *(access, rules, budgets, audit),
+    *(accounts, usage, brokers),
     *(app_runs, cybergis),
 )
 
 
 def make_app(service: Service, owner: str = "") -> FastAPI:
     """The application that serves this service; `owner` is who comes by the Unix socket."""
-    app = _find_route()
+    app = _make_described_app()
     app.state.service = service
+    app.state.started = service.now()
     app.state.remembered = Remembered()
     app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
@@ -91,16 +112,17 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(AnswerHeads, change=count_answer)
     app.add_middleware(AnswerHeads, change=add_version)
     app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
+    app.add_middleware(CrossOrigin, origins=service.settings.origins)
     add_problems(app)
     return app
 
 
 def openapi_document() -> dict[str, Any]:
     """What /openapi.json says, without a service."""
-    return _find_route().openapi()
+    return _make_described_app().openapi()
 
 
-def _find_route() -> FastAPI:
+def _make_described_app() -> FastAPI:
     app = FastAPI(
         title="Sublet",
         version=VERSION,
@@ -109,7 +131,8 @@ def _find_route() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for noun in NOUNS:  # looked through in this order for each request, so that what is asked for most comes first
+    app.router = IndexedRouter(routes=app.router.routes, redirect_slashes=False, dependency_overrides_provider=app)
+    for noun in NOUNS:
         app.router.routes.extend(noun.router.routes)  # included they would be made anew, at the first request
     app.router.routes.extend(broker.ROUTES)
     app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]

@@ -10,6 +10,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sublet.api.problems import raw_response
 from sublet.kernel.errors import RequestTooSlow
 from sublet.server.connections import Connections, Seat
+from sublet.server.joined_writes import JoinedWrites
 
 LEAST_RATE = 500  # bytes a second that a request has to come with, after its first seconds
 UNREAD = 300.0  # seconds for which an answer may wait without anything of it being read
@@ -31,7 +32,8 @@ class TimedProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """The first request is due from now on."""
         self._since = self.loop.time()
-        super().connection_made(transport)
+        self._joined = JoinedWrites(transport, self.loop)
+        super().connection_made(self._joined)  # type: ignore[arg-type]
 
     def data_received(self, data: bytes) -> None:
         """Part of a request; its first byte starts the clock."""
@@ -63,6 +65,8 @@ class TimedProtocol(H11Protocol):
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         """From here on another protocol has it."""
         self._mark(idle=False)
+        self._joined.flush()
+        self.transport = self._joined.transport
         super().handle_websocket_upgrade(event)
 
     def pause_writing(self) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sublet.access.model.usage import ran
 from sublet.access.store.tables import uses
 from sublet.annexes.store.tables import leases
+from sublet.archive.store.records import ArchiveStore
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
@@ -31,6 +32,7 @@ class Retention:
     def __init__(self, sql: Sql) -> None:
         """Of this transaction."""
         self._sql = sql
+        self.archive = ArchiveStore(sql)
 
     def find_sessions(self, before: datetime, limit: int) -> list[str]:
         """Offer sets all of whose sessions ended before then, and left no files; the oldest first."""

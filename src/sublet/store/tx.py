@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 
 from sublet.access.store.access_requests import AccessRequests
 from sublet.access.store.accounts import AccountStore
+from sublet.access.store.budgets import BudgetStore
 from sublet.access.store.rules import Rules
 from sublet.access.store.uses import Uses
 from sublet.annexes.store.annexes import AnnexStore
@@ -15,15 +16,21 @@ from sublet.annexes.store.pilots import PilotStore
 from sublet.annexes.store.templates import TemplateStore
 from sublet.apps.store.apps import AppStore
 from sublet.apps.store.drafts import DraftStore
+from sublet.archive.store.habits import HabitStore
+from sublet.archive.store.records import ArchiveStore
 from sublet.booking.store.bookings import Books, Memory
+from sublet.booking.store.broker_calls import BrokerCalls
+from sublet.booking.store.brokers import BrokerStore
 from sublet.booking.store.clocks import Clocks
 from sublet.booking.store.dependencies import Dependencies
 from sublet.booking.store.drains import DrainStore
 from sublet.booking.store.events import EventStore
 from sublet.booking.store.fair_share import Turns
+from sublet.booking.store.handovers import HandOverStore
 from sublet.booking.store.holds import Holds
 from sublet.booking.store.keys import Keys
 from sublet.booking.store.offersets import OfferSets
+from sublet.booking.store.series import SeriesStore
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
 from sublet.data.store.credentials import CredentialStore
@@ -34,6 +41,7 @@ from sublet.kernel.db.audit import Audit
 from sublet.kernel.db.space import Space
 from sublet.kernel.db.sql import Sql
 from sublet.notices.store.hooks import HookStore
+from sublet.people.store.assertions import AssertionStore
 from sublet.people.store.codes import Codes
 from sublet.people.store.factors import FactorStore
 from sublet.people.store.groups import GroupStore
@@ -49,6 +57,11 @@ class Tx:
     accounts: AccountStore
     annexes: AnnexStore
     apps: AppStore
+    archive: ArchiveStore
+    assertions: AssertionStore
+    broker_calls: BrokerCalls
+    brokers: BrokerStore
+    budgets: BudgetStore
     clocks: Clocks
     codes: Codes
     credentials: CredentialStore
@@ -57,6 +70,8 @@ class Tx:
     drains: DrainStore
     factors: FactorStore
     groups: GroupStore
+    habits: HabitStore
+    handovers: HandOverStore
     holds: Holds
     hooks: HookStore
     keys: Keys
@@ -67,6 +82,7 @@ class Tx:
     places: PlaceStore
     rules: Rules
     retention: Retention
+    series: SeriesStore
     space: Space
     starts: Starts
     templates: TemplateStore

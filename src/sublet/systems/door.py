@@ -10,6 +10,9 @@ from sublet.systems.model.system import System
 
 def door_of(system: System) -> dict[str, Any]:
     """Host, user, port, options for ssh, and whether one connection may carry many commands."""
+    if not system.hosts and system.settings:
+        why = f"Nobody signs in to {system.name} over SSH: its settings say who you are there."
+        raise BadRequest(why, hint=f"See what it says: sublet platform show {system.name}")
     if not system.hosts:
         hint = f"Say where it is: sublet system add {system.name} --like {system.like or system.name} --host HOST"
         raise BadRequest(f"It is not known where to sign in to {system.name}.", hint=hint)

@@ -293,6 +293,13 @@ QUEUE: dict[str, Read] = {
     "notes": text,
     "source": texts,
 }
+
+
+def _settings(value: Any, path: Path) -> dict[str, Any]:
+    """Those of a platform, which checks them itself."""
+    return dict(each(value, path))
+
+
 SYSTEM: dict[str, Read] = {
     "like": text,
     "title": text,
@@ -328,4 +335,5 @@ SYSTEM: dict[str, Read] = {
     "look": duration,
     "ssh": _ssh,
     "mounts": _mounts,
+    "settings": _settings,
 }

@@ -37,6 +37,7 @@ from sublet.booking.pages import (
     sessions,
     systems,
 )
+from sublet.booking.pages import series as bookings
 from sublet.data.pages import credentials, tus, uploads
 from sublet.kernel.errors import NotSignedIn, ServiceFull, SubletError, TooMany
 from sublet.notices.pages import hooks
@@ -82,6 +83,8 @@ def mount(app: FastAPI) -> None:
             Route("/ask", ask.send, methods=["POST"]),
             Route("/offersets/{id}", offersets.look),
             Route("/offersets/{id}/{change}", offersets.change, methods=["POST"]),
+            Route("/bookings", bookings.look, methods=["GET"]),
+            Route("/bookings/{id}/{change}", bookings.change, methods=["POST"]),
             Route("/sessions", sessions.listing),
             Route("/sessions/{id}", sessions.look),
             Route("/sessions/{id}/log", logs.log),

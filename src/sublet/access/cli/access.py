@@ -63,9 +63,10 @@ def _why(view: AccessView) -> str:
 @click.option("--app", is_flag=True, help="The name is an app's, not an account's or a system's.")
 @click.option("--pledge", is_flag=True, help="The name is a pledge's.")
 @click.option("--place", is_flag=True, help="The name is a place's.")
-def ask(out: Output, name: str, reason: str, app: bool, pledge: bool, place: bool) -> None:
+@click.option("--project", is_flag=True, help="The name is a project's.")
+def ask(out: Output, name: str, reason: str, **nouns: bool) -> None:
     """Ask an operator to let you use something, or more of it. You get a mail when they have decided."""
-    noun = "app" if app else "pledge" if pledge else "place" if place else ""
+    noun = next((noun for noun, is_meant in nouns.items() if is_meant), "")
     view = out.link().do(calls.ask(name, reason, noun))
     _show_request(out, view, f"You asked for the {view.request.noun} {view.request.name}: {view.request.id[:8]}.")
 

@@ -8,6 +8,7 @@ from sublet.access.calls import pledges
 from sublet.access.cli.limits import describe_limits
 from sublet.access.views.access import RuleView
 from sublet.access.views.pledges import PledgeView
+from sublet.booking.model.amounts import memory_text
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.kernel.texts import count_text
@@ -66,6 +67,10 @@ def describe_pledge(view: PledgeView) -> list[str]:
             ("size", count_text(view.cores, "core")),
             ("taken now", count_text(view.taken, "core")),
             ("free now", count_text(view.free, "core")),
+            ("memory", "" if view.memory is None else memory_text(view.memory)),
+            ("GPUs", "" if view.gpus is None else str(view.gpus)),
+            ("storage", "" if view.storage is None else memory_text(view.storage)),
+            ("in force", view.when),
             ("you may", f"{'yes' if view.allowed else 'no'}: {view.why}"),
             ("limits", describe_limits(view.limits) if view.allowed else ""),
             ("to be let in", view.how),

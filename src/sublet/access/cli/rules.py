@@ -42,6 +42,7 @@ def rule() -> None:
 @click.option("--pledge", metavar="NAME", help="About a part of a platform that is pledged.")
 @click.option("--app", metavar="NAME", help="About an app.")
 @click.option("--place", metavar="NAME", help="About a directory that sessions share.")
+@click.option("--project", metavar="NAME", help="About a project with a budget: who may charge it.")
 @limits
 @click.option("--note", metavar="TEXT", default="", help="Why; people whom it denies can read this.")
 def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
@@ -51,7 +52,9 @@ def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     """
     about = [(noun, name) for noun in NOUNS if (name := given.pop(noun))]
     if len(about) != 1:
-        raise click.UsageError("Say what it is about: one of --system, --account, --pledge, --app and --place.")
+        raise click.UsageError(
+            "Say what it is about: one of --system, --account, --pledge, --app, --place and --project."
+        )
     most, expires = read_limits(given)
     noun, name = about[0]
     ask = RuleAsk(effect=effect, who=who, noun=noun, name=name, limits=most, expires=expires, note=note)

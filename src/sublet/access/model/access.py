@@ -15,7 +15,7 @@ from sublet.kernel.errors import BadAmount, BadRequest
 
 Effect = Literal["allow", "deny"]
 EFFECTS = ("allow", "deny")
-NOUNS = ("system", "account", "pledge", "app", "place")
+NOUNS = ("system", "account", "pledge", "app", "place", "project")
 AccessTarget = tuple[str, str]  # a noun, and a name
 GROUP = "group:"
 EVERYONE = "*"

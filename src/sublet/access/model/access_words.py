@@ -63,7 +63,7 @@ LIMIT_TEXTS = {
 }
 HOURS = ("hours", "hours_month")
 # Of `sublet access ask`, where a name alone could be a platform's.
-FLAGS = {"app": "--app ", "pledge": "--pledge ", "place": "--place "}
+FLAGS = {"app": "--app ", "pledge": "--pledge ", "place": "--place ", "project": "--project "}
 FAR = timedelta(days=36_500)
 ROUNDING = 1e-6  # of core-hours: a sum of many is not exact
 

@@ -22,6 +22,7 @@ class Bounds:
     limits: Limits = NO_LIMITS
     pledges: Mapping[str, Limits] = field(default_factory=dict)  # none: the platform has none
     others: Mapping[str, Reason] = field(default_factory=dict)  # why not the others
+    projects: frozenset[str] = frozenset()  # that can be charged, whatever the platform knows of them
 
     def across(self, pledge: Mapping[str, int]) -> Limits:
         """The most that a session may have which draws on these pledges, of these sizes."""

@@ -49,6 +49,34 @@ draws = Table(
     Index(None, "pledge"),
 )
 
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("holder", Text, nullable=False),  # a person's name or a pattern, group:NAME, or project:NAME
+    Column("measure", Text, nullable=False),  # money, core-hours, energy or carbon
+    Column("amount", Double, nullable=False),
+    Column("period", Text, nullable=False),  # month, quarter, year or total
+    Column("created", BigInteger, nullable=False),
+    Column("platform", Text, nullable=False),  # or * for all
+    Column("until", BigInteger),
+    Column("by", Text, nullable=False),
+    Column("note", Text, nullable=False),
+)
+
+charges = Table(
+    "charges",
+    metadata,
+    Column("session", Id, primary_key=True),  # this row outlives it
+    Column("budget", Id, ForeignKey("budgets.id"), primary_key=True),
+    Column("person", Text, nullable=False),
+    Column("amount", Double, nullable=False),  # for all of its time
+    Column("reserved", BigInteger, nullable=False),  # microseconds that it may take
+    Column("started", BigInteger),
+    Column("ended", BigInteger),  # NULL: it is under way
+    Index(None, "budget", "person", "ended"),
+)
+
 access_requests = Table(
     "access_requests",
     metadata,

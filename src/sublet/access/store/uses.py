@@ -43,10 +43,16 @@ DRAWN = select(
 BY = {
     "app": TOTAL.where(U.app == bind("of_name")),
     "place": TOTAL.where(false()),  # nothing is counted of a directory
+    "project": TOTAL.where(false()),  # budgets count what is charged to one
     "pledge": DRAWN.select_from(draws.join(uses, U.session == D.session)),
 }
 ELSE = TOTAL.where(U.platform == bind("of_name"))
 OVER = select(U.session, U.person, U.platform, U.started, U.ended, U.nodes, U.cores, U.gpus)
+IN_USE = (
+    select(func.coalesce(func.sum(U.cores), 0), func.coalesce(func.sum(U.gpus), 0))
+    .select_from(draws.join(uses, U.session == D.session))
+    .where(D.pledge == bind("of_pledge"), U.platform == bind("of_platform"), UNDER_WAY)
+)
 COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
 
 
@@ -88,6 +94,11 @@ class Uses:
         given_ = {"of_person": plain(person), "of_name": plain(name), "since": micros(since)}
         jobs, taken = self._sql.rows(BY.get(noun, ELSE), given_)[0]
         return Use(int(jobs), float(taken) / HOUR)
+
+    def count_drawn(self, platform: str, pledge: str) -> dict[str, int]:
+        """What all sessions under way on a platform take that draw on a pledge there."""
+        cores, gpus = self._sql.rows(IN_USE, {"of_platform": platform, "of_pledge": pledge})[0]
+        return {"cores": round(cores), "gpus": round(gpus)}
 
     def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
         """What ran in a period, deleted meanwhile or not, and what runs."""

@@ -17,6 +17,10 @@ class PledgeView:
     cores: int
     taken: int  # booked or held now; what draws on several parts counts in each by their sizes
     free: int  # what who draws on this alone could have now
+    memory: int | None = None  # bytes that are pledged beside cores; none: nothing is said of it
+    gpus: int | None = None
+    storage: int | None = None  # bytes
+    when: str = ""  # in force only then, and open else; empty: always
     allowed: bool  # whether the asker may draw on it
     why: str
     how: str = ""  # to get access, where they have none

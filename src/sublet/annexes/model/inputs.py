@@ -23,13 +23,18 @@ JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
 JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
 JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as it was submitted
 JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
-FAR = "SubletFarMachine"  # in a slot: that its node can't be sent to, so that copies are of no use here
+FAR = "SubletFarMachine"  # in a slot: that its node is behind a spool, so that copies can't be seen from here
 USEFUL = f"TARGET.{FAR} =?= undefined"
 ABLE = (
     f"{USEFUL} && TARGET.HasTransferInputRemaps =?= true"
     ' && stringListMember("file", TARGET.HasFileTransferPluginMethods ?: "")'
 )
 TREE, PROGRAM = "subletdir", "subletfile"  # methods of the plug-in on nodes; HTCondor takes no dash in their names
+NOTE, TREE_NOTE = "subletkept", "subletkeptdir"  # methods of a bridge's plug-in, for a node behind a spool
+ABLE_FAR = (
+    f"TARGET.{FAR} =!= undefined && TARGET.HasTransferInputRemaps =?= true"
+    f' && stringListMember("{NOTE}", TARGET.HasFileTransferPluginMethods ?: "")'
+)
 ABLE_TREES = f'{ABLE} && stringListMember("{TREE}", TARGET.HasFileTransferPluginMethods ?: "")'
 PLAIN = re.compile(r"[\w.+-]+")  # a name that can be the end of an address
 UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
@@ -116,7 +121,9 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
     able = ABLE if any(name != named.image for each in there for name in each.paths) else USEFUL
     able = ABLE_TREES if any(each.trees or named.program in each.paths for each in there) else able
     inputs = [(each.leases, _files(named, each)) for each in there]
-    changes = {"TransferInput": _choose_by_slot(inputs, ",".join(named.files), able)}
+    notes = [(each.leases, ",".join(_note(name, each) for name in named.files)) for each in there]
+    whole = ",".join(named.files)
+    changes = {"TransferInput": _choose_by_slot(inputs, whole, able, (ABLE_FAR, notes))}
     changes["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
         images = [(each.leases, each.paths[named.image]) for each in there if named.image in each.paths]
@@ -140,13 +147,20 @@ def _address(name: str, copies: InputCopies) -> str:
     return f"{TREE if name in copies.trees else 'file'}://{by_name(copies.paths[name])}"
 
 
+def _note(name: str, copies: InputCopies) -> str:
+    """What is sent to a bridge in the place of a copy; its program, which is no input, is sent as it is."""
+    if name not in copies.paths:
+        return name
+    return f"{TREE_NOTE if name in copies.trees else NOTE}://{by_name(copies.paths[name])}"
+
+
 def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
     """What a copy is called there → what the job calls it."""
     names = {
         os.path.basename(by_name(path)): os.path.basename(name)
         for copy in copies
         for name, path in copy.paths.items()
-        if name not in (named.image, named.program) and name not in copy.trees
+        if name != named.program and name not in copy.trees
     }
     return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
 
@@ -157,12 +171,19 @@ def by_name(path: str) -> str:
     return f"{place}/{os.path.basename(place)}"
 
 
-def _choose_by_slot(choices: Sequence[tuple[Sequence[str], str]], otherwise: str, able: str) -> str:
-    """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of."""
+Choices = Sequence[tuple[Sequence[str], str]]  # leases, and what holds for their slots
+
+
+def _choose_by_slot(choices: Choices, otherwise: str, able: str, more: tuple[str, Choices] = ("", ())) -> str:
+    """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of.
+
+    `able` is what a slot must be for these choices, and `more` has others for slots that are otherwise.
+    """
     if not choices:
         return otherwise
     expression = f'"{otherwise}"'
-    for leases, value in choices:
-        here = f'{able} && {_CERTAIN} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
-        expression = f'(({here}) ? "{value}" : {expression})'
+    for condition, pairs in (more, (able, choices)):
+        for leases, value in pairs:
+            here = f'{condition} && {_CERTAIN} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
+            expression = f'(({here}) ? "{value}" : {expression})'
     return f"$$([ {expression} ])"

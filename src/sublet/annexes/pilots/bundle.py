@@ -29,6 +29,7 @@ from sublet.annexes.model.annex import (
 )
 from sublet.annexes.pilots.own import Contact
 from sublet.kinds.pilot import assign_variables, script
+from sublet.platforms.batch.fetching import PLUGIN, read_program
 from sublet.platforms.htcondor.configuration import PLUGINS, STRICT, attribute, places, write_lines
 
 DRAINED = timedelta(seconds=2)  # after which a node without jobs ends that is being drained
@@ -124,7 +125,10 @@ def bundle(
             "values": assign_variables(values),
             "ask.sh": script("ask"),
             "pilot.sh": far("pilot"),
+            "run_job.pl": far("run_job", "pl"),
             "fetch_kept": far("fetch_kept"),
+            "fetch_web": far("fetch_web"),
+            "fetch_web.py": read_program(*PLUGIN),
             "condor_config": configuration(plan).encode(),
             "passwords.d/POOL": key,
             **_changing(plan, tokens, stamp),
@@ -161,7 +165,8 @@ def changeable(plan: PilotPlan) -> str:
 def configuration(plan: PilotPlan) -> str:
     """Its configuration, for a node that reaches the access point."""
     values = {**values_of(plan), **HEARTBEAT, "LOCAL_DIR": "$ENV(SUBLET_PILOT)"}
-    values["FILETRANSFER_PLUGINS"] = f"{PLUGINS}, $ENV(SUBLET_PILOT)/fetch_kept"
+    own = "$ENV(SUBLET_PILOT)/fetch_web", "$ENV(SUBLET_PILOT)/fetch_kept"
+    values["FILETRANSFER_PLUGINS"] = ", ".join([own[0], *PLUGINS.split(", ")[1:], own[1]])
     parts = "".join(f"include : $ENV(SUBLET_PILOT)/{name}.conf\n" for name in ("annex", "node"))
     return write_lines(values, ["SECURITY:strong"]) + parts
 
@@ -230,9 +235,9 @@ def values_of(plan: PilotPlan) -> dict[str, str]:
 
 
 @cache
-def far(name: str) -> bytes:
+def far(name: str, language: str = "sh") -> bytes:
     """A script for the nodes."""
-    return files("sublet.annexes.pilots").joinpath("far", f"{name}.sh").read_bytes()
+    return files("sublet.annexes.pilots").joinpath("far", f"{name}.{language}").read_bytes()
 
 
 def seconds(duration: timedelta) -> int:

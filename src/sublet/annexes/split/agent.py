@@ -70,7 +70,6 @@ class SpoolAgent:
 
     def begin(self) -> None:
         """Make what is missing, and become the present agent."""
-        os.umask(0o077)
         try:
             os.mkdir(self.spool)  # not what is above it: that is gone when the lease is
         except FileExistsError:
@@ -272,6 +271,7 @@ def add(part: str, offset: int, body: bytes) -> bool:
 
 def main(settings: dict[str, Any]) -> None:
     """Serve the channel on stdin and stdout; nothing else may write to it."""
+    os.umask(0o077)
     channel = os.fdopen(os.dup(1), "wb", 0)
     os.dup2(2, 1)
     agent = SpoolAgent(settings["spool"], settings["nonce"], settings["poll"], channel)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sublet.annexes.model.annex import SLOT_DRAINING
 from sublet.annexes.pilots.address import is_here
-from sublet.annexes.pilots.bundle import PilotPlan, changeable, values_of
+from sublet.annexes.pilots.bundle import PilotPlan, changeable, far, values_of
 from sublet.annexes.pilots.keeping import keep, make_private
 from sublet.annexes.pilots.master import Master
 from sublet.annexes.split import near_half
@@ -47,6 +47,8 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
     starter = directory / "near_half"
     keep(starter, f'#!/bin/sh\nexec {_quote(sys.executable)} -IS {_quote(near_half.__file__)} "$@"\n'.encode())
     starter.chmod(0o700)
+    keep(directory / "near_kept", far("near_kept"))
+    (directory / "near_kept").chmod(0o700)
     keep(directory / "passwords.d" / "POOL", key)
     renew(directory, plan, tokens)
     keep(directory / "condor_config", configuration(directory, plan, release).encode())
@@ -73,6 +75,7 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
     values |= {
         **places(str(directory)),
         **release.places,
+        "FILETRANSFER_PLUGINS": f"{values['FILETRANSFER_PLUGINS']}, {literal(str(directory / 'near_kept'))}",
         "CCB_ADDRESS": "",
         "NETWORK_INTERFACE": values["CONDOR_HOST"] if is_here(values["CONDOR_HOST"]) else "*",
         "DAEMON_SOCKET_DIR": literal(str(short(directory / "sockets"))),

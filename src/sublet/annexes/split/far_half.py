@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from sublet.annexes.split.far_ads import ad_here, find_assigned_cores, find_assigned_gpus
+from sublet.annexes.split.far_kept import heed_notes, unpack
 from sublet.annexes.split.far_results import list_sandbox, pack_outputs, put_words, say
 from sublet.annexes.split.spool_files import forget, forget_pulses, is_scarce, names, pulse, pulses, read, write_at
 
@@ -244,6 +245,7 @@ class FarHalf:
             os.makedirs(directory)
             with tarfile.open(archive, "r|") as tar:
                 unpack(tar, directory)
+            heed_notes(directory + "/sandbox", self.settings.get("kept", ""))
             seen = list_sandbox(directory + "/sandbox")
             self.attempts[name] = FarAttempt(name, directory, self._starter(name, directory), seen)
             self._void(self.ending, [name] if self.ending else [])  # it may have been told to end meanwhile
@@ -367,15 +369,6 @@ class FarHalf:
             raise
 
 
-def unpack(archive: tarfile.TarFile, directory: str) -> None:
-    """All of an archive; no member may lead out of the directory."""
-    archive.extraction_filter = lambda member, path: member  # the same with every Python: newer ones have another
-    for member in archive:
-        if member.name.startswith("/") or ".." in member.name.split("/") or member.isdev():
-            raise ValueError("the archive has a member that it may not have: " + member.name)
-        archive.extract(member, directory)
-
-
 def read_node_facts() -> dict[str, Any]:
     """What the pilot's shell found out of this node, as it said in the environment."""
     variables = {name: value for name, value in os.environ.items() if name.startswith("SUBLET_FAR_")}
@@ -383,6 +376,8 @@ def read_node_facts() -> dict[str, Any]:
     options: dict[str, Any] = {
         name[11:]: value for name, value in variables.items() if name[11:] in ("spool", "starter")
     }
+    if os.environ.get("SUBLET_KEPT"):
+        options["kept"] = os.environ["SUBLET_KEPT"]
     if "SUBLET_FAR_life" in variables:
         options["life"] = float(variables["SUBLET_FAR_life"])
     return dict(options, facts=facts) if facts else options

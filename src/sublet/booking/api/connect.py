@@ -18,7 +18,7 @@ from uuid import UUID
 import httpx2
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
@@ -26,7 +26,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin, Subprotocol
 
 from sublet.api.problems import problem_response
-from sublet.kernel.errors import NotFound, NotSignedIn, SessionUnreachable, SubletError
+from sublet.kernel.errors import NotFound, NotSignedIn, SessionElsewhere, SessionUnreachable, SubletError
 from sublet.kernel.tls import trust_machine
 
 COOKIE = "sublet-connect-"
@@ -46,7 +46,9 @@ HOP_BY_HOP = frozenset(
 )
 NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
 PATIENCE = httpx2.Timeout(None, connect=10.0)
+ELSEWHERE = "see:"  # before the address of a server that asks by itself who comes: people are sent there
 LOOK = 2.0  # seconds between two looks whether who is connected may stay
+WEB = ("http", "https")
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
 
 
@@ -108,8 +110,13 @@ class ConnectProxy:
     async def _http(self, request: Request) -> Response:
         try:
             session, fresh = self._let_in(request)
-            upstream, through = _place(await self.doors.upstream(session))
+            location = await self.doors.upstream(session)
+            if location.startswith(ELSEWHERE):
+                return RedirectResponse(location.removeprefix(ELSEWHERE), 307, {"Referrer-Policy": "no-referrer"})
+            upstream, through = _place(location)
             answer = await self._pass_on(request, session, upstream, await self._client(through))
+        except SessionElsewhere as there:
+            return _lead_on(there)
         except SubletError as error:
             return problem_response(error)
         response = StreamingResponse(_raw(answer), answer.status_code)
@@ -210,6 +217,12 @@ class ConnectProxy:
         if connection.headers.get("authorization", "").partition(" ")[2] == secret:
             headers.append(("authorization", f"token {secret}"))
         return headers
+
+
+def _lead_on(there: SessionElsewhere) -> Response:
+    """To where another broker has the session; only to a web page, whatever that broker says."""
+    location = str(there.values["location"])
+    return RedirectResponse(location, 307) if urlsplit(location).scheme in WEB else problem_response(there)
 
 
 def _list_gone(paths: Iterable[str]) -> list[str]:

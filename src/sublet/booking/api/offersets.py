@@ -14,7 +14,15 @@ from sublet.api.people import base_of, person_of, service_of
 from sublet.booking.api.precedence import Said
 from sublet.booking.model.session import OfferSet
 from sublet.booking.views.convert import offerset_view
-from sublet.booking.views.offers import OfferSetPage, OfferSetView, PendingList, PendingView, RejectedView
+from sublet.booking.views.offers import (
+    OfferSetPage,
+    OfferSetView,
+    PendingList,
+    PendingView,
+    RejectedView,
+    RunWayList,
+    RunWayView,
+)
 from sublet.people.model.person import Person
 from sublet.service import Service
 
@@ -38,6 +46,19 @@ async def ask(request: Request, precedence: Said, key: Key) -> Response:
     response = json_response(offerset_view(offerset, base_of(request), notes, service.settings.prefer), 201)
     response.headers["location"] = f"{base_of(request)}/v1/offersets/{offerset.id}"
     return response
+
+
+@router.post("/ways", response_model=RunWayList, **described.ASK_WAYS)
+async def explain_ways(request: Request) -> Response:
+    """In which ways what is asked for can run, on which platforms, and why not in others. Nothing is held."""
+    person = await person_of(request)
+    service = service_of(request)
+    asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
+    findings = await service.ways.explain(person, asked)
+    items = tuple(
+        RunWayView(platform=each.platform, way=each.way, possible=each.is_possible, why=each.why) for each in findings
+    )
+    return json_response(RunWayList(items=items))
 
 
 @router.get("", response_model=OfferSetPage, responses=described.problems(401))

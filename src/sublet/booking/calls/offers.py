@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sublet.booking.views.offers import OfferSetPage, OfferSetView, PendingList, RejectedView
+from sublet.booking.views.offers import OfferSetPage, OfferSetView, PendingList, RejectedView, RunWayList
 from sublet.client.call import Call, as_view, body_of, path_of, under
 
 READ_SET = as_view(OfferSetView)
@@ -28,6 +28,11 @@ def ask(
         return Call("POST", path_of("offersets"), READ_SET, query=query, body=body_of(document), more=more)
     text = document.encode() if isinstance(document, str) else document
     return Call("POST", path_of("offersets"), READ_SET, query=query, body=text, type="application/yaml", more=more)
+
+
+def explain_ways(document: Mapping[str, Any]) -> Call[RunWayList]:
+    """In which ways can this run, on which platforms, and why not in others? Nothing is held."""
+    return Call("POST", path_of("offersets", "ways"), as_view(RunWayList), body=body_of(document))
 
 
 def precedence(*, keep_offers: bool = False, firm: bool = False) -> dict[str, object]:

@@ -13,9 +13,11 @@ import click
 from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.choosing import prefer_option
 from sublet.booking.cli.connecting import command_for
+from sublet.booking.cli.hints import apply_hints, choose_hints, describe_hints, take_option
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes
-from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
+from sublet.booking.model.offer import HINT
+from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView, RunWayList
 from sublet.booking.views.quotes import QuoteView
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import AFTER, command
@@ -39,23 +41,28 @@ KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earli
 @command(
     "ask",
     "sublet ask job.yaml",
+    "sublet ask --explain-ways --notebook analysis.ipynb",
     "sublet ask --cores 4 --memory 8GiB --time 2h --start 'tomorrow 09:00-12:00' -- python sim.py",
 )
 @wishes
 @KEEP_OFFERS
 @key_option
 @prefer_option
+@take_option
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
+@click.option("--explain-ways", is_flag=True, help="Show all ways to run it, and why others aren't; ask nothing.")
 @click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
 def ask(
     out: Output,
     example: bool,
+    explain_ways: bool,
     show: bool,
     keep_offers: bool,
     key: str | None,
     prefer: str | None,
+    take: tuple[int, ...],
     file: str | None,
     words: tuple[str, ...],
     **given: Any,
@@ -66,6 +73,8 @@ def ask(
 
     Offers can be accepted for a few minutes. Those that are booked are held for you until then; of a queue that others
     share nothing is held. Earlier offers that you have not accepted give way where there is no room for both.
+
+    Hints say what your earlier runs of the same program used; a digit, or --take, asks once more as one advises.
     """
     if example:
         click.echo(FIRST, nl=False)
@@ -74,7 +83,29 @@ def ask(
         return _show_request(out, *split(file, words), given)
     link = out.link()
     asked = send_files(out, link, document(out, *split(file, words), given, local=link.address.local))
-    return show_answer(out, ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key)), prefer)
+    if explain_ways:
+        return show_ways(out, link.do(offers.explain_ways(asked)))
+    view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, key=key))
+    if not take:
+        code = show_answer(out, view, prefer)
+        take = tuple(choose_hints(out, view))
+        if not take:
+            return code
+    better = apply_hints(asked, view, take)
+    if view.offers:
+        link.do(offers.reject_set(view.id))
+    return show_answer(out, ask_service(out, link, offers.ask(better, keep_offers=keep_offers)), prefer)
+
+
+def show_ways(out: Output, view: RunWayList) -> int:
+    """Every way on every platform; the exit code says whether there is one at all."""
+    rows = [(way.platform, way.way, "yes" if way.possible else "no", way.why) for way in view.items]
+    out.show(view, lambda: table(("WHERE", "WAY", "POSSIBLE", "WHY NOT"), rows), lambda: _name_ways(view))
+    return 0 if any(way.possible for way in view.items) else 1
+
+
+def _name_ways(view: RunWayList) -> Iterator[str]:
+    yield from (f"{way.platform} {way.way}" for way in view.items if way.possible)
 
 
 def _show_request(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
@@ -145,7 +176,7 @@ def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
             str(view.gpus or ""),
             size(view.disk) if view.disk else "",
             price(view.costs),
-            f"{view.terms.kind}, login needed" if view.needs_login else view.terms.kind,
+            f"{view.terms.words}, login needed" if view.needs_login else view.terms.words,
             with_local_start(view.why, view.start, now),
         )
         for view in views
@@ -154,14 +185,15 @@ def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
 
 
 def describe_place(view: OfferView | SessionView) -> str:
-    """Where it is, and which part of that it draws on."""
-    return f"{view.platform} ({view.pledge})" if view.pledge else view.platform
+    """Where it is, by way of which brokers, and which part of that it draws on."""
+    place = view.terms.route or view.platform
+    return f"{place} ({view.pledge})" if view.pledge else place
 
 
 def _start(view: OfferView, now: datetime) -> str:
     if view.start <= now + timedelta(seconds=5) and view.terms.kind == "booked":
         return "now"
-    if view.terms.kind == "predicted" and view.terms.p10 and view.terms.p90:
+    if view.terms.p10 and view.terms.p90:
         start = moment(view.start, now)
         bounds = (moment(view.terms.p10, now), moment(view.terms.p90, now))
         day, _, _ = start.rpartition(" ")
@@ -182,7 +214,7 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     standing = describe_standing(view.offers, now)
     take = f"Take one with: sublet accept {view.offers[0].short}"
     lines = ["", f"{count_text(len(view.offers), 'offer')}, {standing}. {take}"]
-    unproven = {offer.platform for offer in view.offers if offer.terms.kind == "predicted" and offer.terms.samples < 20}
+    unproven = {describe_place(offer) for offer in view.offers if offer.terms.p90 and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
     staging = {
         offer.platform: offer.staging.sentence for offer in view.offers if offer.staging and offer.staging.sentence
@@ -191,13 +223,15 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     shut = dict.fromkeys(offer.platform for offer in view.offers if offer.needs_login)
     lines += [f"note: {name}: login needed: sublet system login {name}" for name in shut]
     lines += [f"note: {note}" for note in view.notes]
-    return lines + [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in view.reasons]
+    others = [reason for reason in view.reasons if reason.kind != HINT]
+    lines += [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in others]
+    return lines + describe_hints(view)
 
 
 def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:
     """Until when offers can be accepted, and which of them are held: in a queue that others share nothing is."""
-    held = [offer.expires for offer in offers if offer.terms.kind == "booked"]
-    others = [offer.expires for offer in offers if offer.terms.kind != "booked"]
+    held = [offer.expires for offer in offers if offer.terms.is_held]
+    others = [offer.expires for offer in offers if not offer.terms.is_held]
     if not held:
         return f"open until {_between(others, now)}; nothing is held" if others else "not held"
     if not others:

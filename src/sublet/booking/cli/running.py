@@ -149,7 +149,7 @@ def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
     """Where it is, when it starts, and why there."""
     now = datetime.now(UTC)
     start = session.start or now
-    word = "is predicted to start" if choice.offer.terms.kind == "predicted" else "starts"
+    word = "is predicted to start" if choice.offer.terms.p90 else "starts"
     begins = f"{word} now" if start - now < SOON else f"{word} {when(start, now)}; waiting"
     out.note(f"session {session.short} on {session.platform} {begins}{f' ({choice.why})' if choice.why else ''}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,7 @@ def _each(number: int, view: SessionView) -> str:
 
 def _time(view: SessionView, now: datetime) -> str:
     if view.phase == Phase.OFFERED:
-        return f"{'held' if view.terms.kind == 'booked' else 'not held'}, expires {away(view.expires, now)}"
+        return f"{'held' if view.terms.is_held else 'not held'}, expires {away(view.expires, now)}"
     if view.ended and view.started:
         since = away(view.ended, now, units=1)
         return f"took {length(view.ended - view.started)}, {'just now' if since == 'now' else since}"
@@ -136,11 +136,20 @@ def describe_end_briefly(end: EndView) -> str:
 @click.argument("session")
 def status(out: Output, session: str) -> None:
     """Show all there is to know about a session."""
-    view = out.link().do(sessions.session(session))
-    out.show(view, lambda: describe_session(view, datetime.now(UTC)), lambda: [view.phase])
+    link = out.link()
+    view = link.do(sessions.session(session))
+    roads = _find_roads(link, view) if view.staging and out.for_people else []
+    out.show(view, lambda: describe_session(view, datetime.now(UTC), roads), lambda: [view.phase])
 
 
-def describe_session(view: SessionView, now: datetime) -> list[str]:
+def _find_roads(link: Link, view: SessionView) -> list[str]:
+    """By which road each piece of its data got there."""
+    from sublet.booking.calls.events import events  # most sessions have no data
+
+    return [event.detail for event in link.do(events(view.id)).items if event.kind == "session.staged"]
+
+
+def describe_session(view: SessionView, now: datetime, roads: Sequence[str] = ()) -> list[str]:
     """A session in full."""
     usage = view.end.usage if view.end else None
     ready = ready_lines(view)
@@ -156,11 +165,12 @@ def describe_session(view: SessionView, now: datetime) -> list[str]:
                 f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",
             ),
             ("kind", f"{view.kind}, run by {view.way}" if view.way else view.kind),
-            ("where", ", ".join([view.platform, *view.nodes])),
+            ("where", ", ".join([view.terms.route or view.platform, *view.nodes])),
             ("pledge", view.pledge),
             ("has", _has(view)),
-            ("terms", view.terms.kind),
+            ("terms", view.terms.words),
             ("staging", view.staging.sentence if view.staging else ""),
+            *(("data", road) for road in roads),
             ("after", ", ".join(id[:8] for id in view.after)),
             ("costs", costs(view)),
             ("expires", when(view.expires, now) if view.phase == Phase.OFFERED else ""),

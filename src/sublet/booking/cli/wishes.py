@@ -19,6 +19,7 @@ from sublet.cli.texts import size
 from sublet.client.documents import Prepared, parse, prepare
 from sublet.client.link import Link
 from sublet.client.names import shorten
+from sublet.kernel.data_urls import is_data_url
 from sublet.kernel.errors import BadRequest
 
 UPLOAD = "upload:"
@@ -179,8 +180,10 @@ def number_of(text: str) -> str | int:
 
 
 def _data(item: str) -> str | dict[str, Any]:
-    """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path."""
+    """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path; `data:,…` is a file itself."""
     if os.path.exists(item):
+        return item
+    if is_data_url(item) and "," in item and not os.path.exists(item.partition(":")[0]):
         return item
     if item.startswith(UPLOAD):
         return _read_upload(item.removeprefix(UPLOAD))

@@ -133,6 +133,8 @@ def _executable(short: Document) -> tuple[str, Document | None]:
     given = [name for name in EXECUTABLES if name in short]
     if given == ["run", "image"]:
         given = ["image"]  # what to run in the image
+    if given in (["image", "notebook"], ["image", "interactive"]):
+        given = given[1:]  # the image that it runs in
     if len(given) > 1:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
     kind = EXECUTABLES[given[0]] if given else ""
@@ -144,6 +146,8 @@ def _executable(short: Document) -> tuple[str, Document | None]:
         return kind, None
     meta = {name: short[name] for name in ("name", "description") if name in short}
     fields = {extras[name]: short[name] for name in extras if name in short}
+    if given[0] in ("notebook", "interactive") and "image" in short:
+        fields["image"] = short["image"]
     return kind, {"kind": uri_of("executable", kind), "meta": meta, **_what(given[0], short), **fields}
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.step import GRACE, RETRY, Step
+from sublet.booking.loop.step import GRACE, RETRY, Step, fail_early
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import Mark, set_condition
@@ -105,3 +105,19 @@ def with_reason(session: Session, end: End) -> End:
     if end.kind is not EndKind.CANCELLED or not session.cancel_reason:
         return end
     return replace(end, detail="; ".join(part for part in (session.cancel_reason, end.detail) if part))
+
+
+async def end_waiting(context: LoopContext, session: Session) -> Step | None:
+    """The end of what waits and may not be run, or is not wanted any more."""
+    if revoked := await context.code.describe_code(session):
+        return fail_early(context, EndKind.NOT_APPROVED, revoked)
+    return _stop_early(context, session) if session.cancel_by else None
+
+
+def _stop_early(context: LoopContext, session: Session) -> Step:
+    """Cancelled before it was submitted."""
+    now = context.now()
+    end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
+    changes = {"end": end, "ended": now, **set_condition()}
+    words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
+    return Step(Phase.CANCELLED, now + context.settings.keep, EventKind.CANCELLED, words, True, changes)

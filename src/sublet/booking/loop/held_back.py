@@ -30,7 +30,7 @@ def is_held(session: Session) -> bool:
 
 def holds_back(drain: Drain, session: Session) -> bool:
     """Whether this drain does: not if it is over before the session's time comes."""
-    booked = session.offer.terms.kind == "booked"
+    booked = session.offer.is_in_calendar
     return is_held(session) and not (booked and drain.until and session.start and session.start >= drain.until)
 
 
@@ -52,7 +52,7 @@ def go_on(tx: Tx, platform: str, now: datetime, horizon: timedelta) -> None:
     for session in tx.sessions.list(platform=platform, phases=WAIT, limit=MOST).items:
         if is_held(session) and not session.cancel_by:
             tx.sessions.change(session.id, now=now, due=now, **set_condition())
-            if session.offer.terms.kind == "booked" and session.start and session.start < now:
+            if session.offer.is_in_calendar and session.start and session.start < now:
                 _book_later(tx, session, now, horizon)
 
 

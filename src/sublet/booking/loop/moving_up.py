@@ -88,7 +88,7 @@ def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot |
 def _move_up(tx: Tx, session: Session, now: datetime) -> bool:
     offer = session.offer
     soonest = _soonest(offer, now)
-    if offer.terms.kind != "booked" or session.cancel_by or not session.start or session.start - soonest < WORTH:
+    if not offer.is_in_calendar or session.cancel_by or not session.start or session.start - soonest < WORTH:
         return False
     others = (
         [tx.sessions.get(other.id) for other in tx.dependencies.of(session.id) if other.open] if offer.after else []

@@ -310,7 +310,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         tx.sessions.change(old.id, now=now, due=now)
     if step.to in STARTED:
         record_start(tx, new, site)
-    if step.release and old.offer.terms.kind == "booked":
+    if step.release and old.offer.is_in_calendar:
         tx.books.release(old.offer.platform, old.id)
     if step.to in OVER:
         settle(tx, new, now)

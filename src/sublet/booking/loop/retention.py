@@ -23,7 +23,7 @@ async def forget_old(context: LoopContext) -> dict[str, int]:
     def ago(length: timedelta | None) -> timedelta | None:
         return None if length is None else max(length, context.settings.keep)  # files are looked up by their sessions
 
-    counts = {"sessions": 0, "events": 0, "audit": 0}
+    counts = {"sessions": 0, "events": 0, "audit": 0, "archive": 0, "archive_people": 0}
     if (length := ago(keep.sessions)) is not None:
         before = now - length
         counts["sessions"] = await _in_batches(
@@ -39,6 +39,19 @@ async def forget_old(context: LoopContext) -> dict[str, int]:
     if keep.audit is not None:
         first = now - keep.audit
         counts["audit"] = await _in_batches(context, lambda old: old.find_audit(first, BATCH), Retention.forget_audit)
+    if keep.archive is not None:
+        oldest = now - keep.archive
+        counts["archive"] = await _in_batches(
+            context, lambda old: old.archive.find_old(oldest, BATCH), lambda old, ids: old.archive.forget(ids)
+        )
+    if keep.archive_people is not None:
+        named = now - keep.archive_people
+        counts["archive_people"] = await _in_batches(
+            context,
+            lambda old: old.archive.find_old_details(named, BATCH),
+            lambda old, ids: old.archive.forget_details(ids),
+        )
+        await context.store.write(lambda tx: tx.habits.forget(named))
     if any(counts.values()):
         log.info("retention.applied", **counts)
     return counts

@@ -29,6 +29,7 @@ from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
 from sublet.movers.port import SIMPLE, Content
+from sublet.platforms.brokering import PassesOn
 
 SENDING = frozenset({Mark.SENDING})
 UNSENT = frozenset({Mark.UNSENT})
@@ -36,6 +37,8 @@ UNSENT = frozenset({Mark.UNSENT})
 
 async def find_outputs(context: LoopContext, session: Session, end: End) -> Sequence[SentResults]:
     """The results that are to be sent after an end like this; none of what never ran."""
+    if isinstance(context.platforms.of(session), PassesOn):
+        return ()  # they were asked for there, too, and are sent from there
     offerset = await context.store.read(lambda tx: tx.offersets.get(session.offerset)) if session.started else None
     if offerset is None:
         return ()

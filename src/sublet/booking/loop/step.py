@@ -38,8 +38,13 @@ def fail_early(context: LoopContext, kind: EndKind, why: str) -> Step:
 
 
 def deadline_of(session: Session) -> datetime | None:
-    """Until when a queue that others share must have started it: the end of the window that was asked for, if any."""
+    """Until when a queue that others share must have started it: the end of the window that was asked for, if any.
+
+    What is reserved there starts in its reservation, or not at all.
+    """
     offer = session.offer
+    if offer.reservation:
+        return offer.end
     return offer.latest_start if offer.terms.kind == "predicted" and offer.latest_start > offer.start else None
 
 

@@ -11,15 +11,17 @@ from pathlib import Path
 
 from sublet.booking.dependencies import describe_wait, end_in_vain, end_with_failed, jobs_before, must_wait
 from sublet.booking.loop.context import LoopContext
-from sublet.booking.loop.ending import ask_state, cancel_job, give_up_lost, note_found, record_end, with_reason
+from sublet.booking.loop.ending import ask_state, cancel_job, end_waiting, give_up_lost, note_found, record_end
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import hold_back
+from sublet.booking.loop.remote import prepare_remote
 from sublet.booking.loop.roads import tell_roads
 from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, forget_sources, remember_sources, send_outputs
 from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.marks import NONE, Mark, set_condition
+from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
@@ -31,6 +33,7 @@ from sublet.kernel.errors import DataNotThere, DiskFull, LoginNeeded, NotFound, 
 from sublet.kernel.faults import point
 from sublet.kernel.shortage import find_shortage
 from sublet.kinds.port import Setting, Way
+from sublet.platforms.brokering import PassesOn
 from sublet.platforms.port import Platform
 
 P = Phase
@@ -39,7 +42,7 @@ WARNED = frozenset({Mark.WARNED})
 
 async def begin_waiting(context: LoopContext, session: Session) -> Step:
     """Recorded: now it waits until it must be prepared."""
-    if step := await _end_waiting(context, session):
+    if step := await end_waiting(context, session):
         return step
     at = context.now() if session.offer.after else _prepare_at(session)
     return Step(P.WAITING, at, EventKind.WAITING, changes=set_condition())
@@ -47,7 +50,7 @@ async def begin_waiting(context: LoopContext, session: Session) -> Step:
 
 async def waiting(context: LoopContext, session: Session) -> Step:
     """For the time to prepare it."""
-    if step := await _end_waiting(context, session) or await must_wait(context, session, context.platforms.of(session)):
+    if step := await end_waiting(context, session) or await must_wait(context, session, context.platforms.of(session)):
         return step
     if context.now() >= (at := _prepare_at(session)) and (step := await hold_back(context, session)):
         return step
@@ -59,10 +62,17 @@ async def waiting(context: LoopContext, session: Session) -> Step:
 
 
 async def preparing(context: LoopContext, session: Session) -> Step:
-    """Bring its data; at its start, submit it once; then it is queued, runs, or listens."""
-    platform = context.platforms.of(session)
+    """Have it ready and submitted; then it is queued, runs, or listens."""
+    platform, terms = context.platforms.of(session), session.offer.terms
     if session.job:
         return await _judge_queued(context, session, platform)
+    if isinstance(platform, PassesOn) and isinstance(terms, Remote):
+        return await prepare_remote(context, session, platform, terms)
+    return await _prepare_here(context, session, platform)
+
+
+async def _prepare_here(context: LoopContext, session: Session, platform: Platform) -> Step:
+    """Bring its data; at its start, submit it once."""
     if step := await _end_unwanted(context, session, platform):
         return step
     if step := await _find_earlier_submit(context, session, platform) or await hold_back(context, session):
@@ -81,7 +91,7 @@ async def preparing(context: LoopContext, session: Session) -> Step:
     deadline = deadline_of(session) or session.until
     if deadline and now >= deadline:
         return fail_early(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
-    if session.offer.terms.kind == "booked" and session.start and now < session.start:
+    if session.offer.is_in_calendar and session.start and now < session.start:
         staged = _find_staged(session, place)
         return Step(due=session.start, changes={"staged": staged, **set_condition("ready; waits for its start")})
     if (
@@ -105,10 +115,10 @@ async def _find_earlier_submit(context: LoopContext, session: Session, platform:
 async def _end_unwanted(context: LoopContext, session: Session, platform: Platform) -> Step | None:
     """The end of what is cancelled, revoked, or waits in vain for another session."""
     found = await _find_before_cancel(context, session, platform)
-    step = found or await _end_waiting(context, session) or await end_in_vain(context, session)
+    step = found or await end_waiting(context, session) or await end_in_vain(context, session)
     if step and step.to in OVER:
         context.loop_state.fresh.discard(session.id)  # nothing is brought any more that a cancel could stop
-        await leave_cache(platform, session.id)
+        await leave_cache(context, platform, session.id, session.person)
     return step
 
 
@@ -179,7 +189,7 @@ async def _submit(
         kind = EndKind.DISK_FULL if isinstance(error, DiskFull) else EndKind.NOT_STARTED
         return fail_early(context, kind, error.message)
     point("submit.after")
-    started = now if session.offer.terms.kind == "booked" else None
+    started = now if session.offer.is_in_calendar else None
     changes = {"job": id, "started": started, "staged": staged, **set_condition()}
     return Step(due=context.now(), event=EventKind.SUBMITTED, detail=f"by way of {way.name}", changes=changes)
 
@@ -221,6 +231,7 @@ async def _job(context: LoopContext, session: Session, way: Way, request: Reques
         name=session.name,
         scheduler=replace(session.offer.scheduler, queue=session.offer.queue),
         begin=session.offer.begin,
+        reservation=session.offer.reservation,
         after=await jobs_before(context, session, platform),
     )
 
@@ -279,7 +290,7 @@ async def running(context: LoopContext, session: Session) -> Step:
     if has_outlived(session, platform, now):
         await platform.cancel([session.job], "sublet, because its time was over")
         return Step(due=now + RETRY, changes=set_condition("its time is over; it is being stopped", session.marks))
-    if session.until and session.offer.terms.kind == "booked":
+    if session.until and session.offer.is_in_calendar:
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
     warned = bool(session.until and now >= session.until - _warning(context, session))
     soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
@@ -353,7 +364,7 @@ async def _way(context: LoopContext, session: Session, executable: Executable | 
 
 def _prepare_at(session: Session) -> datetime:
     """Shared queues and other brokers are asked at once; what we own is prepared in time for its start."""
-    if session.start is None or session.offer.terms.kind != "booked":
+    if session.start is None or not session.offer.is_in_calendar:
         return session.created
     return session.start - session.offer.prepare
 
@@ -375,19 +386,3 @@ def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
     if state.connector is None:
         return ()
     return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)
-
-
-async def _end_waiting(context: LoopContext, session: Session) -> Step | None:
-    """The end of what waits and may not be run, or is not wanted any more."""
-    if revoked := await context.code.describe_code(session):
-        return fail_early(context, EndKind.NOT_APPROVED, revoked)
-    return _stop_early(context, session) if session.cancel_by else None
-
-
-def _stop_early(context: LoopContext, session: Session) -> Step:
-    """Cancelled before it was submitted."""
-    now = context.now()
-    end = with_reason(session, End(EndKind.CANCELLED, by=session.cancel_by))
-    changes = {"end": end, "ended": now, **set_condition()}
-    words = f"by {session.cancel_by}{f': {session.cancel_reason}' if session.cancel_reason else ''}"
-    return Step(P.CANCELLED, now + context.settings.keep, EventKind.CANCELLED, words, True, changes)

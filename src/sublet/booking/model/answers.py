@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from sublet.booking.model.shape import is_enough
 from sublet.booking.model.staging import NO_TIME, Spread, StagingEstimate, describe_spread
 
 A_WHILE = timedelta(minutes=1)  # a survey that is younger is as good as now
+KEY = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # how a session is called
 NO_ANSWER = frozenset({"urn:platform-timed-out", "urn:platform-unreachable", "urn:platform-broken"})
 SURVEYED = frozenset({"urn:resource-limit", "urn:not-supported"})  # reasons that rest on what a survey saw
 
@@ -35,8 +37,10 @@ def _fault_in(offer: object, platform: str, ways: Sequence[str], request: Reques
         return f"is for the platform {offer.platform}"
     if offer.way not in ways:
         return f"names a way that was not asked for: {offer.way}"
-    if offer.terms.kind == "booked":
+    if offer.is_in_calendar:
         return "says that it is booked, and nobody keeps its calendar here"
+    if offer.reservation and not KEY.fullmatch(offer.reservation):
+        return "names a reservation that can't be a session's id"
     if offer.start.tzinfo is None or offer.latest_start.tzinfo is None or offer.latest_start < offer.start:
         return "has a start that can't be read"
     if not is_enough(offer.shape, request.compute.least):
@@ -65,7 +69,8 @@ def delay_starts(answer: Answer, staging: StagingEstimate, now: datetime) -> Ans
     reasons = [*answer.reasons]
     for offer in answer.offers:
         later = _delay(offer, time, now) if isinstance(offer.terms, Predicted) else offer
-        if later.start > offer.latest_start > offer.start:
+        is_idle = bool(offer.reservation) and now + time.likely > offer.start  # it would begin without its data
+        if is_idle or later.start > offer.latest_start > offer.start:
             why = f"{offer.platform} would have its data after {describe_spread(time)}, too late for the time asked."
             nearest = f"{later.start:%Y-%m-%dT%H:%M:%SZ}/PT1H"
             reasons.append(Reason("urn:window-passed", "schedule", why, nearest=nearest, platform=offer.platform))

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from sublet.booking.model.holds import most
 from sublet.booking.model.index import Index
 from sublet.booking.model.ladder import bits
 from sublet.booking.model.offer import Node, Take
-from sublet.booking.model.pledge import bounds, find_sources, is_pledge, sizes_in
+from sublet.booking.model.pledge import OTHER_MARK, is_pledge
+from sublet.booking.model.pledge_bounds import PledgeBounds
 from sublet.booking.model.request import Window
 from sublet.booking.model.search import Search
 from sublet.booking.model.shape import Shape
-from sublet.booking.model.timeline import BEGINNING, BITS, MOST, Timeline, micros, moment, pack, span_of, unpack
+from sublet.booking.model.timeline import BEGINNING, BITS, Timeline, micros, moment, pack, span_of, unpack
 from sublet.kernel.errors import NoRoom, NotBookable, NotFound
 
 NOTHING: Mapping[str, int] = MappingProxyType({})
@@ -48,9 +48,9 @@ class Calendar:
         self._names = [node.name for node in order]  # smallest first: of equals, the search takes the first
         self._places = {name: place for place, name in enumerate(self._names)}
         self._index = Index([pack(node.cores, node.memory, node.gpus, node.disk) for node in order], grain)
-        self._pools = {name: (Timeline(pack(size)),) for name, size in self.pools.items() if not is_pledge(name)}
-        self._pledges: dict[str, tuple[Timeline, ...]] = {}
-        self._bounds = {some: Timeline(pack(size)) for some, size in bounds(sizes_in(self.pools)).items()}
+        self._pledges = PledgeBounds(self.pools)
+        self._pools = self._pledges.list_scheduled()
+        self._pools |= {name: (Timeline(pack(size)),) for name, size in self.pools.items() if not is_pledge(name)}
         self._takes: dict[str, tuple[Take, ...]] = {}
 
     def take(self, key: str, takes: Iterable[Take]) -> None:
@@ -98,9 +98,9 @@ class Calendar:
         return True
 
     def _fits(self, take: Take) -> bool:
-        lines = self._lines(take)
-        start, end, amount = micros(take.start), micros(take.end), _amount(take)
-        return lines is not None and all(line.fits(start, end, amount) for line in lines)
+        parts = self._parts(take)
+        start, end = micros(take.start), micros(take.end)
+        return parts is not None and all(line.fits(start, end, amount) for line, amount in parts)
 
     def extend(self, key: str, until: datetime) -> tuple[Take, ...]:
         """Let a booking end at `until` and say what is booked now; NoRoom leaves all as it was.
@@ -118,7 +118,7 @@ class Calendar:
         moved = [take for take in takes if take.end >= old]
         if by > timedelta(0):
             more = [replace(take, start=max(take.start, take.end), end=take.end + by) for take in moved]
-            if not self._book([take for take in more if self._lines(take)]):
+            if not self._book([take for take in more if self._parts(take)]):
                 raise NoRoom(until=until, free_until=self._free_until(more, by, old))
         else:
             self._add([replace(take, start=max(take.start, take.end + by)) for take in moved], -1)
@@ -130,9 +130,9 @@ class Calendar:
         """How far the takes that go on from a booking's end could go, all by the same time."""
         together: dict[tuple[Timeline, int], int] = {}
         for take in more:
-            for line in self._lines(take) or ():
+            for line, amount in self._parts(take) or ():
                 spot = (line, micros(take.start))
-                together[spot] = together.get(spot, 0) + _amount(take)
+                together[spot] = together.get(spot, 0) + amount
         span = least = span_of(by)
         for (line, start), amount in together.items():
             blocked = line.find_blocked(start, start + span, amount)
@@ -168,8 +168,10 @@ class Calendar:
             return None
         needs: list[Need] = [(line, size, ahead, extent) for name, size in sizes.items() for line in self._pools[name]]
         if pledge:
-            cores = pack(shape.cores * nodes)
-            needs += [(line, cores, 0, span) for line in self._find_bounds(pledge)]
+            whole = Shape(shape.cores * nodes, shape.memory * nodes, shape.gpus * nodes)
+            needs += [(line, amount, 0, span) for line, amount in self._pledges.list_needs(pledge, whole)]
+            kept = pack(sum(storage.values()))
+            needs += [(line, kept, ahead, extent) for line in self._pledges.list_storage(pledge) if kept]
         end = BEGINNING
         for window in windows if len(windows) == 1 else sorted(windows, key=lambda window: window.start):
             start = micros(window.start)
@@ -197,23 +199,23 @@ class Calendar:
     def busy(self, start: datetime, end: datetime) -> dict[str, list[Take]]:
         """Per node and pool, the steps of what is taken inside [start, end); where nothing is, there is no step."""
         begin, until = micros(start), micros(end)
-        takes: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *self.pools)}
+        named = [name for name in self.pools if not name.startswith(OTHER_MARK)]
+        takes: dict[str, list[Take]] = {name: [] for name in (*(node.name for node in self.nodes), *named)}
         for name, line in zip(self._names, self._index.lines, strict=True):
             for first, last, used in line.steps(begin, until):
                 if used:
                     cores, memory, gpus, disk = unpack(used)
                     takes[name].append(Take(name, moment(first), moment(last), cores, memory, gpus, disk=disk))
-        for name, (line, *_) in (self._pools | self._pledges).items():
+        counted = {name: lines[0] for name, lines in self._pools.items() if name in self.pools}
+        for name, line in (counted | self._pledges.list_counted()).items():
             for first, last, used in line.steps(begin, until):
-                if used:
-                    takes.setdefault(name, []).append(Take(name, moment(first), moment(last), size=used, pool=True))
+                if size := unpack(used)[0]:
+                    takes.setdefault(name, []).append(Take(name, moment(first), moment(last), size=size, pool=True))
         return takes
 
-    def room(self, pledge: str, start: datetime, end: datetime) -> int:
-        """The most cores that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
-        begin, until = micros(start), micros(end)
-        held = self._find_bounds(pledge) if pledge else ()
-        return min((max(line.capacity - line.peak(begin, until), 0) for line in held), default=MOST)
+    def room(self, pledge: str, start: datetime, end: datetime) -> Shape:
+        """The most that a booking in a pool of pledges could have through all of [start, end), nodes apart."""
+        return self._pledges.room(pledge, micros(start), micros(end))
 
     def storage_room(self, pool: str, start: datetime, end: datetime) -> int:
         """The most bytes that a booking in a pool could have through all of [start, end)."""
@@ -221,30 +223,26 @@ class Calendar:
         begin, until = micros(start), micros(end)
         return min((max(line.capacity - line.peak(begin, until), 0) for line in lines), default=0)
 
-    def _lines(self, take: Take) -> tuple[Timeline, ...] | None:
-        """Those in which it is booked; None if it is of nothing that is known."""
-        if take.pool:
-            return self._pool(take.where)
-        place = self._places.get(take.where)
-        return None if place is None else (self._index.lines[place],)
+    def _parts(self, take: Take) -> list[tuple[Timeline, int]] | None:
+        """The lines in which it is booked, and how much in each; None if it is of nothing that is known."""
+        if not take.pool:
+            place = self._places.get(take.where)
+            return None if place is None else [(self._index.lines[place], _amount(take))]
+        if is_pledge(take.where):
+            return self._pledges.list_parts(take)
+        lines = self._pools.get(take.where)
+        return None if lines is None else [(line, _amount(take)) for line in lines]
 
-    def _pool(self, name: str) -> tuple[Timeline, ...] | None:
-        """The lines of a pool: of pledges one that only counts, then every bound that holds for them."""
-        known = self._pools.get(name) or self._pledges.get(name)
-        if known is None and is_pledge(name):
-            own = find_sources(name, sizes_in(self.pools))
-            held = (line for some, line in self._bounds.items() if own <= some)
-            known = self._pledges[name] = (Timeline(MOST), *held)
-        return known
-
-    def _find_bounds(self, pledge: str) -> tuple[Timeline, ...]:
-        return (self._pool(pledge) or ())[1:]
+    def _knows(self, take: Take) -> bool:
+        if not take.pool:
+            return take.where in self._places
+        return is_pledge(take.where) or take.where in self._pools
 
     def _book(self, takes: Sequence[Take]) -> bool:
         """Add them if all have room, counted against each other; else leave all as it was."""
         if any(map(_absurd, takes)):
             return False
-        if any(self._pool(take.where) is None if take.pool else take.where not in self._places for take in takes):
+        if not all(map(self._knows, takes)):
             return False
         if self._add(takes):
             return True
@@ -277,24 +275,12 @@ class Calendar:
                 if is_pledge(take.where):
                     pledged.append(take)
                 else:
-                    pools += [(line, start, end, pack(take.size)) for line in self._pools.get(take.where, ())]
+                    pools += [(line, start, end, _amount(take)) for line in self._pools.get(take.where, ())]
             elif take.where in self._places:
                 pairs.append((self._places[take.where], pack(take.cores, take.memory, take.gpus, take.disk)))
         if pledged:
-            pools += self._sum_drawn(pledged)
+            pools += self._pledges.sum_drawn(pledged)
         return nodes, pools
-
-    def _sum_drawn(self, takes: Sequence[Take]) -> list[tuple[Timeline, int, int, int]]:
-        """What takes of pledges come to in each line, of several at a moment the most."""
-        lines: dict[Timeline, list[Take]] = {}
-        for take in takes:
-            for line in self._pool(take.where) or ():
-                lines.setdefault(line, []).append(take)
-        return [
-            (line, micros(step.start), micros(step.end), pack(step.size))
-            for line, some in lines.items()
-            for step in most(some)
-        ]
 
     def _remember(self, key: str, takes: tuple[Take, ...]) -> None:
         self._takes[key] = self._takes.get(key, ()) + takes
@@ -313,7 +299,7 @@ def _first(needs: Sequence[Need], start: int, end: int) -> int:
 
 
 def _amount(take: Take) -> int:
-    return pack(take.size) if take.pool else pack(take.cores, take.memory, take.gpus, take.disk)
+    return pack(take.size, take.memory, take.gpus) if take.pool else pack(take.cores, take.memory, take.gpus, take.disk)
 
 
 def _absurd(take: Take) -> bool:

@@ -16,6 +16,8 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.NOT_STARTED: ("It could not be started", ""),
     EndKind.NODE_LOST: ("The machine it ran on went away or was restarted", ""),
     EndKind.PREEMPTED: ("The platform took its nodes for something else", ""),
+    EndKind.KERNEL_DIED: ("Its kernel died", ""),
+    EndKind.CULLED: ("The platform stopped it", ""),
     EndKind.WINDOW_PASSED: ("It could not start before its time was over", ""),
     EndKind.DISK_FULL: ("The disk was full", ""),
     EndKind.DEPENDENCY_FAILED: ("What it waited for did not complete", ""),

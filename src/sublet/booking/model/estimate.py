@@ -1,9 +1,11 @@
-"""When a job in someone else's queue will start: the scheduler's plan, corrected by how its plans came true before.
+"""When a job in someone else's queue will start: as the most similar jobs before it did.
 
-With a track record (20 starts or more of the same queue and size within 90 days), p10, p50 and p90 are the plan plus
-the tenth, fiftieth and ninetieth percentile of *actual − planned*. Without one there is nothing to correct by: p50 is
-the plan as it stands; p10 is now, because a job may start as soon as others end early; p90 is as far behind the plan as
-now is before it, and an hour at least. That is a convention and no statistics, and `track` says so.
+With a track record (20 starts or more of the same queue and size within 90 days), the fifty starts are looked up that
+are most like this one: by the wait that the scheduler planned, by the length that was asked for, and by the hour of the
+day. p10, p50 and p90 are the tenth, fiftieth and ninetieth percentile of what those waited. Without a record there
+is nothing to learn from: p50 is the plan as it stands; p10 is now, because a job may start as soon as others end early;
+p90 is as far behind the plan as now is before it, and an hour at least. That is a convention and no statistics, and
+`track` says so. How well this does on real workloads is in docs/estimates.md.
 """
 
 from __future__ import annotations
@@ -11,8 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import nsmallest
+from math import log1p
 
+NO_TIME = timedelta(0)
 ENOUGH = 20  # samples; fewer are no track record
+NEAREST = 50  # of them, those that are most alike are looked at
+MOST = 2000  # of a platform, the newest
+OF_LENGTH = 0.5  # what an e-fold of the asked length counts, beside one of the planned wait
+OF_HOUR = 0.25 / 6  # what an hour of the day counts
 RECENT = timedelta(days=90)
 LEAST_DOUBT = timedelta(hours=1)
 SMALL = 8  # cores: a job that takes so few of a node slips into gaps that others can't use
@@ -28,7 +37,8 @@ class Sample:
     cores: int  # per node
     planned: datetime
     actual: datetime
-    at: datetime  # when the plan was made
+    at: datetime  # when the plan was made, or from when on it was to start
+    length: timedelta = NO_TIME  # that was asked for; none: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +71,50 @@ def size_class(nodes: int, cores: int) -> str:
     return next((name for most, name in _SIZES if nodes <= most), "over 256 nodes")
 
 
-def predict(samples: Iterable[Sample], queue: str, size: str, planned: datetime, now: datetime) -> Prediction:
-    """When a job of this queue and size class, planned for then, will start; never before now."""
-    late = sorted(
-        sample.actual - sample.planned
+def predict(
+    samples: Iterable[Sample],
+    queue: str,
+    size: str,
+    planned: datetime,
+    now: datetime,
+    length: timedelta = NO_TIME,
+    begin: datetime | None = None,
+) -> Prediction:
+    """When a job of this queue and size class, planned for then, will start; never before now.
+
+    `begin`: it is not to start before.
+    """
+    alike = [
+        sample
         for sample in samples
         if sample.queue == queue and now - RECENT <= sample.at <= now and size_class(sample.nodes, sample.cores) == size
-    )
-    count, plan = len(late), max(planned, now)
+    ]
+    count, plan, base = len(alike), max(planned, now), max(begin or now, now)
     if count < ENOUGH:
         seen = f"{count} of the {ENOUGH} starts that make one" if count else "no start of this kind was seen"
         return Prediction(now, plan, plan + max(plan - now, LEAST_DOUBT), count, f"no track record: {seen}")
-    p10, p50, p90 = (max(now, planned + _percentile(late, part)) for part in (10, 50, 90))
+    waits = sorted(sample.actual - sample.at for sample in find_nearest(alike, planned - base, length, base))
+    p10, p50, p90 = (max(now, base + _percentile(waits, part)) for part in (10, 50, 90))
     return Prediction(p10, p50, p90, count, f"{count} starts in {RECENT.days} days")
+
+
+def find_nearest(samples: Iterable[Sample], wait: timedelta, length: timedelta, at: datetime) -> list[Sample]:
+    """Those most like a job with this planned wait and length, at this time; of equally near ones the newest."""
+    planned, asked, hour = _scale(wait), _scale(length), at.hour
+
+    def measure(sample: Sample) -> tuple[float, float, timedelta]:
+        apart = (sample.at.hour - hour) % 24
+        far = abs(_scale(sample.planned - sample.at) - planned) + OF_HOUR * min(apart, 24 - apart)
+        if length and sample.length:
+            far += OF_LENGTH * abs(_scale(sample.length) - asked)
+        return far, -sample.at.timestamp(), sample.actual - sample.at
+
+    return nsmallest(NEAREST, samples, key=measure)
+
+
+def _scale(length: timedelta) -> float:
+    """Lengths are compared by their ratio; minutes are all alike."""
+    return log1p(max(length.total_seconds(), 0.0) / 60)
 
 
 def tracks(samples: Iterable[Sample], now: datetime) -> tuple[Track, ...]:

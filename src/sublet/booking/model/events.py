@@ -36,6 +36,7 @@ class EventKind(StrEnum):
     EXTENDED = "session.extended"
     MOVED = "session.moved"  # to another time, after a drain
     MOVED_UP = "session.moved-up"  # to an earlier one
+    HANDED_OVER = "session.handed-over"  # to another person
     WARNED = "session.warned"  # its time is over soon
     LOST = "session.lost"  # its platform has no record of it
     CANCEL_ASKED = "session.cancel-asked"

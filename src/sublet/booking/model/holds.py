@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sublet.booking.model.offer import Offer, Remote, Take, take_of
-from sublet.booking.model.pledge import pool_of
+from sublet.booking.model.pledge import pool_of, storage_pool
+
+PASSING_ON = timedelta(seconds=10)  # so much sooner than another broker's offer does the one that passes it on expire
 
 
 def takes_of(offer: Offer, start: datetime | None = None) -> tuple[Take, ...]:
@@ -27,7 +29,8 @@ def hold_of(offers: Iterable[Offer]) -> tuple[Take, ...]:
 def expiry_of(offer: Offer, now: datetime, hold: timedelta) -> datetime:
     """How long an offer stands: for the hold, but never past the moment at which it would have to be prepared."""
     if isinstance(offer.terms, Remote):
-        return min(now + hold, offer.terms.expires)
+        left = offer.terms.expires - now
+        return min(now + hold, now + left - min(PASSING_ON, left / 2))
     return min(now + hold, offer.latest_start - offer.prepare) if offer.terms.kind == "booked" else now + hold
 
 
@@ -38,7 +41,11 @@ def _takes(offer: Offer, start: datetime, length: timedelta) -> tuple[Take, ...]
     for pool, size in offer.pool_sizes.items():
         takes.append(Take(pool, start - offer.prepare, end + offer.release, size=size, pool=True))
     if offer.pledge:
-        takes.append(Take(pool_of(offer.pledge), start, end, size=shape.cores * len(offer.nodes), pool=True))
+        cores, memory, gpus = (each * len(offer.nodes) for each in (shape.cores, shape.memory, shape.gpus))
+        pledge = pool_of(offer.pledge)
+        takes.append(Take(pledge, start, end, 0, memory, gpus, size=cores, pool=True))
+        if size := sum(offer.pool_sizes.values()):
+            takes.append(Take(storage_pool(pledge), start - offer.prepare, end + offer.release, size=size, pool=True))
     return tuple(takes)
 
 

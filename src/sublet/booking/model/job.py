@@ -34,6 +34,9 @@ class Program:
     connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
     join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
     outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost
+    image: str = ""  # what it runs in, where the platform itself runs images
+    keeps_entrypoint: bool = False  # `argv` are arguments of that image's own entrypoint
+    in_work: bool = False  # that begins in the session's working directory, not where its image says
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Job:
     name: str = ""
     scheduler: SchedulerOptions = NOTHING_ASKED  # of a shared platform: what it doesn't say is as settings say
     begin: datetime | None = None  # of a shared queue: not before this
+    reservation: str = ""  # of a shared queue: the key of the reservation that holds its nodes
     after: tuple[str, ...] = ()  # jobs of the same platform that must end well first, where it can wait for them
 
 

@@ -32,10 +32,15 @@ def whole_memory(memory: int, compute: Compute) -> int:
     return memory if memory == compute.memory.max else max(memory // GIB * GIB, compute.memory.min)
 
 
-def most_within(shape: Shape, nodes: int, cores: int, compute: Compute) -> tuple[Shape, int]:
-    """The same, or as much of it as has so many cores at the most over all nodes; never less than the least."""
-    count = max(min(nodes, cores // max(compute.cores.min, 1)), compute.nodes.min)
-    return replace(shape, cores=max(min(shape.cores, cores // max(count, 1)), compute.cores.min)), count
+def most_within(shape: Shape, nodes: int, pledged: Shape, compute: Compute) -> tuple[Shape, int]:
+    """The same, or as much of it as has so much at the most over all nodes; never less than the least."""
+    names = ("cores", "memory", "gpus")
+    least = {name: getattr(compute.least, name) for name in names}
+    fitting = min(getattr(pledged, name) // max(least[name], 1) for name in names)
+    count = max(min(nodes, fitting), compute.nodes.min)
+    each = {name: getattr(pledged, name) // max(count, 1) for name in names}
+    some = {name: max(min(getattr(shape, name), each[name]), least[name]) for name in names}
+    return replace(shape, **some | {"memory": whole_memory(some["memory"], compute)}), count
 
 
 def most_storage(

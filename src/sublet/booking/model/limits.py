@@ -11,7 +11,7 @@ from sublet.booking.model.offer import Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.pools import list_placements
 from sublet.booking.model.prices import MONETARY, Bill
 from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Compute, Limit, Request, Storage
-from sublet.booking.model.shape import OF_A_NODE, is_enough
+from sublet.booking.model.shape import OF_A_NODE, Shape, is_enough
 from sublet.kernel.texts import describe_duration
 
 LIMIT = "urn:resource-limit"
@@ -112,14 +112,20 @@ def _nodes(compute: Compute, nodes: Sequence[Node], platform: str) -> list[Reaso
     return [Reason(LIMIT, "compute.nodes.min", message, str(compute.nodes.min), str(count), str(count), platform)]
 
 
-def check_pledged(compute: Compute, cores: int, where: str) -> list[Reason]:
+def check_pledged(compute: Compute, pledged: Shape, where: str) -> list[Reason]:
     """What is more than the pledges that are drawn on have, over all nodes."""
-    wanted, least = compute.cores.min * compute.nodes.min, compute.nodes.min
-    if wanted <= cores:
-        return []
-    most = str(cores // max(least, 1))
-    message = f"{where} has {cores} cores in all; {wanted} were asked for."
-    return [Reason(LIMIT, "compute.cores.min", message, str(wanted), str(cores), most)]
+    reasons = []
+    for name, noun in (("cores", "cores"), ("memory", "memory"), ("gpus", "GPUs")):
+        wanted, there = getattr(compute.least, name) * compute.nodes.min, getattr(pledged, name)
+        if wanted > there:
+            each = there // max(compute.nodes.min, 1)
+            asked, limit, most = (
+                memory_text(size) if name == "memory" else str(size) for size in (wanted, there, each)
+            )
+            has = f"{limit} of memory" if name == "memory" else f"{limit} {noun}"
+            message = f"{where} has {has} in all; {asked} {'was' if name == 'memory' else 'were'} asked for."
+            reasons.append(Reason(LIMIT, f"compute.{name}.min", message, asked, limit, most))
+    return reasons
 
 
 def _too_much(name: str, wanted: int, limit: int, platform: str) -> Reason:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from sublet.booking.model.ranking import Rated
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, HasSizes, Shape
 from sublet.booking.model.staging import NOTHING_TO_STAGE, StagingEstimate
 
+HINT = "urn:hint"  # the kind of a reason that is advice: nothing is wrong, and `nearest` would do
 IGNORED = "urn:ignored-field"  # the kind of a reason that is a remark only: a field that means nothing was ignored
 
 
@@ -48,8 +49,9 @@ def take_of(node: str, start: datetime, end: datetime, sizes: HasSizes) -> Take:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """Capacity that we own, held for the asker until the offer expires."""
+    """Capacity that is held for the asker until the offer expires: in our calendar, or by a reservation elsewhere."""
 
+    reservation: str = ""  # the key of the platform's own reservation, which the session takes as its id
     kind: Literal["booked"] = "booked"
 
 
@@ -68,14 +70,35 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Another broker's offer, with its address."""
+    """Another broker's offer: where that has it, and on which terms it made it."""
 
-    url: str
-    expires: datetime
+    url: str  # of the session there
+    expires: datetime  # until when that broker lets it be accepted
+    platform: str = ""  # where it would run, as that broker calls it
+    inner: Terms | None = None  # as that broker stated them; None: it stated none
+    held: bool = False  # whether that broker says that it holds it
+    components: Mapping[str, Any] = field(default_factory=dict)  # of its document, where this service can't write them
     kind: Literal["remote"] = "remote"
 
 
 Terms = Booked | Predicted | Remote
+
+
+def find_first_terms(terms: Terms | None) -> Booked | Predicted | None:
+    """The terms of whoever made the offer first, however many brokers passed it on; None: nobody stated any."""
+    while isinstance(terms, Remote):
+        terms = terms.inner
+    return terms
+
+
+def list_route(platform: str, terms: Terms) -> tuple[str, ...]:
+    """The platforms on the way to where it would run: the broker, that broker's broker, and at last the machine."""
+    route = [platform]
+    step: Terms | None = terms
+    while isinstance(step, Remote) and step.platform:
+        route.append(step.platform)
+        step = step.inner
+    return tuple(route)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +154,16 @@ class Offer:
         return self.start + self.duration
 
     @property
+    def reservation(self) -> str:
+        """The key of the reservation by which its platform holds it; empty: there is none."""
+        return self.terms.reservation if isinstance(self.terms, Booked) else ""
+
+    @property
+    def is_in_calendar(self) -> bool:
+        """Whether our own calendar holds it."""
+        return isinstance(self.terms, Booked) and not self.terms.reservation
+
+    @property
     def pool_sizes(self) -> dict[str, int]:
         """What its storage comes to in each pool."""
         return sum_pools(self.storage, self.pools)
@@ -152,12 +185,16 @@ def sum_pools(storage: Mapping[str, int], pools: Mapping[str, str]) -> dict[str,
 
 def rate_offer(offer: Offer) -> Rated:
     """What of an offer is compared with others."""
-    terms = offer.terms
+    terms = find_first_terms(offer.terms)
+    if terms is None and offer.latest_start > offer.start:  # a broker that says no more than between when it starts
+        p90: datetime | None = offer.latest_start
+    else:
+        p90 = terms.p90 if isinstance(terms, Predicted) else None
     return Rated(
         platform=offer.platform,
         start=offer.start,
-        terms=terms.kind,
-        p90=terms.p90 if isinstance(terms, Predicted) else None,
+        terms=offer.terms.kind,
+        p90=p90,
         price=sum(cost.max for cost in offer.costs),
         cores=offer.shape.cores,
         memory=offer.shape.memory,

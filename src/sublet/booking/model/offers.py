@@ -19,7 +19,7 @@ from sublet.booking.model.limits import LIMIT, check_costs, check_limits, check_
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, Answer, Node, Offer, Quote, Reason
 from sublet.booking.model.pledge import pool_of
 from sublet.booking.model.pools import Spot, find_earliest, list_placements, sizes_of_pools
-from sublet.booking.model.prices import Prices
+from sublet.booking.model.prices import PriceQuoter
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.starts import (
@@ -62,7 +62,7 @@ def find_offers(
     platform: str,
     ways: Sequence[WayFacts],
     pools: Sequence[str],
-    prices: Prices,
+    prices: PriceQuoter,
     metrics: tuple[Quote, ...],
     now: datetime,
     hold: timedelta,
@@ -229,7 +229,7 @@ class _Search:
     def _offer(self, choice: _Found, why: str) -> Offer:
         terms = self.terms
         storage = dict(terms.storage if choice.storage is None else choice.storage)
-        bill = terms.bill(choice.shape, len(choice.nodes), storage)
+        bill = terms.bill(choice.shape, len(choice.nodes), storage, choice.start)
         return Offer(
             platform=terms.platform,
             way=self.way,
@@ -353,14 +353,14 @@ class _Search:
                 choices.append((other, "largest"))
         return choices
 
-    def _most(self, nodes: Sequence[Node], cores: int) -> tuple[Shape, int]:
-        """The largest that these nodes and so many cores of pledges allow, and the asker's limits on costs."""
+    def _most(self, nodes: Sequence[Node], pledged: Shape) -> tuple[Shape, int]:
+        """The largest that these nodes and so much of pledges allow, and the asker's limits on costs."""
         compute = self.terms.request.compute
-        return self.terms.affordable(*most_within(*most_on(nodes, compute), cores, compute))
+        return self.terms.affordable(*most_within(*most_on(nodes, compute), pledged, compute))
 
     def _cheapest(self, choices: Sequence[_Found]) -> _Found | None:
         """The first that costs least, where prices differ."""
-        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage) for each in choices]
+        bills = [self.terms.bill(each.shape, len(each.nodes), each.storage, each.start) for each in choices]
         prices = [bill.total[0].max for bill in bills]
         return choices[prices.index(min(prices))] if min(prices) < max(prices) else None
 

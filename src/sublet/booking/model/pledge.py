@@ -7,7 +7,7 @@ nothing outside of it (Hall's theorem). So each set is one bound in the calendar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -15,9 +15,11 @@ from itertools import combinations
 from sublet.booking.model.offer import Answer, Offer, Reason
 
 OPEN = "open"  # what is not pledged: for whoever may use the platform
-MOST = 4  # pledges of one platform
+MOST = 6  # pledges of one platform that a session can draw on together; of more, it draws on one alone
 ALL_PLEDGED = Reason("urn:resource-limit", "compute", "Every core of this platform is pledged to others.")
 MARK = "pledge:"  # begins the names of their pools in a calendar
+OTHER_MARK = "pledge@"  # the same, of what is pledged beside cores
+SCHEDULED = "pledge@scheduled:"  # begins a pool that only says that a pledge is not always in force
 
 
 def order_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -36,9 +38,14 @@ def pool_of(names: Iterable[str]) -> str:
     return f"{MARK}{'+'.join(known)}" if known else ""
 
 
+def storage_pool(pool: str) -> str:
+    """The pool from which the same booking takes its storage."""
+    return f"{OTHER_MARK}storage:{pool.removeprefix(MARK)}"
+
+
 def is_pledge(pool: str) -> bool:
     """Whether a pool is of pledges, and not of storage."""
-    return pool.startswith(MARK)
+    return pool.startswith((MARK, OTHER_MARK))
 
 
 def pools_of(pledges: Mapping[str, int], cores: int) -> dict[str, int]:
@@ -54,8 +61,16 @@ def open_of(pledges: Mapping[str, int], cores: int) -> int:
 
 
 def sizes_in(pools: Mapping[str, int]) -> dict[str, int]:
-    """The pledges among a calendar's pools, and how many cores each has; what is open too."""
-    return {pool.removeprefix(MARK): size for pool, size in pools.items() if is_pledge(pool)}
+    """The pledges among a calendar's pools, and how many cores each has; what is open too.
+
+    One of other amounts alone draws on the cores that are open; what is pledged at certain hours is open at others.
+    """
+    cores = {pool.removeprefix(MARK): size for pool, size in pools.items() if pool.startswith(MARK)}
+    if cores:
+        at_times = (pool.removeprefix(SCHEDULED) for pool in pools if pool.startswith(SCHEDULED))
+        cores[OPEN] = cores.get(OPEN, 0) + sum(cores.get(name, 0) for name in at_times)
+    others = {pool.partition(":")[2] for pool in pools if pool.startswith(OTHER_MARK)}
+    return {**dict.fromkeys(sorted(others), cores.get(OPEN, 0)), **cores}
 
 
 def find_sources(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
@@ -65,11 +80,13 @@ def find_sources(pool: str, sizes: Mapping[str, int]) -> frozenset[str]:
 
 def bounds(sizes: Mapping[str, int]) -> dict[frozenset[str], int]:
     """Each set of pledges, and how much those may book together who draw on nothing else; all of them is the nodes."""
-    return {
-        frozenset(some): sum(sizes[name] for name in some)
-        for count in range(1, len(sizes))
-        for some in combinations(sizes, count)
-    }
+    return {some: sum(sizes[name] for name in some) for some in list_sets(sizes)}
+
+
+def list_sets(names: Collection[str]) -> list[frozenset[str]]:
+    """The sets of pledges that are bounded; of many pledges each alone, because nobody draws on several of those."""
+    largest = len(names) if len(names) <= MOST + 1 else 2
+    return [frozenset(some) for count in range(1, largest) for some in combinations(names, count)]
 
 
 def shares(pledge: Mapping[str, int]) -> dict[str, Fraction]:
@@ -101,9 +118,9 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
     alone = [{name: sizes[name]} for name in open_first if sizes[name] >= least]
     if not whole:
         return Answer(reasons=(ALL_PLEDGED,))
-    if len(whole) <= 1 or not alone:
+    if len(whole) <= 1 or (not alone and len(sizes) <= MOST + 1):
         return look(whole)
-    across = look(whole)
+    across = look(whole) if len(sizes) <= MOST + 1 else Answer()
     soonest = across.offers[0].start if across.offers else None
     best: Answer | None = None
     for pledge in alone:
@@ -113,8 +130,13 @@ def offers_within(names: Iterable[str], sizes: Mapping[str, int], least: int, at
             if soonest is not None and best.offers[0].start <= soonest:
                 return best
     if best is None or soonest is None:
-        return best or across
+        return best or (across if len(sizes) <= MOST + 1 else look(dict(_largest(whole))))
     return Answer(tuple(_with_earlier(best.offers, across.offers[0], at_most)))
+
+
+def _largest(sizes: Mapping[str, int]) -> list[tuple[str, int]]:
+    """The largest of several, for whoever is to be told why not even that will do."""
+    return [max(sizes.items(), key=lambda each: each[1])]
 
 
 def _with_earlier(offers: Sequence[Offer], earlier: Offer, at_most: int) -> list[Offer]:

@@ -1,31 +1,104 @@
-"""The operator's price list: what an offer costs in money, energy and carbon."""
+"""The operator's price list: what an offer costs in money, energy and carbon, by platform, pledge and hour."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol
 
+from sublet.booking.model.intensity import Intensity
 from sublet.booking.model.offer import Quote
-from sublet.booking.model.request import GIB, Request
+from sublet.booking.model.pledge import shares
+from sublet.booking.model.request import GIB, Recurring, Request
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.booking.model.windows import expand, parse_start
+from sublet.kernel.errors import SubletError
 
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 ENERGY = "urn:ivoa:calycopis:cost:energy"  # in kWh
 CARBON = "urn:ivoa:calycopis:cost:carbon"  # in grams of CO2
 
+ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NOTHING = Shape(0, 0)
 _NUMBERED = re.compile(r"(storage|data)\[([0-9]+)\]")
+_FORBID: dict[str, str] = {"extra": "forbid"}  # a misspelt price is not a free one
+
+
+class PriceQuoter(Protocol):
+    """Says what amounts cost, from a start on."""
+
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether it depends on the start."""
+        ...
+
+    def bill(self, amounts: Amounts, storage: Mapping[str, int], start: datetime | None = None) -> Bill:
+        """What these amounts cost, as a whole and by component; without a start, at the least."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PriceChange:
+    """Prices of one platform or pledge, where they are not as everywhere else."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
+
+    core_hour: float | None = None
+    memory_gib_hour: float | None = None
+    gpu_hour: float | None = None
+    storage_gib_hour: float | None = None
+    core_hour_energy: float | None = None
+    gpu_hour_energy: float | None = None
+    core_hour_carbon: float | None = None
+    currency: str | None = None
+
+    def __post_init__(self) -> None:
+        """No price is less than nothing."""
+        _check_numbers(value for value in self.list_changes().values() if not isinstance(value, str))
+
+    def list_changes(self) -> dict[str, float | str]:
+        """Those that are other."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class PricePeriod:
+    """Times at which money counts more or less: `weekdays 19:00-07:00 Europe/Berlin`, and by which factor."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
+
+    when: str
+    factor: float
+
+    def __post_init__(self) -> None:
+        """A factor is a number from 0 upwards, and the time one that comes again."""
+        _check_numbers([self.factor])
+        read_period(self.when)
+
+
+@lru_cache(maxsize=256)
+def read_period(text: str) -> Recurring:
+    """The windows that come again; ValueError if the text says something else."""
+    try:
+        read = parse_start(text, ANY_DAY)
+    except SubletError as error:
+        raise ValueError(f"{error.message} {error.advice}") from error
+    if not isinstance(read, Recurring):
+        raise ValueError(f"{text!r} comes only once; write days and hours, as in weekdays 19:00-07:00 Europe/Berlin")
+    return read
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """What each thing costs for an hour; nothing, unless the operator says so."""
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}  # a misspelt price is not a free one
+    __pydantic_config__: ClassVar[dict[str, str]] = _FORBID
 
     core_hour: float = 0.0
     memory_gib_hour: float = 0.0
@@ -33,38 +106,124 @@ class Prices:
     storage_gib_hour: float = 0.0
     currency: str = "EUR"
     core_hour_energy: float = 0.0  # kWh
-    core_hour_carbon: float = 0.0  # grams of CO2
+    gpu_hour_energy: float = 0.0  # kWh
+    core_hour_carbon: float = 0.0  # grams of CO2, where no intensity is known
+    hours: tuple[PricePeriod, ...] = ()  # the first that a time is in counts
+    carbon_intensity: str = ""  # a file or an http(s) address with grams of CO2 for each kWh, by the hour
+    platforms: Mapping[str, PriceChange] = field(default_factory=dict)
+    pledges: Mapping[str, PriceChange] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """No price is less than nothing."""
-        if not all(0 <= price < 1e12 for price in self._numbers()):
-            raise ValueError("a price must be a number from 0 upwards")
+        _check_numbers(getattr(self, name) for name in RATES)
 
-    def _numbers(self) -> tuple[float, ...]:
-        per_hour = (self.core_hour, self.memory_gib_hour, self.gpu_hour, self.storage_gib_hour)
-        return (*per_hour, self.core_hour_energy, self.core_hour_carbon)
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether it depends on the start."""
+        return bool(self.hours)
 
-    def quote(self, amounts: Amounts, storage: int = 0) -> tuple[Quote, ...]:
-        """What these amounts, and so many bytes, cost for their time: money always, the rest if known."""
+    def at(self, platform: str, pledge: Mapping[str, int] | None = None) -> Prices:
+        """The list of one platform, and of those of its pledges that are drawn on, each by its part."""
+        if not (self.platforms or self.pledges):  # most often, and a copy costs
+            return self
+        here = replace(self, **_changes(self.platforms.get(platform)))
+        changed = [name for name in pledge or () if name in self.pledges]
+        if not changed or pledge is None:
+            return here
+        parts = shares(pledge)
+        lists = {name: replace(here, **_changes(self.pledges.get(name))) for name in pledge}
+        mean = {rate: sum(getattr(lists[name], rate) * float(parts[name]) for name in pledge) for rate in RATES}
+        return replace(here, **mean, currency=lists[changed[0]].currency)
+
+    def quote(
+        self, amounts: Amounts, storage: int = 0, start: datetime | None = None, grams: float | None = None
+    ) -> tuple[Quote, ...]:
+        """What these amounts, and so many bytes, cost for their time: money always, the rest if known.
+
+        `grams` is the carbon intensity then.
+        """
         shape, nodes, hours = amounts.shape, amounts.nodes, amounts.time / HOUR
         per_node = shape.cores * self.core_hour + shape.memory / GIB * self.memory_gib_hour + shape.gpus * self.gpu_hour
-        money = round((per_node * nodes + storage / GIB * self.storage_gib_hour) * hours, 4)
+        money = (per_node * nodes + storage / GIB * self.storage_gib_hour) * hours
+        money = round(money * self.factor(start, amounts.time), 4)
         quotes = [Quote(MONETARY, money, money, f"in {self.currency}")]
-        core_hours = shape.cores * nodes * hours
-        if self.core_hour_energy:
-            energy = round(core_hours * self.core_hour_energy, 4)
+        core_hours, gpu_hours = shape.cores * nodes * hours, shape.gpus * nodes * hours
+        energy = round(core_hours * self.core_hour_energy + gpu_hours * self.gpu_hour_energy, 4)
+        if self.core_hour_energy or self.gpu_hour_energy:
             quotes.append(Quote(ENERGY, energy, energy, "in kWh"))
-        if self.core_hour_carbon:
-            carbon = round(core_hours * self.core_hour_carbon, 4)
+        is_known = grams is not None and bool(self.core_hour_energy or self.gpu_hour_energy)
+        if is_known or self.core_hour_carbon:
+            carbon = round(energy * (grams or 0) if is_known else core_hours * self.core_hour_carbon, 4)
             quotes.append(Quote(CARBON, carbon, carbon, "in grams of CO2"))
         return tuple(quotes)
 
-    def bill(self, amounts: Amounts, storage: Mapping[str, int]) -> Bill:
+    def factor(self, start: datetime | None, length: timedelta) -> float:
+        """By how much money counts more or less, on average over a time; without a start, the least of all."""
+        if not self.hours:
+            return 1.0
+        if start is None:
+            return min(1.0, *(period.factor for period in self.hours))
+        return mean_factor(self.hours, start, length)
+
+    def bill(
+        self,
+        amounts: Amounts,
+        storage: Mapping[str, int],
+        start: datetime | None = None,
+        grams: float | None = None,
+    ) -> Bill:
         """The same, and what each component has of it."""
-        total = self.quote(amounts, sum(storage.values()))
-        compute = self.quote(amounts) if storage else total
+        total = self.quote(amounts, sum(storage.values()), start, grams)
+        compute = self.quote(amounts, 0, start, grams) if storage else total
         alone = Amounts(NOTHING, 0, amounts.time)
-        return Bill(total, compute, {name: self.quote(alone, size) for name, size in storage.items()})
+        parts = {name: self.quote(alone, size, start, grams) for name, size in storage.items()}
+        return Bill(total, compute, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Tariff:
+    """The prices of one platform and pledge, and the carbon intensity there."""
+
+    prices: Prices
+    intensity: Intensity | None = None
+
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether it depends on the start."""
+        return self.prices.is_by_hour or self.intensity is not None
+
+    def bill(self, amounts: Amounts, storage: Mapping[str, int], start: datetime | None = None) -> Bill:
+        """What these amounts cost from a start on; without one, at the least."""
+        grams = None
+        if self.intensity is not None:
+            grams = self.intensity.mean(start, amounts.time) if start else self.intensity.least
+        return self.prices.bill(amounts, storage, start, grams)
+
+
+@lru_cache(maxsize=4096)
+def mean_factor(periods: tuple[PricePeriod, ...], start: datetime, length: timedelta) -> float:
+    """The factor on average over a time: each part of it by the first period that it is in, else 1."""
+    end = start + max(length, timedelta(seconds=1))
+    windows = [(window, period.factor) for period in periods for window in expand(read_period(period.when), start, end)]
+    edges = sorted({start, end, *(edge for window, _ in windows for edge in (window.start, window.end))})
+    cuts = [edge for edge in edges if start <= edge <= end]
+    total = 0.0
+    for first, last in pairwise(cuts):
+        factor = next((factor for window, factor in windows if window.start <= first < window.end), 1.0)
+        total += factor * ((last - first) / HOUR)
+    return total / ((end - start) / HOUR)
+
+
+RATES = tuple(each.name for each in fields(PriceChange) if each.name != "currency")
+
+
+def _changes(change: PriceChange | None) -> Mapping[str, Any]:
+    return change.list_changes() if change else {}
+
+
+def _check_numbers(numbers: Iterable[Any]) -> None:
+    if not all(0 <= number < 1e12 for number in numbers):
+        raise ValueError("a price must be a number from 0 upwards")
 
 
 @dataclass(frozen=True, slots=True)

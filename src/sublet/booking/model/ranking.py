@@ -25,7 +25,7 @@ class Rated:
     platform: str
     start: datetime
     terms: str  # booked, predicted, remote
-    p90: datetime | None = None  # of a prediction
+    p90: datetime | None = None  # of a prediction, whoever made it
     price: float = 0.0
     cores: int = 0
     memory: int = 0
@@ -40,8 +40,8 @@ class Rated:
 
     @property
     def is_guess(self) -> bool:
-        """Whether its start is only predicted."""
-        return self.terms == "predicted"
+        """Whether its start is only predicted, here or by another broker."""
+        return self.p90 is not None or self.terms == "predicted"
 
     @property
     def sure_start(self) -> datetime:

@@ -108,6 +108,15 @@ class SchedulerOptions:
         sbatch="mail-type",
         pattern=MAIL,
     )
+    gpu_type: str = _option(
+        str,
+        "A type of GPU",
+        "Type of GPU",
+        "On a cluster: only GPUs of this type, as a100.",
+        metavar="TYPE",
+        pattern=r"[A-Za-z0-9_][\w.-]*",
+        is_open=True,
+    )
     options: tuple[str, ...] = _option(  # NAME=VALUE, or NAME alone
         tuple,
         "An option",

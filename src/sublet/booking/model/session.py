@@ -25,6 +25,8 @@ class EndKind(StrEnum):
     NOT_STARTED = "not-started"  # the executable couldn't be started
     NODE_LOST = "node-lost"  # the machine went away, or was restarted
     PREEMPTED = "preempted"
+    KERNEL_DIED = "kernel-died"  # the kernel that a notebook ran in
+    CULLED = "culled"  # its server was stopped by who runs it, as for being idle
     WINDOW_PASSED = "window-passed"  # it could not start in time
     DISK_FULL = "disk-full"
     DEPENDENCY_FAILED = "dependency-failed"  # a session that it waited for did not complete

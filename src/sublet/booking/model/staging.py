@@ -78,7 +78,7 @@ def describe_staging(estimate: StagingEstimate, took: timedelta | None) -> str:
     if not (estimate.lead or estimate.there or (took or NO_TIME) >= SECOND):
         return ""
     words = [f"predicted {describe_spread(estimate.time)}"] if estimate.items else []
-    if estimate.items and not estimate.samples:
+    if len(estimate.items) > len(estimate.there) and not estimate.samples:
         words[0] += ", a guess"
     if took is not None:
         words.append(f"took {_read(took)}")

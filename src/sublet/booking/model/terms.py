@@ -11,11 +11,11 @@ from sublet.booking.model.largest import most_storage
 from sublet.booking.model.limits import check_costs
 from sublet.booking.model.offer import Quote
 from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.pledged import most_of
 from sublet.booking.model.pools import Placement
-from sublet.booking.model.prices import Bill, Prices
+from sublet.booking.model.prices import Bill, PriceQuoter
 from sublet.booking.model.request import GIB, Request
 from sublet.booking.model.shape import Amounts, Shape
-from sublet.booking.model.timeline import MOST
 
 PARTS = 16  # where not everything can be paid for, so many parts of it are tried
 
@@ -29,7 +29,7 @@ class Terms:
     platform: str
     placements: tuple[Placement, ...]
     storage: dict[str, int]
-    prices: Prices
+    prices: PriceQuoter
     metrics: tuple[Quote, ...]
     now: datetime
     hold: timedelta
@@ -37,7 +37,7 @@ class Terms:
     horizon: timedelta
     at_most: int
     pledge: Mapping[str, int] = field(default_factory=dict)
-    _bills: dict[tuple[Shape, int, int], Bill] = field(default_factory=dict)
+    _bills: dict[tuple[Shape, int, int, datetime | None], Bill] = field(default_factory=dict)
 
     @property
     def least(self) -> Shape:
@@ -50,17 +50,20 @@ class Terms:
         return f"{self.platform} ({pledge_text(self.pledge)})" if self.pledge else self.platform
 
     @property
-    def pledged(self) -> int:
-        """The most cores that can be drawn on, as far as pledges go."""
-        return sum(self.pledge.values()) if self.pledge else MOST
+    def pledged(self) -> Shape:
+        """The most that can be drawn on over all nodes, as far as pledges go."""
+        return most_of(self.pledge, self.calendar.pools)
 
-    def bill(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> Bill:
-        """What it costs, with the least storage or with more."""
+    def bill(
+        self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None, start: datetime | None = None
+    ) -> Bill:
+        """What it costs, with the least storage or with more; by the hour, or without a start the least."""
         booked = self.storage if storage is None else storage
-        key = (shape, nodes, sum(booked.values()))
+        when = start if self.prices.is_by_hour else None
+        key = (shape, nodes, sum(booked.values()), when)
         known = self._bills.get(key)
         if known is None:
-            known = self._bills[key] = self.prices.bill(Amounts(shape, nodes, self.request.duration), booked)
+            known = self._bills[key] = self.prices.bill(Amounts(shape, nodes, self.request.duration), booked, when)
         return known
 
     def is_affordable(self, shape: Shape, nodes: int, storage: Mapping[str, int] | None = None) -> bool:

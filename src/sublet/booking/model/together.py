@@ -15,6 +15,8 @@ WORST = (  # what a whole is called by when its parts ended in several ways, the
     EndKind.CANCELLED,
     EndKind.NODE_LOST,
     EndKind.PREEMPTED,
+    EndKind.CULLED,
+    EndKind.KERNEL_DIED,
     EndKind.OUT_OF_MEMORY,
     EndKind.DISK_FULL,
     EndKind.TIMEOUT,

@@ -106,8 +106,9 @@ async def _form(
     service = service_of(request)
     platforms = await service.usable_platforms.usable(who.person)
     options = make_scheduler_fields(service.candidates.list_options(platforms), values)
+    places = [place for place in await service.places.list(who.person) if place.platform in platforms]
     shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
-    return page(request, "ask.html", who, status, platforms=platforms, options=options, **shown)
+    return page(request, "ask.html", who, status, platforms=platforms, places=places, options=options, **shown)
 
 
 async def _yaml(
@@ -115,7 +116,7 @@ async def _yaml(
 ) -> Response:
     complaints = {"document": wrong} if wrong else {}
     shown = {"values": EMPTY, "wrong": complaints, "document": text, INSTEAD: instead_of}
-    return page(request, "ask.html", who, status, platforms=[], options=(), **shown)
+    return page(request, "ask.html", who, status, platforms=[], places=[], options=(), **shown)
 
 
 def _write_yaml(document: Any) -> str:

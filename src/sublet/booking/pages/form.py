@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sublet.booking.model.amounts import duration_text, memory_text, parse_counts, parse_duration, parse_memories
+from sublet.booking.model.places import PlaceWish
 from sublet.booking.model.request import Data, Executable, Range, Recurring, Request, Window
 from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.windows import DAYS, parse_start
@@ -36,6 +37,7 @@ EMPTY: Values = {
     "time": "1h",
     "start": "",
     "data": "",
+    "places": "",
     "platform": "",
     **dict.fromkeys(SCHEDULER_NAMES, ""),
 }
@@ -75,6 +77,7 @@ FIELDS = {
     "start": "start",
     "starts": "start",
     "data": "data",
+    "places": "places",
     "platform": "platform",
     **{name: name for name in SCHEDULER_NAMES},
 }
@@ -136,9 +139,11 @@ def short_of(values: Values) -> dict[str, Any]:
     for name in ("cores", "memory", "gpus", "nodes", "time", "start", "platform"):
         if text := values[name].strip():
             short[name] = int(text) if text.isdecimal() and len(text) < 10 and name != "platform" else text
-    if data := [_data(line) for line in lines_of(values["data"])]:
-        short["data"] = data
-    return short | read_scheduler_fields(values)
+    lists = {
+        "data": [_data(line) for line in lines_of(values["data"])],
+        "places": values["places"].replace(",", " ").split(),
+    }
+    return short | {name: items for name, items in lists.items() if items} | read_scheduler_fields(values)
 
 
 def lines_of(text: str) -> list[str]:
@@ -169,8 +174,9 @@ def values_of(request: Request) -> Values | None:
     """What to type to ask for this again; None if the form can't say it all."""
     executable = request.executable
     starts: tuple[Window | Recurring, ...] = (*request.windows, *request.recurring)
+    is_plain = all(place == PlaceWish(place.name) for place in request.places)
     others = (request.storage, request.compute.disk.max, request.costs, request.metrics, request.after, request.pledge)
-    if executable is None or any(others) or len(starts) > 1:
+    if executable is None or not is_plain or any(others) or len(starts) > 1:
         return None
     typed = _executable(executable)
     paths = {volume.resource: volume.path for volume in request.compute.volumes}
@@ -190,6 +196,7 @@ def values_of(request: Request) -> Values | None:
             "time": duration_text(request.duration),
             "start": _start(starts[0]) if starts else "",
             "data": "\n".join(line for line in data if line),
+            "places": ", ".join(place.name for place in request.places),
             "platform": request.platform,
         }
         | fill_scheduler_fields(request.scheduler)

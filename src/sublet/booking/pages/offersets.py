@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
 from sublet.booking.model.holds import hold_of, takes_of
-from sublet.booking.model.offer import Node, Predicted, Reason, Take
+from sublet.booking.model.offer import HINT, Node, Predicted, Reason, Take, Terms, find_first_terms, list_route
 from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.session import EndKind, OfferSet, Session
 from sublet.booking.pages.calendar import CalendarMark, Picture, draw, frame, without
@@ -37,6 +37,16 @@ class Numbered:
     number: int
     session: Session
     open: bool  # it can be accepted now
+
+    @property
+    def first(self) -> Terms | None:
+        """The terms of whoever made it, here or at another broker; None: nobody stated any."""
+        return find_first_terms(self.session.offer.terms)
+
+    @property
+    def route(self) -> str:
+        """Where it would run, by way of which brokers."""
+        return "/".join(list_route(self.session.offer.platform, self.session.offer.terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,8 @@ async def look(request: Request) -> Response:
         taken=next((offer for offer in offers if offer.session.phase not in NOT_TAKEN), None),
         pictures=await _pictures(service, who.person, offers, clock),
         reasons=_against(stored),
-        notes=[reason.message for reason in stored.reasons if reason.kind in _notes(stored)],
+        notes=[reason.message for reason in stored.reasons if reason.kind in _notes(stored) and reason.kind != HINT],
+        hints=[reason for reason in stored.reasons if reason.kind == HINT],
         newer=_newer(stored),
         rejected=bool(offers) and all(offer.session.phase is Phase.REJECTED for offer in offers),
         blocked=any(reason.kind == HELD and reason.nearest for reason in stored.reasons),
@@ -100,7 +111,7 @@ CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[str]]] = {"reject"
 
 def _notes(offerset: OfferSet) -> tuple[str, ...]:
     """The kinds of reasons that speak against nothing."""
-    return (CAPPED, HELD) if offerset.offers else (CAPPED,)
+    return (CAPPED, HELD, HINT) if offerset.offers else (CAPPED,)
 
 
 def _newer(offerset: OfferSet) -> str:
@@ -176,7 +187,7 @@ def _tone(offer: Numbered) -> str:
 
 def _own(offers: Sequence[Numbered]) -> list[Take]:
     """What the calendar has down for this very offer set."""
-    booked = [offer.session for offer in offers if offer.session.offer.terms.kind == "booked"]
+    booked = [offer.session for offer in offers if offer.session.offer.is_in_calendar]
     own = list(hold_of([session.offer for session in booked if session.phase is Phase.OFFERED]))
     for session in booked:
         if session.phase in ACTIVE and session.start:

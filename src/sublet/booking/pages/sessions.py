@@ -111,7 +111,7 @@ async def _session(
         events=await service.events.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
         cancellable=session.phase in GOING_ON and not session.cancel_by,
-        extendable=session.phase in GOING_ON and session.offer.terms.kind == "booked",
+        extendable=session.phase in GOING_ON and session.offer.is_in_calendar,
         pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
         wrong=wrong,
         by=by,

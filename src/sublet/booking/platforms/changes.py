@@ -13,8 +13,10 @@ from sublet.booking.ports import PlatformSource
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError
 from sublet.kernel.settings import Settings
+from sublet.platforms.brokering import BrokerIdentity, PassesOn
 from sublet.platforms.port import Platform
 from sublet.platforms.registry import load_platforms
+from sublet.platforms.tokens import FindToken, OpensWithToken
 
 OWN_LOGIN = (
     "A person would have to sign in to it, and a gateway takes nobody's password or code. "
@@ -31,12 +33,19 @@ class PlatformChanges:
     platforms: KnownPlatforms
     sources: Sequence[PlatformSource]
     own_logins: bool  # platforms may be reached by a person's own login
+    identity: BrokerIdentity  # how other brokers are shown who asks
+    find_token: FindToken  # what opens a platform with an API: of an address, and of whose credential
+    owner: str = ""  # whose credential it is if nobody is named; empty: nobody's
 
     _own: dict[str, set[str]] = field(default_factory=dict)  # the noun of a source → the platforms that it named
     _refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def open_platform(self, platform: Platform, *, changed: bool = False) -> None:
         """Open a platform and show it to others; what is known of one whose settings have changed is out of date."""
+        if isinstance(platform, PassesOn):
+            platform.use_identity(self.identity)
+        if isinstance(platform, OpensWithToken):
+            platform.hold_tokens(lambda address, person: self.find_token(address, person or self.owner))
         await platform.open(self._make_home(platform.name))
         if changed:
             platform.expire_survey()

@@ -10,7 +10,8 @@ from functools import partial
 
 import structlog
 
-from sublet.booking.model.pledge import pools_of
+from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.pledged import AMOUNTS, STORAGE, Pledged, list_schedule_takes, pools_of_all
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.survey_tasks import LONGEST, SurveyTasks
 from sublet.kernel.errors import NotFound, PlatformBroken, PlatformTimedOut, PlatformUnreachable, SubletError
@@ -55,10 +56,10 @@ class KnownPlatforms:
         """What a platform is to the access rules: a `system`, or an `account`."""
         return "account" if name in self.accounts else "system"
 
-    def pledges_of(self, name: str) -> dict[str, int]:
-        """The pledges of a platform, and the cores of each."""
+    def pledges_of(self, name: str) -> dict[str, Pledged]:
+        """The pledges of a platform, and what is pledged under each."""
         platform = self.by_name.get(name)
-        return {name: pledge.cores for name, pledge in platform.pledges.items()} if platform else {}
+        return {name: pledge.pledged for name, pledge in platform.pledges.items()} if platform else {}
 
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
@@ -89,10 +90,11 @@ class KnownPlatforms:
 
     async def _survey_anew(self, platform: Platform) -> Survey:
         name, old = platform.name, self.surveys.get(platform.name)
-        pledges = self.pledges_of(name)
+        pledges = self.pledges_of(name) if platform.terms == "booked" else {}
         new = _with_metrics(_note_shortage(await _survey_within(platform, LONGEST), pledges), platform)
+        new = replace(new, taken=(*new.taken, *list_schedule_takes(pledges, self.now())))
         if platform.terms == "booked" and (not old or _bookable(old) != _bookable(new)):
-            pools = {**new.pools, **pools_of(pledges, _count_cores(new))}
+            pools = {**new.pools, **pools_of_all(pledges, _sum_up(new))}
             await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
         if self.by_name.get(name) is platform:  # else its settings have changed while it was asked
             self.surveys[name] = new
@@ -121,17 +123,24 @@ async def _survey_within(platform: Platform, seconds: float) -> Survey:
     return survey
 
 
-def _count_cores(survey: Survey) -> int:
-    return sum(node.cores for node in survey.nodes)
+def _sum_up(survey: Survey) -> dict[str, int]:
+    """All that it has of each amount that can be pledged."""
+    amounts = {name: sum(getattr(node, name) for node in survey.nodes) for name in AMOUNTS}
+    return amounts | {STORAGE: sum(survey.pools.values())}
 
 
-def _note_shortage(survey: Survey, pledges: Mapping[str, int]) -> Survey:
-    """The same, with a note if it has fewer cores than are pledged."""
-    wanted, there = sum(pledges.values()), _count_cores(survey)
-    if wanted <= there:
-        return survey
-    note = f"{wanted} cores are pledged, but there are {there} now: nothing is open, and they go to whoever asks first"
-    return replace(survey, notes=(*survey.notes, note))
+def _note_shortage(survey: Survey, pledges: Mapping[str, Pledged]) -> Survey:
+    """The same, with a note of each amount of which it has less than is pledged."""
+    texts: list[str] = []
+    for name, there in _sum_up(survey).items():
+        wanted = sum(pledge.amount(name) or 0 for pledge in pledges.values())
+        if wanted > there:
+            is_size = name in ("memory", STORAGE)
+            much, has = (memory_text(size) if is_size else str(size) for size in (wanted, there))
+            what = f"{much} of {name} is" if is_size else f"{much} {'GPUs' if name == 'gpus' else name} are"
+            is_there = f"there is {has}" if is_size else f"there are {has}"
+            texts.append(f"{what} pledged, but {is_there} now: nothing is open, and they go to whoever asks first")
+    return replace(survey, notes=(*survey.notes, *texts)) if texts else survey
 
 
 def _with_metrics(survey: Survey, platform: Platform) -> Survey:

@@ -33,7 +33,7 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
     if not isinstance(terms, Predicted) or not offer.queue:
         return offer
     size = size_class(offer.amounts.nodes, offer.shape.cores)
-    predicted = predict(samples, offer.queue, size, terms.p50, now)
+    predicted = predict(samples, offer.queue, size, terms.p50, now, offer.duration, offer.begin)
     known = Predicted(predicted.p10, predicted.p50, predicted.p90, predicted.samples, terms.as_of, planned=terms.p50)
     latest = offer.latest_start if offer.latest_start > offer.start else predicted.p50
     return replace(offer, start=predicted.p50, latest_start=latest, terms=known)
@@ -49,5 +49,7 @@ def record(tx: Tx, session: Session, site: str) -> None:
     offer, terms = session.offer, session.offer.terms
     if isinstance(terms, Predicted) and terms.planned and session.started and offer.queue and not offer.after:
         queued = session.started - (session.staged or timedelta(0))  # what staging took is no fault of the queue
-        sample = Sample(offer.queue, offer.amounts.nodes, offer.shape.cores, terms.planned, queued, session.created)
+        at = max(session.created, offer.begin or session.created)
+        shape = (offer.queue, offer.amounts.nodes, offer.shape.cores)
+        sample = Sample(*shape, terms.planned, queued, at, offer.duration)
         tx.starts.add(session.id, offer.platform, sample, site)

@@ -50,7 +50,7 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
         except SubletError as error:
             broken[name] = f"{error.message} {error.advice}".strip()
             continue
-        if _kind_of(system) in list_kinds() and system.hosts:
+        if _kind_of(system) in list_kinds() and (system.hosts or system.settings):
             platforms[name] = platform_of(system)
         else:
             broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; no platform of that kind is installed."
@@ -95,7 +95,9 @@ def _kind_of(system: System) -> str:
 
 
 def platform_of(system: System) -> dict[str, Any]:
-    """A system's facts as the settings of the platform that reaches it."""
+    """A system's facts as the settings of the platform that reaches it; one that nobody signs in to has its own."""
+    if not system.hosts and system.settings:
+        return {"kind": _kind_of(system), **system.settings}
     door = door_of(system)
     values: dict[str, Any] = {"kind": _kind_of(system), "project": system.project, "constraint": system.constraint}
     values |= {"queue": system.queue, "queues": {queue.name: queue.words for queue in system.queues if queue.options}}
@@ -106,4 +108,6 @@ def platform_of(system: System) -> dict[str, Any]:
     }
     values["tool_modules"] = {tool.name: tool.module for tool in system.tools if tool.module}
     kept = ("directory", "scratch", "modules", "path", "options", "pilot", "site_file", "poll", "look", "mounts")
-    return values | {name: getattr(system, name) for name in kept if getattr(system, name)} | door
+    return (
+        values | {name: getattr(system, name) for name in kept if getattr(system, name)} | door | dict(system.settings)
+    )

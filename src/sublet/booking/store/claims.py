@@ -110,7 +110,7 @@ class Claims:
         if not lapsed:
             return []
         self._sql.change_many(EXPIRE, [{"session_id": session.id, "now": micros(now)} for session in lapsed])
-        booked = [session for session in lapsed if session.offer.terms.kind == "booked"]
+        booked = [session for session in lapsed if session.offer.is_in_calendar]
         held = {(session.offerset, session.offer.platform) for session in booked}
         for offerset, platform in sorted(held):
             self._books.release(platform, offerset)

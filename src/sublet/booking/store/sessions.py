@@ -23,10 +23,12 @@ from sqlalchemy import (
     update,
 )
 
+from sublet.access.store.budgets import END_CHARGE
 from sublet.access.store.uses import END_USE, end_use
 from sublet.annexes.model.annex import ANNEX_PLATFORM
 from sublet.annexes.store.tables import annexes, leases
 from sublet.apps.store.tables import versions
+from sublet.archive.store.records import ArchiveStore
 from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
@@ -197,7 +199,9 @@ class SessionStore(Claims):
         allowed = [phase for phase in (Phase if when is None else when) if to in MOVES[phase]]
         moved = self._change(id, allowed, now, token, {"phase": to, **changes}, known)
         if moved and to in ENDS:
-            self._sql.change(END_USE, end_use(moved, now))
+            for statement in (END_USE, END_CHARGE):
+                self._sql.change(statement, end_use(moved, now))
+            ArchiveStore(self._sql).add(moved, now)
         return moved
 
     def change(

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, insert, select
 
-from sublet.booking.model.estimate import Sample
-from sublet.booking.model.timeline import micros, moment
+from sublet.booking.model.estimate import MOST, Sample
+from sublet.booking.model.timeline import micros, moment, span_of
 from sublet.booking.store.tables import starts
-from sublet.kernel.db.sql import Sql, bind
+from sublet.kernel.db.sql import Row, Sql, bind
 
 ADD = insert(starts)
 KNOWN = select(starts.c.session).where(starts.c.session == bind("of_session"))
 SINCE = (
-    select(starts.c.queue, starts.c.nodes, starts.c.cores, starts.c.planned, starts.c.actual, starts.c.at)
+    select(
+        *(starts.c[name] for name in ("queue", "nodes", "cores", "planned", "actual", "at", "length")),
+    )
     .where(starts.c.platform == bind("on_platform"), starts.c.site == bind("at_site"), starts.c.at >= bind("after"))
-    .order_by(starts.c.at)
+    .order_by(starts.c.at.desc(), starts.c.session)
+    .limit(MOST)
 )
 FORGET = delete(starts).where(starts.c.at < bind("before"))
 
@@ -33,13 +36,18 @@ class Starts:
         if self._sql.row(KNOWN, {"of_session": session}) is None:
             row = {"session": session, "platform": platform, "site": site, "queue": sample.queue, "nodes": sample.nodes}
             row |= {"cores": sample.cores, "planned": micros(sample.planned), "actual": micros(sample.actual)}
-            self._sql.change(ADD, row | {"at": micros(sample.at)})
+            self._sql.change(ADD, row | {"at": micros(sample.at), "length": span_of(sample.length)})
 
     def since(self, platform: str, after: datetime, site: str = "") -> list[Sample]:
-        """Those of a platform, while it was there, whose plan was made after this, oldest first."""
+        """The newest of a platform, while it was there, whose plan was made after this, oldest first."""
         rows = self._sql.rows(SINCE, {"on_platform": platform, "at_site": site, "after": micros(after)})
-        return [Sample(r[0], r[1], r[2], moment(r[3]), moment(r[4]), moment(r[5])) for r in rows]
+        return [_read(row) for row in reversed(rows)]
 
     def forget(self, before: datetime) -> int:
         """Remove what is too old to count; how many."""
         return self._sql.change(FORGET, {"before": micros(before)})
+
+
+def _read(row: Row) -> Sample:
+    queue, nodes, cores, planned, actual, at, length = row
+    return Sample(queue, nodes, cores, moment(planned), moment(actual), moment(at), timedelta(microseconds=length))

@@ -142,6 +142,7 @@ starts = Table(
     Column("actual", BigInteger, nullable=False),
     Column("at", BigInteger, nullable=False),  # when the plan was made
     Column("site", Text, nullable=False, server_default=""),  # where the platform was then
+    Column("length", BigInteger, nullable=False, server_default="0"),  # that was asked for; 0: not known
     Index(None, "platform", "at"),
 )
 
@@ -175,6 +176,34 @@ clocks = Table(
     Column("stepped", BigInteger),  # when that was noticed; NULL: never
 )
 
+handovers = Table(
+    "handovers",
+    metadata,
+    Column("session", Id, primary_key=True),
+    Column("giver", Text, nullable=False),
+    Column("taker", Text, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Index(None, "giver"),
+    Index(None, "taker"),
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("id", Id, primary_key=True),  # of a recurring booking
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("every", Text, nullable=False),  # days, hours and zone
+    Column("seats_each", BigInteger, nullable=False),
+    Column("fit", Text, nullable=False),
+    Column("document", Text, nullable=False),  # the request of each session
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("seats", Text, nullable=False),  # JSON: its sessions
+    Index(None, "person", "created"),
+)
+
 keys = Table(
     "keys",
     metadata,
@@ -183,4 +212,45 @@ keys = Table(
     Column("digest", Text, nullable=False),  # of the request
     Column("created", BigInteger, nullable=False),
     Index(None, "created"),
+)
+
+broker_asks = Table(  # what was asked of other brokers, until it is recorded what came of it
+    "broker_asks",
+    metadata,
+    Column("key", Id, primary_key=True),  # sent again under it, it is the same request there
+    Column("broker", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("via", Text, nullable=False),
+    Column("offerset", Text, nullable=False),  # its address there, once that is known
+    Column("created", BigInteger, nullable=False),
+    Column("due", BigInteger, nullable=False),  # when it is seen to that nothing stays held there
+    Column("tries", BigInteger, nullable=False),
+    Index(None, "due"),
+)
+
+broker_offers = Table(  # offers of other brokers that were passed on, until they are known to hold nothing there
+    "broker_offers",
+    metadata,
+    Column("session", Id, primary_key=True),  # the session here
+    Column("broker", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("url", Text, nullable=False),  # of the session there
+    Column("offerset", Text, nullable=False),
+    Column("expires", BigInteger, nullable=False),  # there
+    Column("due", BigInteger, nullable=False),
+    Column("tries", BigInteger, nullable=False),
+    Index(None, "due"),
+)
+
+brokers = Table(
+    "brokers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("token", Text, nullable=False),  # sealed; empty: people show their own
+    Column("older", BigInteger, nullable=False),  # 1: it speaks a schema before 1.0
+    Column("created", BigInteger, nullable=False),
+    Column("changed", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
 )

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import get_type_hints
 
 from sublet.booking.model.answers import list_unanswered
 from sublet.booking.model.ends import end_sentence
 from sublet.booking.model.events import Event
-from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
+from sublet.booking.model.offer import (
+    Node,
+    Offer,
+    Predicted,
+    Quote,
+    Reason,
+    Remote,
+    Take,
+    find_first_terms,
+    list_route,
+)
 from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.booking.model.ranking import Preference
@@ -115,14 +126,15 @@ def session_view(session: Session, base: str) -> SessionView:
 
 def terms_view(offer: Offer) -> TermsView:
     """On which terms an offer is made."""
-    terms = offer.terms
-    if terms.kind == "predicted":
-        return TermsView(
-            kind=terms.kind, p10=terms.p10, p50=terms.p50, p90=terms.p90, samples=terms.samples, as_of=terms.as_of
-        )
-    if terms.kind == "remote":
-        return TermsView(kind=terms.kind, url=terms.url, expires=terms.expires)
-    return TermsView(kind=terms.kind)
+    terms, first = offer.terms, find_first_terms(offer.terms)
+    view = TermsView(kind=terms.kind)
+    if isinstance(terms, Remote):
+        route = "/".join(list_route(offer.platform, terms))
+        inner = first.kind if first else ""
+        view = replace(view, url=terms.url, expires=terms.expires, inner=inner, route=route, held=terms.held)
+    if isinstance(first, Predicted):
+        view = replace(view, p10=first.p10, p50=first.p50, p90=first.p90, samples=first.samples, as_of=first.as_of)
+    return view
 
 
 def staging_view(session: Session) -> StagingView | None:

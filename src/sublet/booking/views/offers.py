@@ -55,6 +55,23 @@ class OfferView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunWayView:
+    """One way to run something on one platform, and why it is not possible."""
+
+    platform: str
+    way: str
+    possible: bool
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunWayList:
+    """All ways on all platforms."""
+
+    items: tuple[RunWayView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class OfferSetView:
     """The whole answer to a request: YES with offers, or NO with reasons."""
 

@@ -27,7 +27,20 @@ class TermsView:
     samples: int = 0  # under 20 is no track record
     as_of: datetime | None = None  # how old the survey behind a prediction is
     url: str = ""  # remote: where the other broker has it
-    expires: datetime | None = None  # remote: until when the other broker holds it
+    expires: datetime | None = None  # remote: until when it can be accepted there
+    inner: str = ""  # remote: on which terms the broker that made it did so, booked or predicted; empty: it did not say
+    route: str = ""  # remote: the platforms on the way to where it would run, as uksrc/cam/slurm
+    held: bool = False  # remote: whether the other broker says that it holds capacity for it
+
+    @property
+    def is_held(self) -> bool:
+        """Whether capacity is held for it, here or at the other broker."""
+        return self.kind == "booked" or self.held
+
+    @property
+    def words(self) -> str:
+        """The terms in words; of another broker's offer also those on which that made it."""
+        return f"{self.kind}, {self.inner}" if self.inner else self.kind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,7 @@ async def add(request: Request, ask: PlaceAsk) -> Response:
         note=ask.note[:500],
         created=service.now(),
         by=person.name,
+        quota=ask.quota,
     )
     return json_response(_view(await service.places.add(person, place, host_of(request)), {}), 201)
 
@@ -87,6 +88,7 @@ def _view(place: DeclaredPlace, kept: Mapping[tuple[str, str], datetime]) -> Pla
         target=place.target,
         writable=place.writable,
         keep=place.keep.total_seconds() if is_scratch else 0,
+        quota=place.quota,
         apps=place.apps,
         note=place.note,
         created=place.created,

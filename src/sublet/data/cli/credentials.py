@@ -39,6 +39,7 @@ def credential() -> None:
     "sublet credential add https://archive.example.org --token <token.txt",
     "sublet credential add sftp://hpc.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
     "sublet credential add rucio://rucio.example.org --user marie",
+    "sublet credential add globus:// --token --client-id 3f6c… <refresh-token.txt",
 )
 @click.argument("place", metavar="ADDRESS")
 @click.option("--user", metavar="NAME", help="A login: this user name, and a password or a key.")
@@ -49,6 +50,11 @@ def credential() -> None:
     help="The host key that is right: its fingerprint (SHA256:…), the key, or a known_hosts file.",
 )
 @click.option("--token", is_flag=True, help="A token, which the server is shown as a bearer's.")
+@click.option(
+    "--client-id",
+    metavar="ID",
+    help="Of Globus, the client that a refresh token was given to: then it is a refresh token that is kept.",
+)
 @click.option("--access-key", metavar="KEY", help="A pair of S3 keys: this one, and its secret.")
 @click.option("--endpoint", metavar="URL", help="The server that s3://BUCKET is on; Amazon's if left out.")
 @click.option("--region", metavar="NAME", help="The region that S3 requests are signed for: us-east-1.")
@@ -59,11 +65,15 @@ def add(
     key: str | None,
     host_key: str | None,
     token: bool,
+    client_id: str | None,
     access_key: str | None,
     endpoint: str | None,
     region: str | None,
 ) -> None:
     """Keep a credential for all addresses that begin with ADDRESS, in place of an older one.
+
+    For Globus that is globus://COLLECTION, or globus:// for all of them: a token of its Transfer service (which lasts
+    two days), a refresh token (--client-id), or with --user CLIENT-ID the secret of a client of your own.
 
     The password, token or secret key is typed, or read from standard input; it is never an argument. It is kept sealed,
     and shown to that server alone.
@@ -72,12 +82,14 @@ def add(
         raise click.UsageError("Say what it is: --user NAME, --token or --access-key KEY.")
     if (key or host_key) and not user:
         raise click.UsageError("--key and --host-key belong to a login by SSH: add --user NAME.")
+    if client_id and not (token and place.startswith("globus:")):
+        raise click.UsageError("--client-id belongs to a refresh token of Globus: globus:// --token --client-id ID.")
     kind: Kind = "key" if key else "login" if user else "token" if token else "s3"
     ask = CredentialAsk(
         place=place,
         kind=kind,
         secret=_read_key_file(key) if key else _read_secret(ASKS[kind]),
-        user=user or access_key or "",
+        user=user or access_key or client_id or "",
         endpoint=_read_host_keys(place, host_key) if host_key else endpoint or "",
         region=region or "",
     )

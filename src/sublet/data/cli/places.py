@@ -7,10 +7,10 @@ from typing import Literal
 
 import click
 
-from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
-from sublet.cli.texts import moment
+from sublet.cli.texts import moment, size
 from sublet.data.calls import places as calls
 from sublet.data.views.places import PlaceAsk, PlaceView
 from sublet.kernel.errors import NotFound
@@ -28,7 +28,7 @@ def place() -> None:
 @command(
     "add",
     "sublet place add compute_shared --on keeling --path /data/keeling/shared",
-    "sublet place add scratch --on anvil --scratch --path '$SCRATCH' --keep 14d",
+    "sublet place add scratch --on anvil --scratch --path '$SCRATCH' --keep 14d --quota 500GiB",
     "sublet place add flood --on keeling --path /projects/flood --writable --app 'flood-*'",
 )
 @click.argument("name")
@@ -37,6 +37,7 @@ def place() -> None:
 @click.option("--writable", is_flag=True, help="All who may use it share it, and change it; without this it is read.")
 @click.option("--scratch", is_flag=True, help="A directory of each person's own, made for them below DIRECTORY.")
 @click.option("--keep", metavar="TIME", help="How long scratch stays after its last use: 7d.")
+@click.option("--quota", metavar="SIZE", help="How much each person's scratch may have when a session starts: 100GiB.")
 @click.option("--target", default="", metavar="PATH", help="Where containers see it: /NAME.")
 @click.option("--app", "apps", multiple=True, metavar="NAME", help="Only this app may use it; * stands for anything.")
 @click.option("--note", default="", metavar="TEXT", help="What it is, for those who choose.")
@@ -48,6 +49,7 @@ def add(
     writable: bool,
     scratch: bool,
     keep: str | None,
+    quota: str | None,
     target: str,
     apps: tuple[str, ...],
     note: str,
@@ -57,6 +59,8 @@ def add(
         raise click.UsageError("Say where it is: --path DIRECTORY; or that it is scratch: --scratch.")
     if keep and not scratch:
         raise click.UsageError("--keep is for scratch; other places stay as they are.")
+    if quota and not scratch:
+        raise click.UsageError("--quota is for scratch; of other places nobody has a part of their own.")
     kind: Kind = "scratch" if scratch else "shared" if writable else "reference"
     ask = PlaceAsk(
         name=name,
@@ -66,6 +70,7 @@ def add(
         target=target,
         writable=writable,
         keep=parse_duration(keep).total_seconds() if keep else 0,
+        quota=parse_memory(quota) if quota else 0,
         apps=apps,
         note=note,
     )
@@ -100,6 +105,7 @@ def show(out: Output, name: str, platform: str) -> None:
         "containers see": each.target,
         "apps": ", ".join(each.apps) or "any session",
         "kept after use": describe_duration(timedelta(seconds=each.keep)) if each.keep else "",
+        "quota": f"{size(each.quota)} for each person" if each.quota else "",
         "your scratch": _keep_text(each, now),
         "note": each.note,
     }

@@ -24,7 +24,8 @@ PORTS = {"https": 443, "http": 80}
 DEFAULT_PORTS = PORTS | {"roots": 1094, "ssh": 22, "rsync": 873}
 S3_SCHEMES = ("s3", "s3+https", "s3+http")
 WEB_SCHEMES = ("https", "davs", "http", "dav", "rucio", "rucio+http")
-TOKEN_SCHEMES = (*WEB_SCHEMES, "roots")  # XRootD shows tokens over TLS alone, and no passwords
+GLOBUS = "globus"
+TOKEN_SCHEMES = (*WEB_SCHEMES, "roots", GLOBUS)  # XRootD shows tokens over TLS alone, and no passwords
 SSH_SCHEMES = ("sftp", "rsync+ssh")
 FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
 HOST_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}")
@@ -40,7 +41,7 @@ class CredentialKind(StrEnum):
 
 
 SCHEMES = {
-    CredentialKind.LOGIN: (*WEB_SCHEMES, *SSH_SCHEMES, "rsync"),
+    CredentialKind.LOGIN: (*WEB_SCHEMES, *SSH_SCHEMES, "rsync", GLOBUS),
     CredentialKind.TOKEN: TOKEN_SCHEMES,
     CredentialKind.S3: S3_SCHEMES,
     CredentialKind.KEY: SSH_SCHEMES,
@@ -53,7 +54,7 @@ class Credential:
 
     place: str  # the beginning of the addresses that it is for: https://data.example.org/team, s3://bucket
     kind: CredentialKind
-    user: str = ""  # the user name, or the access key
+    user: str = ""  # the user name, or the access key; of Globus the client, whose secret or refresh token it is
     secret: str = field(default="", repr=False)
     endpoint: str = ""  # of s3://BUCKET: the server, as https://s3.example.org; of SSH: the host keys, one on each line
     region: str = ""
@@ -61,6 +62,8 @@ class Credential:
     def covers(self, location: str) -> bool:
         """Whether it is for what is at this address."""
         own, asked = _parts(self.place), _parts(location)
+        if own == (GLOBUS, "", ""):
+            return asked[0] == GLOBUS  # Globus is asked about all collections by one sign-in
         return own[:2] == asked[:2] and f"{asked[2]}/".startswith(f"{own[2]}/")
 
 
@@ -82,7 +85,7 @@ def _parts(address: str) -> tuple[str, str, str]:
 def credential_for(credentials: Iterable[Credential], location: str) -> Credential | None:
     """The one that is meant for an address most of all."""
     fitting = (credential for credential in credentials if credential.covers(location))
-    return max(fitting, key=lambda credential: len(_parts(credential.place)[2]), default=None)
+    return max(fitting, key=lambda credential: [len(part) for part in _parts(credential.place)[1:]], default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,8 @@ def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
     except ValueError as error:
         return f"{place} is not an address: {error}"
     schemes = SCHEMES[kind]
-    if parts.scheme.lower() not in schemes or not parts.hostname:
+    has_host = bool(parts.hostname) or place.lower().rstrip("/") == f"{GLOBUS}:"
+    if parts.scheme.lower() not in schemes or not has_host:
         return f"{place} is no address that it could be for; write one that begins with {' or '.join(schemes)}"
     if parts.username or parts.password or parts.query or parts.fragment:
         return "the address has a user name, a password or a query in it; write it without"

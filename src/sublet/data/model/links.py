@@ -69,6 +69,11 @@ class LinkedFiles:
         return self.links[0].host if self.links else ""
 
 
+def can_be_known(files: LinkedFiles) -> bool:
+    """Whether the same content is known again by its name in a cache."""
+    return bool(files.links) and all(link.identity for link in files.links)
+
+
 def name_entry(files: LinkedFiles, person: str, session: str) -> str:
     """What some data is called in a cache: the same content has the same name.
 

@@ -42,6 +42,7 @@ class DeclaredPlace:
     note: str
     created: datetime
     by: str
+    quota: int = 0  # bytes that each person's scratch may have; 0: any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,8 @@ def check_declared(place: DeclaredPlace) -> str:
         return "reference data can't be written; declare it as shared"
     if is_scratch and not place.writable:
         return "scratch that can't be written is of no use"
+    if place.quota < 0 or (place.quota and not is_scratch):
+        return "a quota is for scratch, and a number of bytes from 0 on"
     if is_scratch and not LEAST_KEEP <= place.keep <= LONGEST_KEEP:
         return "its keep time is between a minute and a year"
     return ""

@@ -18,6 +18,7 @@ KEPT_EACH = 50  # transfers that are remembered of one source, system and road
 MOST = timedelta(days=30)  # nobody waits for longer
 RECENT = timedelta(days=90)
 SEND_GUESS = 20_000_000  # bytes a second to a system, while nothing was measured
+IMAGE_GUESS = 5_000_000  # bytes a second of an image that is fetched and made into what runs
 UNKNOWN_SIZE = timedelta(seconds=30)  # a guess for what nobody knows the size of
 LEAST_COUNTED = 1 << 16  # bytes; less tells nothing of how fast a road is
 LEAST_SECONDS = 2.0  # what took less, and nobody counted, was there already

@@ -13,7 +13,7 @@ from sublet.data.store.tables import places, scratches
 from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 P, S = places.c, scratches.c
-ALL = select(P.name, P.platform, P.kind, P.path, P.target, P.writable, P.keep, P.apps, P.note, P.created, P.by)
+ALL = select(P.name, P.platform, P.kind, P.path, P.target, P.writable, P.keep, P.apps, P.note, P.created, P.by, P.quota)
 OF = ALL.where(P.platform == bind("of_platform")).order_by(P.name)
 EVERY = ALL.order_by(P.platform, P.name)
 ADD = insert(places)
@@ -56,6 +56,7 @@ class PlaceStore:
             "note": plain(new.note),
             "created": micros(new.created),
             "by": plain(new.by),
+            "quota": new.quota,
         }
         self._sql.change(ADD, row)
 
@@ -102,7 +103,7 @@ def _key(use: ScratchUse) -> dict[str, str]:
 
 
 def _read(row: Row) -> DeclaredPlace:
-    name, platform, kind, path, target, writable, keep, apps, note, created, by = row
+    name, platform, kind, path, target, writable, keep, apps, note, created, by, quota = row
     return DeclaredPlace(
         name,
         platform,
@@ -115,6 +116,7 @@ def _read(row: Row) -> DeclaredPlace:
         note,
         moment(created),
         by,
+        quota,
     )
 
 

@@ -64,6 +64,7 @@ places = Table(
     Column("note", Text, nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("by", Text, nullable=False),
+    Column("quota", BigInteger, nullable=False, server_default="0"),  # bytes of each person's scratch; 0: any number
 )
 
 scratches = Table(

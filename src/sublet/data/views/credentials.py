@@ -13,7 +13,7 @@ class CredentialView:
 
     place: str  # the beginning of the addresses that it is for
     kind: Literal["login", "token", "s3", "key"]
-    user: str = ""  # the user name, or the access key
+    user: str = ""  # the user name, or the access key; of Globus a client's id
     endpoint: str = ""
     region: str = ""
     created: datetime

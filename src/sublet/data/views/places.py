@@ -18,6 +18,7 @@ class PlaceView:
     target: str  # where containers see it
     writable: bool
     keep: float = 0  # seconds that scratch stays after its last use
+    quota: int = 0  # bytes that each person's scratch may have; 0: any number
     apps: tuple[str, ...] = ()  # the only ones that may use it
     note: str = ""
     created: datetime
@@ -43,6 +44,7 @@ class PlaceAsk:
     target: str = ""  # empty: /NAME
     writable: bool = False
     keep: float = 0  # seconds; 0: a week
+    quota: int = 0  # bytes of each person's scratch; 0: any number
     apps: tuple[str, ...] = ()
     note: str = ""
 

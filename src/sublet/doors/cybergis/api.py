@@ -22,6 +22,7 @@ from sublet.booking.model.session import Session
 from sublet.booking.output import Results
 from sublet.doors.cybergis.drafts import results_page, runtime_of
 from sublet.doors.cybergis.manifest import list_supported, manifest_of
+from sublet.doors.cybergis.uploading import keep_folder, read_form
 from sublet.doors.cybergis.wire import (
     CODE,
     MAINTAINER,
@@ -199,6 +200,17 @@ async def delete(request: Request, id: str) -> Response:
     """Delete one that was not submitted, or that is over."""
     await service_of(request).drafts.delete_draft(await _person(request, await _read_body(request)), id)
     return JSONResponse({"messages": ["job successfully deleted"]})
+
+
+@router.post("/upload")
+async def upload(request: Request) -> Response:
+    """A folder of data for a job that is not yet submitted, as one zip: it becomes an upload of theirs."""
+    form, service = await read_form(request), service_of(request)
+    person, uploads = await _person(request, form), service.uploads
+    id = (await service.drafts.draft(person, str(form.get("jobId") or ""))).id
+    location = await keep_folder(uploads.transfers, uploads.kept, person, id, form, host_of(request))
+    folder = {"type": "upload", "path": location}
+    return JSONResponse(job_of(await service.drafts.set_draft(person, id, {"localDataFolder": folder}), None))
 
 
 @router.post("/job/{id}/submit")

@@ -211,7 +211,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def data_of(folder: Any) -> dict[str, str]:
-    """Where an old client's data folder is, as a location; a Globus folder is named as one, and refused later."""
+    """Where an old client's data folder is, as a location; a Globus folder is named as one."""
     if not folder or (isinstance(folder, Mapping) and folder.get("type") == "empty"):
         return {}
     if not isinstance(folder, Mapping):

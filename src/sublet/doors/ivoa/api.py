@@ -24,6 +24,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
+from sublet.doors.ivoa.hops import read_via, read_wait
 from sublet.doors.ivoa.offersets import offerset_document
 from sublet.doors.ivoa.sessions import describe_failure, session_document
 from sublet.doors.ivoa.updates import LongerUpdate, read_update
@@ -56,7 +57,7 @@ async def ask(request: Request) -> Response:
 async def _read(request: Request, service: Service, person: Person) -> Asked:
     precedence = read_broker_precedence(request)
     asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
-    return replace(asked, precedence=precedence)
+    return replace(asked, precedence=precedence, via=read_via(request), within=read_wait(request))
 
 
 async def direct(request: Request) -> Response:

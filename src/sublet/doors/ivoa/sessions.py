@@ -20,10 +20,10 @@ from sublet.booking.documents.kinds import (
 )
 from sublet.booking.model import amounts
 from sublet.booking.model.ends import end_sentence
-from sublet.booking.model.offer import Quote, Reason
+from sublet.booking.model.offer import Quote, Reason, Remote
 from sublet.booking.model.phases import CLIENT_MOVES, GOING_ON, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
-from sublet.booking.model.session import Session
+from sublet.booking.model.session import End, Session
 from sublet.booking.model.starts import whole_seconds
 from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
 from sublet.doors.ivoa.updates import DURATION_PATH
@@ -87,6 +87,8 @@ def session_document(session: Session, request: Request, base: str) -> Document:
         document["storage"] = [_storage(item, session, names, held) | {"schedule": schedule} for item in storage]
     if request.data:
         document["data"] = [_data(item, session, names, held, schedule) for item in request.data]
+    if isinstance(offer.terms, Remote):  # what nobody here can write stands as the other broker wrote it
+        document |= offer.terms.components
     if offer.costs:
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in offer.costs]
     if offer.metrics:
@@ -184,8 +186,15 @@ def _messages(session: Session) -> list[Document]:
     if session.end is not None:
         level = "INFO" if session.end.phase is P.COMPLETED else "ERROR" if session.end.phase is P.FAILED else "WARN"
         time = session.ended or session.modified
-        messages.append(message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end)))
+        ended = message(f"urn:sublet:end:{session.end.kind}", time, level, end_sentence(session.end))
+        messages.append({**ended, "values": _describe_end(session.end)})
     return messages
+
+
+def _describe_end(end: End) -> dict[str, str]:
+    """How it ended, as values that a program can read."""
+    values = {"code": end.code, "signal": end.signal, "by": end.by, "detail": end.detail}
+    return {name: str(value) for name, value in values.items() if value not in (None, "")}
 
 
 def _terms_message(session: Session) -> Document:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from sublet.booking.model.estimate import ENOUGH, LEAST_DOUBT
-from sublet.booking.model.offer import Offer, Predicted, Remote
+from sublet.booking.model.offer import Offer, Predicted, Remote, Terms, find_first_terms, list_route
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pledge_text
 from sublet.booking.model.session import Session
@@ -15,7 +15,12 @@ TERMS = "urn:sublet:terms"  # the kind of the message that says it
 
 _SENTENCES = {
     "booked": "Held on ${platform} for you until it expires or is declined; it starts as offered.",
-    "remote": "An offer of another broker, ${url}, passed on by ${platform}.",
+    "remote": "An offer of another broker, ${platform} (${url}), which does not say on which terms it is made.",
+    "remote booked": "Another broker, ${platform}, holds it on ${route} until it expires or is declined.",
+    "remote predicted": (
+        "Nothing is held on ${route}: another broker, ${platform}, predicts that it starts between ${p10} and ${p90}, "
+        "as a queue that others share decides."
+    ),
     "predicted": (
         "Nothing is held on ${platform}: when it starts is a prediction, likely between ${p10} and ${p90}, "
         "as a queue that others share decides."
@@ -23,7 +28,11 @@ _SENTENCES = {
 }
 _TAKEN = {
     "booked": "Booked on ${platform}.",
-    "remote": "Taken at another broker, ${url}, by way of ${platform}.",
+    "remote": "Taken at another broker, ${platform} (${url}).",
+    "remote booked": "Booked at another broker, on ${route}.",
+    "remote predicted": (
+        "In a queue on ${route} that others share, at another broker: likely to start between ${p10} and ${p90}."
+    ),
     "predicted": "In a queue on ${platform} that others share: likely to start between ${p10} and ${p90}.",
 }
 
@@ -36,6 +45,8 @@ def starts_between(session: Session) -> tuple[datetime, datetime]:
         return started, started
     if isinstance(offer.terms, Predicted):
         return _likely(offer, offer.terms)
+    if isinstance(offer.terms, Remote):  # as the other broker said: from when until when, also after it is accepted
+        return offer.start, offer.latest_start
     if session.start is not None:
         return session.start, session.start
     return offer.start, offer.latest_start
@@ -56,17 +67,31 @@ def _whole(time: datetime) -> datetime:
     return time.replace(microsecond=0)
 
 
+def _describe_prediction(terms: Terms | None, instant: Callable[[datetime], str]) -> dict[str, str]:
+    """The percentiles of a predicted start, whoever predicted it."""
+    if not isinstance(terms, Predicted):
+        return {}
+    values = {"p10": instant(terms.p10), "p50": instant(terms.p50), "p90": instant(terms.p90)}
+    values["samples"] = str(terms.samples)
+    return values | ({"as-of": instant(terms.as_of)} if terms.as_of else {})
+
+
 def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tuple[str, dict[str, str]]:
     """A sentence with the names of values in it, and the values: all are text, as messages have it."""
     offer, terms = session.offer, session.offer.terms
     values = {"terms": terms.kind, "platform": offer.platform}
-    values["held"] = "true" if terms.kind == "booked" and session.phase is Phase.OFFERED else "false"
-    if isinstance(terms, Predicted):
-        values |= {"p10": instant(terms.p10), "p50": instant(terms.p50), "p90": instant(terms.p90)}
-        values["samples"] = str(terms.samples)
-        values |= {"as-of": instant(terms.as_of)} if terms.as_of else {}
+    is_held = terms.kind == "booked" or (isinstance(terms, Remote) and terms.held)
+    values["held"] = "true" if is_held and session.phase is Phase.OFFERED else "false"
     if isinstance(terms, Remote):
-        values["url"] = terms.url
+        values |= {"url": terms.url, "route": "/".join(list_route(offer.platform, terms))}
+    first = find_first_terms(terms)
+    if isinstance(terms, Remote) and first:
+        values["inner-terms"] = first.kind
+    values |= _describe_prediction(first, instant)
     values |= {name: text for name, text in (("queue", offer.queue), ("pledge", pledge_text(offer.pledge))) if text}
     sentences = _SENTENCES if session.phase is Phase.OFFERED else _TAKEN
-    return sentences[terms.kind], values
+    return sentences[_choose_sentence(terms, first)], values
+
+
+def _choose_sentence(terms: Terms, first: Terms | None) -> str:
+    return f"{terms.kind} {first.kind}" if isinstance(terms, Remote) and first else terms.kind

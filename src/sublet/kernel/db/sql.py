@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
-from sqlalchemy import BindParameter, Connection, Executable, Select, Table, bindparam
+from sqlalchemy import BindParameter, CompoundSelect, Connection, Executable, Select, Table, bindparam
 from sqlalchemy.sql.elements import ClauseElement
 from sqlalchemy.sql.visitors import iterate
 
@@ -47,7 +47,7 @@ class Sql:
         self._run(statement, params)
         return self._cursor.fetchone()
 
-    def recall(self, statement: Select[Any], params: Params) -> list[Row]:
+    def recall(self, statement: Select[Any] | CompoundSelect[Any], params: Params) -> list[Row]:
         """All rows of a constant query, read once in a transaction, until one of its tables is changed in it.
 
         For what every work of a transaction reads anew and almost none changes: nobody else changes it meanwhile.

@@ -66,10 +66,22 @@ class AccountRefused(LoginNeeded):
     hint = "Its operator must act; sessions wait meanwhile."
 
 
+class TokenNeeded(LoginNeeded):
+    """{platform} needs a token for {address}."""
+
+    hint = "Ask for one there, and keep it sealed here: sublet credential add {address} --token"
+
+
 class DiskFull(PlatformRefused):
     """The platform {platform} has no room left on its disk: {why}"""
 
     hint = "Remove old sessions with `sublet delete`, or ask the operator for room."
+
+
+class ScratchFull(PlatformRefused):
+    """Your scratch in {place} on {platform} has {size}, and {quota} are allowed."""
+
+    hint = "Remove files of yours there, or all of it: sublet place clear {place} --on {platform}"
 
 
 class UnsafeSite(PlatformRefused):
@@ -131,3 +143,11 @@ class UnknownHostKey(SubletError):
 
     hint = "Compare its fingerprint with the one that the centre publishes, and confirm it; or give --host-key FILE."
     status = 409
+
+
+class BadBroker(SubletError):
+    """{name} can't be a broker here: {why}."""
+
+    hint = "sublet broker add NAME https://broker.example.org --token <token.txt"
+    status = 400
+    exit_code = 2

@@ -26,6 +26,27 @@ class NoRoom(SubletError):
     status = 409
 
 
+class NotHandable(SubletError):
+    """{session} can't be handed over: it needs {what}, which is its owner's alone."""
+
+    hint = "Let your colleague ask for one of their own, with what they have."
+    status = 409
+
+
+class SeriesHasNoRoom(SubletError):
+    """{missed} of {count} sessions have no room; the first of them at {first}: {why}"""
+
+    hint = "Leave out that day (--except), take those that fit (--some), or choose other hours. Nothing is held."
+    status = 409
+
+
+class SeriesChanged(SubletError):
+    """The booking was changed meanwhile."""
+
+    hint = "Look at it with `sublet booking show`, and try again."
+    status = 409
+
+
 class OverCostLimit(SubletError):
     """It can't be extended to {until}: {why}"""
 
@@ -85,3 +106,10 @@ class SessionUnreachable(SubletError):
     hint = "It may be starting or ending: `sublet status {session}`."
     status = 502
     exit_code = 3
+
+
+class SessionElsewhere(SubletError):
+    """This session is at another broker, and is reached at {location}"""
+
+    hint = "Connect to that address with a program for it."
+    status = 409

@@ -14,6 +14,21 @@ class NotSignedIn(SubletError):
     exit_code = 4
 
 
+class TokenRefused(SubletError):
+    """Your token does not count here: {why}."""
+
+    hint = "Get a new one where it came from, for this service."
+    status = 401
+    exit_code = 4
+
+
+class NoAddress(SubletError):
+    """This service has no address by which others know it."""
+
+    hint = 'Its operator sets it: url = "https://broker.example.org"'
+    status = 409
+
+
 class Blocked(SubletError):
     """An operator has blocked {person} here: signing in again does not change that."""
 

@@ -50,5 +50,6 @@ def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str, inner: 
     """Let in who brings the session's secret."""
     connect = wait_for_server(partial(find_inner, inner, plan) if inner else partial(find_published, plan), process)
     if connect:
-        door = gate.Door(secret, plan["base_url"], plan["path"])
+        keeps, shows = bool(plan.get("keeps_path")), tuple(plan.get("shows", ()))
+        door = gate.Door(secret, plan["base_url"], plan["path"], keeps_path=keeps, shows=shows)
         gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: gate.forward(visitor, door, connect))

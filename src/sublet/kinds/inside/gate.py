@@ -73,9 +73,15 @@ def read_head(visitor: socket.socket) -> Head | None:
 class Door:
     """Who may come in."""
 
-    def __init__(self, secret: str, base_url: str, path: str = "/") -> None:
-        """The secret, the path under which visitors see us, and where they are sent at first."""
+    def __init__(
+        self, secret: str, base_url: str, path: str = "/", *, keeps_path: bool = False, shows: tuple[str, ...] = ()
+    ) -> None:
+        """The secret, the path under which visitors see us, and where they are sent at first.
+
+        Behind it that path is left out, unless the server there `keeps_path`; `shows` is a header that it wants to see.
+        """
         self.secret = secret
+        self.keeps_path, self.shows = keeps_path, shows
         self.base = base_url.rstrip("/") + "/"
         self.first = self.base + path.lstrip("/")
         self.cookie = "door-" + hashlib.sha256(self.base.encode()).hexdigest()[:12]
@@ -112,7 +118,8 @@ class Door:
 
     def inner(self, head: Head) -> str:
         """The target as the server behind the door knows it: without our path and without the secret."""
-        path = "/" + head.path[len(self.base) :] if head.path.startswith(self.base) else head.path
+        is_below = head.path.startswith(self.base) and not self.keeps_path
+        path = "/" + head.path[len(self.base) :] if is_below else head.path
         query = urlencode([(name, value) for name, value in head.query.items() if name != "token"])
         if "token" not in head.query:
             query = urlsplit(head.target).query
@@ -172,6 +179,7 @@ def forward(visitor: socket.socket, door: Door, connect: Callable[[], socket.soc
         # one request a connection: a second one would pass unseen
         ours = [("X-Forwarded-Prefix", door.base.rstrip("/"))]
         ours += [] if head.upgrades else [("Connection", "close")]
+        ours += [(door.shows[0], door.shows[1])] if door.shows else []
         kept = [(k, v) for k, v in head.headers if _passes(k, v, head, door)]
         lines = [f"{head.method} {door.inner(head)} HTTP/1.1", *(f"{k}: {v}" for k, v in (*kept, *ours))]
         server.sendall("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + head.rest)

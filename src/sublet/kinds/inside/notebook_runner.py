@@ -107,11 +107,15 @@ def connection(kernel: str | None) -> dict[str, Any]:
 
 def execute(plan: dict[str, Any]) -> int:
     """Execute it; 1 if it raised, and then its last words are the last line."""
-    import papermill  # type: ignore[import-untyped]
-    from papermill.exceptions import (  # type: ignore[import-untyped]
-        PapermillException,
-        PapermillExecutionError,
-    )
+    try:
+        import papermill  # type: ignore[import-untyped]
+        from papermill.exceptions import (  # type: ignore[import-untyped]
+            PapermillException,
+            PapermillExecutionError,
+        )
+    except ImportError:
+        say("there is no papermill, by which a notebook is executed: take an image that has it")
+        return 127
 
     path = notebook_in(plan["notebook"])
     try:
@@ -162,7 +166,8 @@ def main() -> int:
     """Run the notebook that `.sublet/notebook.json` describes."""
     with open(".sublet/notebook.json", encoding="utf-8") as file:
         plan = json.load(file)
-    python = python_of(plan["papermill"])
+    papermill = plan["papermill"] or shutil.which("papermill")
+    python = python_of(papermill) if papermill else sys.executable
     if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
         os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)
     os.environ.pop("SUBLET_AGAIN", None)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, insert, select
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import BigInteger, cast, delete, insert, null, select, union_all
 
 from sublet.booking.model.timeline import micros, moment
 from sublet.kernel.db.sql import Row, Sql, bind, plain
 from sublet.people.model.people import Group
-from sublet.people.store.tables import groups, members
+from sublet.people.store.tables import groups, members, memberships
 
-G, M = groups.c, members.c
+G, M, A = groups.c, members.c, memberships.c
 ADD = insert(groups)
 GET = select(G.name, G.created, G.note).where(G.name == bind("of"))
 LIST = select(G.name, G.created, G.note).order_by(G.name)
 MEMBERS = select(M.person).where(M.group == bind("of")).order_by(M.person)
 OF = select(M.group).where(M.person == bind("who")).order_by(M.group)
+EVERYWHERE = union_all(
+    select(M.group.label("name"), cast(null(), BigInteger).label("until")).where(M.person == bind("who")),
+    select(A.name, A.until).where(A.person == bind("who")),
+)
+CONFIRMED = select(A.name, A.until).where(A.person == bind("who"), A.issuer == bind("by"))
+CONFIRM = insert(memberships)
+UNCONFIRM = delete(memberships).where(A.person == bind("who"), A.issuer == bind("by"))
 JOIN = insert(members).values(group=bind("of"), person=bind("who"))
 IS_IN = select(M.person).where(M.group == bind("of"), M.person == bind("who"))
 LEAVE = delete(members).where(M.group == bind("of"), M.person == bind("who"))
@@ -45,6 +55,23 @@ class GroupStore:
     def of(self, person: str) -> tuple[str, ...]:
         """The groups that someone is in."""
         return tuple(row[0] for row in self._sql.recall(OF, {"who": plain(person)}))
+
+    def everywhere(self, person: str, now: datetime) -> tuple[str, ...]:
+        """The groups that someone is in, here and by what issuers say of them for now."""
+        rows, moment_ = self._sql.recall(EVERYWHERE, {"who": plain(person)}), micros(now)
+        return tuple(name for name, until in rows if name and (until is None or until > moment_))
+
+    def list_confirmed(self, person: str, issuer: str) -> tuple[frozenset[str], datetime | None]:
+        """The groups that an issuer last said someone is in, and until when that counts; None: it never did."""
+        rows = self._sql.rows(CONFIRMED, {"who": plain(person), "by": issuer})
+        until = min((until for _, until in rows), default=None)
+        return frozenset(name for name, _ in rows if name), None if until is None else moment(until)
+
+    def confirm(self, person: str, issuer: str, names: Collection[str], until: datetime) -> None:
+        """An issuer says that someone is in these groups, and in no others of its own."""
+        self._sql.change(UNCONFIRM, {"who": plain(person), "by": issuer})
+        row = {"person": plain(person), "issuer": issuer, "until": micros(until)}
+        self._sql.change_many(CONFIRM, [{**row, "name": plain(name)} for name in (*names, "")])
 
     def join(self, name: str, person: str) -> bool:
         """Take someone in; whether they were not there yet."""

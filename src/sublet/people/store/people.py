@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select, update
 from sublet.booking.model.timeline import micros, moment
 from sublet.kernel.db.sql import Row, Sql, bind, moment_or_none, plain
 from sublet.people.model.people import Identity, Known, Role
-from sublet.people.store.tables import factors, identities, members, people, tokens
+from sublet.people.store.tables import factors, identities, members, memberships, people, tokens
 
 P, I = people.c, identities.c  # noqa: E741 - as the tables begin
 COLUMNS = (P.name, P.role, P.created, P.seen, P.blocked, P.by)
@@ -23,6 +23,7 @@ OWNED = (
     (factors, factors.c.person),
     (identities, I.person),
     (members, members.c.person),
+    (memberships, memberships.c.person),
     (tokens, tokens.c.person),
     (people, P.name),
 )

@@ -56,6 +56,23 @@ members = Table(
     Index(None, "person"),
 )
 
+memberships = Table(
+    "memberships",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("issuer", Text, primary_key=True),  # its name in the settings
+    Column("name", Text, primary_key=True),  # as rules know it, ISSUER:GROUP; empty: it was asked, and there is none
+    Column("until", BigInteger, nullable=False),  # when the token expires that said so
+)
+
+shown_assertions = Table(
+    "shown_assertions",
+    metadata,
+    Column("id", Text, primary_key=True),  # of a token that counts once
+    Column("until", BigInteger, nullable=False),
+    Index(None, "until"),
+)
+
 codes = Table(
     "codes",
     metadata,

@@ -4,6 +4,7 @@
     kept/NAME/size, seal how many bytes it has; when it was published
     kept/NAME/users/     as in keep.sh, by which an entry is protected
     kept/NAME/part…      what has come so far
+    kept/NAME/transfer   which transfer brings it, if a service of others does (data/tasks.py)
     kept/NAME/claim/     who brings it, with a sign of life (`beat`); without one for a while, another goes on
 
 The system fetches by itself with `far/fetcher.py`, which outlives the connection; or what is read elsewhere is streamed
@@ -14,15 +15,15 @@ it.
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib.resources import files as resources
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
@@ -31,16 +32,20 @@ from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
 from sublet.platforms.batch.scripts import script
-from sublet.platforms.caching import CachePlacement, EntryPhase, EntryState, NoWay, describe_plan
-from sublet.platforms.local.shim.processes import boot_id, is_alive, start_time
+from sublet.platforms.caching import CachePlacement, EntryMemory, EntryPhase, EntryState, NoWay, describe_plan
+from sublet.platforms.claims import ServiceProcess
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.reach.pouring import pour
 
+NO_PYTHON = 69  # the exit code of a script that found none
 NOT_WHOLE = 65  # the exit code of scripts that found something else than was expected
 COPYING = 3600  # seconds that a system has to copy or check what is large
 ALONE = "part.file.sublet-part"  # what has come of an entry that is one file
+MOVED = "moved"  # what a service of transfers writes, until it is whole
 FAR = "sublet.platforms.batch.far"
 TRAVELS = ("sources.py", "fetcher.py")
+PLUGIN = (*TRAVELS, "plugin.py")  # brings what jobs name by addresses
+BEGINS = '\nif __name__ == "__main__":'
 
 
 @dataclass
@@ -56,20 +61,38 @@ class FarCache:
     rate: int  # bytes a second that the system may fetch; 0: any number
     why_not: str = ""  # why the system may not fetch by itself
     host: str = ""  # the host that fetches, if it is another than the login host
+    collection: str = ""  # the system's own collection of Globus
+    collection_root: str = "/"  # the directory that it shows
+    memory: EntryMemory = field(default_factory=EntryMemory)
+    is_here: bool = False
     no_way: dict[str, tuple[float, str]] = field(default_factory=dict)  # hosts → when, and why they can't be reached
 
-    async def want(self, entry: str, user: str) -> EntryState:
+    async def want(self, entry: str, user: str, label: str = "") -> EntryState:
         """Note that a session needs an entry, and look at it, in one exec."""
         commands: list[Command[Any]] = [
-            to_keep(self.failures, self.root, entry, user, self.owner),
+            to_keep(self.failures, self.root, entry, user, self.owner, label),
             self._to_look(entry),
         ]
         state: EntryState = (await self.reach.run_all(commands))[1]
-        return state
+        return self._note(entry, state)
 
     async def look(self, entry: str) -> EntryState:
         """Where it is now."""
-        return await self.reach.run(self._to_look(entry))
+        return self._note(entry, await self.reach.run(self._to_look(entry)))
+
+    def _note(self, entry: str, state: EntryState) -> EntryState:
+        self.memory.note(entry, state.phase is EntryPhase.THERE, time.monotonic())
+        return state
+
+    async def list_there(self, entries: Collection[str]) -> Collection[str]:
+        """Ask for all that nobody has looked for lately, in one exec."""
+        now = time.monotonic()
+        if unknown := sorted(entry for entry in entries if self.memory.recall(entry, now) is None):
+            command = Command(script("entries", self.root, *unknown), self.failures.reading(str.split))
+            there = await self.reach.run(command)
+            for entry in unknown:
+                self.memory.note(entry, entry in there, now)
+        return [entry for entry in entries if self.memory.recall(entry, now)]
 
     def _to_look(self, entry: str) -> Command[EntryState]:
         return Command(script("entry", self.root, entry), self.failures.reading(read_entry))
@@ -82,6 +105,7 @@ class FarCache:
         items = [CachedItem(each.digest, each.size, each.used.timestamp(), bool(each.users)) for each in entries]
         if chosen := choose_evictions(items, size, self.quota):
             await self.kept.let_go(self.reach, self.root, chosen, idle=timedelta(0))
+            self.memory.forget()
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
         """Start the program that fetches, on the login host or beside it."""
@@ -131,23 +155,35 @@ class FarCache:
         """Pour the archive into tar there."""
         self._check(await pour(self.reach, lambda _: script("unpack", self.root, entry), 0, archive, whole=True))
 
+    async def unpack_archive(self, entry: str, target: str) -> None:
+        """By the program that unpacks here, too."""
+        program = resources(FAR).joinpath("unpacker.py").read_bytes()
+        outcome = await self.reach.run(
+            Command(script("spread", self.root, entry, target), as_is, program, seconds=COPYING)
+        )
+        if outcome.code == NO_PYTHON:
+            raise NoWay("it has no Python that could unpack")
+        self._check(outcome)
+
     async def publish(self, entry: str, files: LinkedFiles) -> None:
         """Check it there, and let it be used."""
         checksum = "" if files.is_folder else files.links[0].checksum.lower()
         kind, _, digits = checksum.partition(":")
-        size = "" if files.size is None else str(files.size)
-        form = "folder" if files.is_folder else "file"
-        words = script("publish", self.root, entry, form, str(len(files.links)), size, kind, digits)
-        self._check(await self.reach.run(Command(words, as_is, seconds=COPYING)))
+        size = "" if files.size is None or not files.links else str(files.size)
+        form, count = "folder" if files.is_folder else "file", str(len(files.links) or "")
+        words = script("publish", self.root, entry, form, count, size, kind, digits)
+        sums = [(*link.checksum.lower().split(":", 1), link.path) for link in files.links if link.checksum]
+        stdin = "".join(f"{' '.join(line)}\n" for line in sums).encode("utf-8", "surrogateescape")
+        self._check(await self.reach.run(Command(words, as_is, stdin if files.is_folder else b"", seconds=COPYING)))
 
     async def give_up(self, entry: str, *, drop: bool = False) -> None:
         """Let others bring it."""
-        parts = ["claim", "part", ALONE] if drop else ["claim"]
+        parts = ["claim", "part", MOVED, ALONE] if drop else ["claim"]
         words = ("rm", "-rf", "--", *(f"{self.root}/kept/{entry}/{part}" for part in parts))
         await self.reach.run(Command(words, as_is))
 
     async def place(self, user: str, placements: Sequence[CachePlacement]) -> None:
-        """FileLink what is only read, and copy what may be changed, all in one exec."""
+        """Link what is only read, and copy what may be changed, all in one exec."""
         words = [
             word
             for placement in placements
@@ -168,9 +204,40 @@ class FarCache:
         stdin = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
         self._check(await self.reach.run(Command(words, as_is, stdin, seconds=COPYING)))
 
-    async def leave(self, user: str) -> None:
+    async def leave(self, user: str) -> Sequence[str]:
         """Forget a session that was not submitted."""
-        await self.reach.run(Command(script("leave", self.root, user), as_is))
+        return (await self.reach.run(Command(script("leave", self.root, user), as_is))).text.splitlines()
+
+    def find_collection(self, entry: str, *, is_folder: bool) -> str:
+        """In the system's own collection, if the cache is below what that shows."""
+        if not self.collection:
+            raise NoWay("it has no collection of Globus in its settings (`globus`)")
+        path = PurePosixPath(self.root, "kept", entry, MOVED)
+        if not path.is_relative_to(self.collection_root):
+            raise NoWay(f"its cache is not below {self.collection_root}, which its collection of Globus shows")
+        inside = quote(f"/{path.relative_to(self.collection_root)}")
+        return f"globus://{self.collection.lower()}{inside}{'/' if is_folder else ''}"
+
+    async def accept_moved(self, entry: str, *, is_folder: bool) -> None:
+        """It is what has come; what came on another road before is none any more."""
+        move = 'cd "$1" && rm -rf part part.file* && mv -T "$2" "$3"'
+        words = ("sh", "-c", move, "sh", f"{self.root}/kept/{entry}", MOVED, "part" if is_folder else ALONE)
+        self._check(await self.reach.run(Command(words, as_is)))
+
+    async def read_note(self, entry: str) -> str:
+        """The file `transfer`."""
+        words = ("sh", "-c", 'cat "$1" 2>/dev/null; exit 0', "sh", f"{self.root}/kept/{entry}/transfer")
+        return (await self.reach.run(Command(words, self.failures.reading(str)))).strip()
+
+    async def write_note(self, entry: str, text: str) -> None:
+        """By rename, so that it is there whole."""
+        write = 'umask 077; if [ -n "$2" ]; then cat >"$1.new" && mv "$1.new" "$1"; else rm -f "$1"; fi'
+        words = ("sh", "-c", write, "sh", f"{self.root}/kept/{entry}/transfer", "write" if text else "")
+        self._check(await self.reach.run(Command(words, as_is, f"{text}\n".encode())))
+
+    async def beat(self, entry: str) -> None:
+        """Touch the sign of life."""
+        self._check(await self.reach.run(Command(("touch", "--", f"{self.root}/kept/{entry}/claim/beat"), as_is)))
 
     def _check(self, outcome: Outcome) -> None:
         if outcome.code == NOT_WHOLE:
@@ -210,36 +277,10 @@ def read_claim(text: str) -> tuple[str, dict[str, int] | None]:
     return "", {path: int(size) for size, _, path in lines}
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceProcess:
-    """The process that brings something, so that another on the same machine can see whether it still lives."""
-
-    host: str
-    pid: int
-    start: int
-    boot: str
-
-    @classmethod
-    def here(cls) -> ServiceProcess:
-        """This one."""
-        return cls(socket.gethostname(), os.getpid(), start_time(os.getpid()) or 0, boot_id())
-
-    def __str__(self) -> str:
-        """In one line."""
-        return f"{self.host} {self.pid} {self.start} {self.boot}"
-
-    @classmethod
-    def is_dead(cls, text: str) -> bool:
-        """Whether what is written so is a process of this machine that has ended; of others nobody knows."""
-        host, *rest = text.split()
-        if host != socket.gethostname() or len(rest) != 3:
-            return False
-        return not is_alive(int(rest[0]), int(rest[1]), rest[2])
-
-
-def read_program() -> bytes:
-    """The program that fetches, as one file: it travels alone."""
-    texts = [resources(FAR).joinpath(name).read_text() for name in TRAVELS]
+def read_program(*names: str) -> bytes:
+    """The program that fetches, or another one that these files are, as one file: it travels alone."""
+    texts = [resources(FAR).joinpath(name).read_text() for name in names or TRAVELS]
+    texts[:-1] = [text.partition(BEGINS)[0] for text in texts[:-1]]
     lines = "\n".join(texts).splitlines()
     kept = [line for line in lines if not line.startswith(("from __future__", "from sublet."))]
     return ("from __future__ import annotations\n" + "\n".join(kept) + "\n").encode()

@@ -17,6 +17,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 HORIZON = timedelta(days=400)
 LIMIT = "urn:resource-limit"
+UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 
 
 class Placed(Protocol):
@@ -49,6 +50,35 @@ def listens(request: Request) -> bool:
     executable = request.executable
     ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
     return executable is not None and (executable.kind == "interactive" or any(port.get("access") for port in ports))
+
+
+def find_closed(request: Request, platform: str, allows_interactive: bool, connects: bool) -> Reason | None:
+    """Why someone could not be connected to it; None if that can be, or nobody wants to."""
+    if not listens(request) or (allows_interactive and connects):
+        return None
+    why = UNREACHED if allows_interactive else "the site's own settings allow no interactive sessions"
+    return Reason("urn:not-supported", "executable.kind", f"{platform}: {why}.", platform=platform)
+
+
+def find_untyped(request: Request, nodes: Sequence[SiteNode], platform: str) -> Reason | None:
+    """Why GPUs of the type that was asked for can't be had; None if they can, or no type was asked for."""
+    wanted, field = request.scheduler.gpu_type, "gpu_type"
+    if not wanted:
+        return None
+    if not request.compute.gpus.min:
+        message = f"{platform}: a type of GPU was asked for, and no GPU."
+        return Reason("urn:invalid-value", field, message, wanted, "", "gpus: 1", platform)
+    types = sorted({name for node in nodes for name in node.gpu_types})
+    if wanted in types:
+        return None
+    there = f"it has: {', '.join(types)}" if types else "it names no types of GPU"
+    message = f"{platform} has no GPUs of the type {wanted}; {there}."
+    return Reason("urn:not-supported", field, message, wanted, ", ".join(types), ", ".join(types), platform)
+
+
+def of_type(nodes: Iterable[SiteNode], gpu_type: str) -> list[SiteNode]:
+    """The nodes that have GPUs of a type; all, if none is named."""
+    return [node for node in nodes if not gpu_type or gpu_type in node.gpu_types]
 
 
 def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:

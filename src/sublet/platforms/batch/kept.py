@@ -46,7 +46,7 @@ class KeptFiles:
             )
         content = f"{root}/kept/{name_of(actual)}/content"
         async with self._turns[actual]:  # who asks second finds it there
-            if not await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner)):
+            if not await reach.run(to_keep(self._failures, root, name_of(actual), user, self._owner, file.name)):
                 await reach.send(file, f"{content}.new", progress)
                 if _state_of(file) != before:
                     why = f"{file.name} changed while it was sent"
@@ -59,12 +59,13 @@ class KeptFiles:
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
         """Have Apptainer there make an image of a registry, once; its path, or None if there is no way out to it."""
-        registry, digest = image.removeprefix("docker://").partition("/")[0], image.rpartition("@")[2]
-        name, since = f"oci-{name_of(digest)}", self._no_way_to.get(registry)
+        registry = image.removeprefix("docker://").partition("/")[0]
+        name, since = name_image(image), self._no_way_to.get(registry)
         if since is not None and time.monotonic() - since < TRIED:
             return None
         async with self._turns[name]:
-            if await reach.run(to_keep(self._failures, root, name, user, self._owner)):
+            label = image.removeprefix("docker://")
+            if await reach.run(to_keep(self._failures, root, name, user, self._owner, label)):
                 return f"{root}/kept/{name}/content"
             pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
         if pulled.code:
@@ -104,13 +105,19 @@ def name_of(digest: str) -> str:
     return digest.replace(":", "-")
 
 
+def name_image(location: str) -> str:
+    """The name of a directory for the image that a system makes of one in a registry, `docker://NAME@sha256:…`."""
+    return f"oci-{name_of(location.rpartition('@')[2])}"
+
+
 def _state_of(file: Path) -> tuple[int, ...]:
     """What the file system says of a file: with another content, another."""
     seen = file.stat()
     return (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, seen.st_dev)
 
 
-def _digest_of(name: str) -> str:
+def read_name(name: str) -> str:
+    """The digest of what has a directory of this name."""
     return ":".join(name.rsplit("-", 1))
 
 
@@ -120,9 +127,10 @@ def digest_of(file: Path) -> str:
         return f"sha256:{hashlib.file_digest(opened, 'sha256').hexdigest()}"
 
 
-def to_keep(failures: Failures, root: str, name: str, key: str, owner: str) -> Command[bool]:
-    """Note that a session needs a shared file; whether it is there."""
-    return Command(script("keep", root, name, key, owner), failures.reading(lambda answer: answer.strip() == "there"))
+def to_keep(failures: Failures, root: str, name: str, key: str, owner: str, label: str = "") -> Command[bool]:
+    """Note that a session needs a shared file, which people call so; whether it is there."""
+    words = script("keep", root, name, key, owner, *([" ".join(label.split())] if label else []))
+    return Command(words, failures.reading(lambda answer: answer.strip() == "there"))
 
 
 def to_look_for(content: str) -> Command[bool]:
@@ -145,13 +153,15 @@ def to_kept(failures: Failures, root: str, *, unfinished: bool = False) -> Comma
 def to_let_go(failures: Failures, root: str, idle: timedelta, digests: Sequence[str]) -> Command[list[str]]:
     """Remove shared files that nobody has needed for so long; their digests."""
     words = script("let_go", root, str(round(idle.total_seconds())), *map(name_of, digests))
-    return Command(words, failures.reading(lambda answer: [_digest_of(name) for name in answer.split()]), seconds=600)
+    return Command(words, failures.reading(lambda answer: [read_name(name) for name in answer.split()]), seconds=600)
 
 
 def read_kept(text: str) -> tuple[KeptFile, ...]:
     """What `kept.sh` says."""
-    lines = (line.split() for line in text.splitlines())
-    return tuple(
-        KeptFile(_digest_of(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users))
-        for name, size, used, *users in lines
-    )
+    lines = ((line.partition("\t")) for line in text.splitlines())
+    return tuple(_read_line(fields.split(), label) for fields, _, label in lines)
+
+
+def _read_line(fields: Sequence[str], label: str) -> KeptFile:
+    name, size, used, *users = fields
+    return KeptFile(read_name(name), int(size), datetime.fromtimestamp(int(used), UTC), tuple(users), label)

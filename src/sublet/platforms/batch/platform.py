@@ -7,22 +7,22 @@ A job's id is its session's key: the scheduler's own number is shown beside it.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.image import ImageArchive
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.scheduler import PLAIN
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.fetching import FarCache
+from sublet.platforms.batch.fields import Name, PilotLines
+from sublet.platforms.batch.fitting import UNREACHED
 from sublet.platforms.batch.guest import GuestDirectory, own_name
 from sublet.platforms.batch.job import Submission, Surroundings
 from sublet.platforms.batch.kept import KeptFiles
@@ -38,31 +38,9 @@ from sublet.platforms.batch.ways import place_connector
 from sublet.platforms.port import Carrier, Duration, KeptFile, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.record import read_record
-from sublet.systems.model.pilot_config import check_lines
+from sublet.systems.model.pilot_config import Additions
 
-WORD = re.compile(PLAIN)
 SIF_TOOLS = ("apptainer", "singularity")
-UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
-
-
-def _pilot_lines(lines: tuple[str, ...]) -> tuple[str, ...]:
-    if problems := check_lines(lines):
-        raise ValueError("; ".join(problems))
-    return lines
-
-
-def is_name(word: str) -> bool:
-    """Whether this can be the name of a queue, a project or the like; nothing is one, too."""
-    return not word or bool(WORD.fullmatch(word))
-
-
-def _name(word: str) -> str:
-    if not is_name(word):
-        raise ValueError(f"{word!r} can't be a name that a scheduler knows")
-    return word
-
-
-Name = Annotated[str, AfterValidator(_name)]
 
 
 class BatchPlatform(TransferSettings):
@@ -80,7 +58,7 @@ class BatchPlatform(TransferSettings):
     project: Name = Field(default="", description="The account that pays.")
     constraint: Name = Field(default="", description="Features that nodes must have.")
     refuses: tuple[str, ...] = Field(default=(), description="Options that the site refuses, such as `mem`.")
-    pilot: Annotated[tuple[str, ...], AfterValidator(_pilot_lines)] = Field(
+    pilot: PilotLines = Field(
         default=(),
         description="Lines of HTCondor's configuration for pilots there, as `STARTER_DEBUG = D_FULLDEBUG`; pilots fetch"
         " them, also while they run. What decides whose jobs run, and who commands them, is refused.",
@@ -168,6 +146,11 @@ class BatchPlatform(TransferSettings):
             await self._reach.close()
 
     @property
+    def additions(self) -> Additions:
+        """Lines of its pilots' configuration."""
+        return Additions(lines=self.pilot)
+
+    @property
     def failures(self) -> Failures:
         """How failures are told."""
         return self.scheduler.failures(self.name)
@@ -244,6 +227,8 @@ class BatchPlatform(TransferSettings):
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
         """Remove shared files that no session needs, or needed for so long."""
+        if self._cache:
+            self._cache.memory.forget()
         return await self._kept.let_go(self.reach, await self.root(), digests, idle)
 
     async def open_cache(self) -> FarCache:
@@ -252,11 +237,13 @@ class BatchPlatform(TransferSettings):
             root, owner = await self.root(), self._guest.owner
             self._cache = FarCache(self.failures, self.reach, root, owner, self._kept, self.cache, self.transfer_rate)
         self._cache.host = self.transfer_host
+        self._cache.collection, self._cache.collection_root = self.globus, self.globus_root
         self._cache.why_not = "" if self._manners.download else "its login host may not fetch data"
         return self._cache
 
     async def sweep(self) -> Sequence[str]:
-        """Let go of shared files that were not needed for long."""
+        """Let go of shared files that were not needed for long, and of what is over the quota."""
+        await (await self.open_cache()).make_room(0)  # jobs of annexes bring what nobody made room for
         return await self.let_go(idle=self.unused)
 
     async def open_place(self, path: str, scratch: str = "") -> str:
@@ -362,6 +349,11 @@ class BatchPlatform(TransferSettings):
         if state.state is State.ENDED or not look.claimed:
             return False
         return look.ends is None or until > look.ends + timedelta(seconds=1)
+
+    def find_time_limit(self, id: str, leeway: timedelta) -> datetime:
+        """When the scheduler ends a job at the latest: it was given `leeway` beyond its own time."""
+        look = self._watch.look(id)
+        return (look.began or datetime.now(UTC)) + (look.lasts or timedelta(0)) + leeway
 
     # What they leave
 

@@ -11,6 +11,11 @@ Three of them are nothing without such a piece, which has the scheduler's own co
 and one more, if users can hold and stop their jobs there (`Scheduler.can_pause`):
 
     pause.sh    pause_job          holds or stops it, or lets it go on (told in pause.sh)
+
+and two more, if users can reserve nodes there (reservations.py):
+
+    reserve.sh  reserve_job WORD…  makes the reservation `$key`; `read_id` and `is_unsure` as in submit.sh
+    give_up.sh  give_up_job        cancels it (told in give_up.sh)
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from importlib.resources import files
 SHARED = "sublet.platforms.batch"
 BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
-    **dict.fromkeys(("root", "submit", "incoming", "keep"), ("own",)),
+    **dict.fromkeys(("root", "submit", "reserve", "incoming", "keep"), ("own",)),
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }

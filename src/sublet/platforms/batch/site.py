@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,6 +17,7 @@ class SiteNode:
     queues: tuple[str, ...]
     threads: int = 1
     here: bool = True  # whether it can be used now, or when its jobs have ended
+    gpu_types: tuple[str, ...] = ()  # as its scheduler calls them
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,12 @@ class SiteReservation:
     start: datetime
     end: datetime
     nodes: tuple[str, ...]
+
+
+def note_absent(nodes: Sequence[SiteNode]) -> list[str]:
+    """A sentence for people if some of the nodes can't be used now."""
+    absent = sum(not node.here for node in nodes)
+    return [f"{absent} of {len(nodes)} nodes can't be used now"] if absent else []
 
 
 def by_queue(queues: Iterable[SiteQueue], nodes: Iterable[SiteNode]) -> dict[str, list[SiteNode]]:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sublet.kernel.errors import LoginNeeded, PlatformUnreachable
 from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.site import SiteNode
+from sublet.platforms.port import Survey
 from sublet.reach.port import Command, Outcome, Reach
 
 KIB = 1 << 10
@@ -55,6 +57,17 @@ class Surveyor:
     def trouble(self) -> str:
         """Why the site can't be asked now, if so."""
         return self._trouble
+
+    def describe(self, nodes: Sequence[SiteNode], *notes: str) -> Survey:
+        """The survey of a site with these nodes, of which some may be away."""
+        return Survey(
+            as_of=self.as_of,
+            nodes=tuple(node.node for node in nodes if node.here),
+            pools=self.disk(),
+            tools=self.tools(),
+            trouble=self.trouble,
+            notes=(*([self.trouble] if self.trouble else []), *notes),
+        )
 
     def heed(self, fresh: timedelta) -> None:
         """Survey no more often than this."""

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.remote import RemotePlatform
 from sublet.platforms.port import Memory
+from sublet.reach.port import Command, Outcome
 
 GIB = 1 << 30
+MEASURING = 600  # seconds that a system has to add up the files of a directory
+
+
+def read_size(outcome: Outcome) -> int:
+    """What `du -sk` says, in bytes; what it may not read it leaves out, and says so."""
+    count = outcome.text.split("\t")[0].strip()
+    if not count.isdecimal():
+        raise PlatformRefused(f"The size of a directory can't be measured there: {outcome.complaint}")
+    return int(count) << 10
 
 
 class TransferSettings(RemotePlatform):
@@ -24,9 +35,24 @@ class TransferSettings(RemotePlatform):
     transfer_rate: Memory = Field(
         default=0, ge=0, description="The most that it may fetch in a second, as `100MiB`; 0: as much as it gets."
     )
+    globus: str = Field(
+        default="",
+        pattern=r"^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$",
+        description="The system's own collection of Globus, by its UUID: `globus:` data is moved straight to it. In "
+        "it one has to be the user that signs in here.",
+    )
+    globus_root: str = Field(
+        default="/",
+        pattern=r"^/[^\n]*$",
+        description="The directory of the system that is `/` in that collection.",
+    )
     cache: Memory = Field(
         default=100 * GIB,
         ge=0,
         description="How much data and how many images are kept there for later sessions, as `500GiB`: those go first "
         "that have not been needed for the longest time; 0: no limit but `unused`.",
     )
+
+    async def measure_place(self, path: str) -> int:
+        """How many bytes the files below a directory there take."""
+        return await self.reach.run(Command(("du", "-sk", "--", path), read_size, seconds=MEASURING))

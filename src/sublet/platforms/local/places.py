@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -45,6 +46,16 @@ def make_scratch(platform: str, home: Path, path: str, name: str) -> str:
             raise PlatformRefused(platform=platform, why=f"{directory} is not a directory of this account")
     above.chmod(0o700)
     return str(above / name)
+
+
+def measure(path: str) -> int:
+    """How many bytes the files below a directory take; what is removed meanwhile takes none."""
+    size = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += os.lstat(os.path.join(folder, name)).st_blocks * 512
+    return size
 
 
 def remove_scratch(platform: str, home: Path, path: str, name: str) -> None:

@@ -5,6 +5,7 @@ How jobs are run, warned, stopped and recorded is told in `shim/__init__.py`. Be
     sessions/KEY/   one session: work/ (its working directory), data/, tmp/, stdout, stderr and the shim's records
     running/KEY     a mark for each running job, with the cores and GPUs that it was given
     news/KEY.WHAT   the mark again, moved here at its end; or that it has begun to listen
+    kept/NAME/      data from elsewhere that many sessions read (cache_entry.py)
     trash/          what is being removed
 """
 
@@ -14,10 +15,9 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from socket import gethostname
 from typing import Annotated, Any, ClassVar, Literal
@@ -29,12 +29,14 @@ from sublet.booking.model.offer import Node
 from sublet.booking.model.session import CONTINUED, STOPPED, End, EndKind
 from sublet.kernel import container_network
 from sublet.kernel.descriptors import usual_limit
-from sublet.kernel.errors import DiskFull, PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms import cores, machine
 from sublet.platforms.local import launch, places
+from sublet.platforms.local.keeping import KeepsData
+from sublet.platforms.local.os_errors import translate_os_errors
 from sublet.platforms.local.pools import PoolSettings, make_storage, refuse_scratch, remove_storage, storage_path
 from sublet.platforms.local.shim import clocks, scratch
-from sublet.platforms.port import Duration, Memory, Platform, PoolName, Results, Survey
+from sublet.platforms.port import Duration, Memory, PoolName, Results, Survey
 from sublet.platforms.sessiondir import SessionDir, age, remove_tree
 
 GIB = 1 << 30
@@ -46,7 +48,7 @@ SLOWEST_PAUSE = 10.0  # seconds until a shim must have obeyed
 ABSENT = 300.0  # seconds without a call after which marks may have been missed
 
 
-class Local(Platform):
+class Local(KeepsData):
     """This machine, by processes of its own."""
 
     kind: ClassVar[str] = "local"
@@ -112,7 +114,9 @@ class Local(Platform):
             raise PlatformUnreachable(platform=self.name, why=str(error)) from error
         for left in (self._home / "trash").iterdir():
             remove_tree(left)
-        self._notes = (machine.memory_note(self.cgroups), machine.volume_note())
+        has_mounts, note = machine.describe_volumes()
+        self._notes = (machine.memory_note(self.cgroups), note)
+        self._open_data_cache(self._home, self._inherit(), has_mounts=has_mounts)
         self._scratch = machine.scratch(self._home) if self.scratch is None else self.scratch
         self._look()
         scratch.sweep(self._is_over)
@@ -165,25 +169,16 @@ class Local(Platform):
     async def place(self, key: str) -> Path | None:
         """The session's directory, made if need be."""
         session = self._session(key)
-        with self._words():
+        with translate_os_errors(self.name):
             session.make()
         return session.root
 
     async def make_storage(self, key: str, name: str, pool: str) -> None:
         """Room in a pool, seen in the session's directory; the scratch is there already."""
         if pool in self.pools:
-            with self._words():
+            with translate_os_errors(self.name):
                 link = storage_path(self._session(key).root, name)
                 await asyncio.to_thread(make_storage, self.pools[pool], key, link)
-
-    @contextmanager
-    def _words(self) -> Iterator[None]:
-        """Turn what the operating system says into what a platform says."""
-        try:
-            yield
-        except OSError as error:
-            kind = DiskFull if error.errno in (ENOSPC, EDQUOT) else PlatformUnreachable
-            raise kind(platform=self.name, why=str(error)) from error
 
     async def find(self, key: str) -> str | None:
         """The job of this key, once a shim has claimed it: without that nothing ran and nothing will by itself."""
@@ -195,7 +190,7 @@ class Local(Platform):
         return key
 
     def _submit(self, job: Job, session: SessionDir) -> None:
-        with self._words():
+        with translate_os_errors(self.name):
             session.make()
             if session.ran:
                 return
@@ -213,14 +208,16 @@ class Local(Platform):
                     session.running.unlink(missing_ok=True)
                 raise
 
+    def _inherit(self) -> dict[str, str]:
+        """What sessions see of the service's environment."""
+        hidden = {"HOME"} if self.contained_only else set()
+        return {name: os.environ[name] for name in self.inherit if name in os.environ and name not in hidden}
+
     def _spec(
         self, job: Job, session: SessionDir, given: dict[str, list[int]], volumes: list[dict[str, Any]]
     ) -> dict[str, Any]:
         """What the shim reads."""
-        inherited = {name: os.environ[name] for name in self.inherit if name in os.environ}
-        if self.contained_only:
-            inherited.pop("HOME", None)
-        environment = launch.environment(job, session, given, inherited)
+        environment = launch.environment(job, session, given, self._inherit())
         socket = launch.socket_of(self._home, session.key) if job.program.connects else ""
         if socket:
             environment["SUBLET_SOCKET"] = socket
@@ -249,17 +246,17 @@ class Local(Platform):
 
     async def open_place(self, path: str, scratch: str = "") -> str:
         """A directory of this machine."""
-        with self._words():
+        with translate_os_errors(self.name):
             return await asyncio.to_thread(places.open_place, self.name, self._home, path, scratch)
 
     async def remove_scratch(self, path: str, scratch: str) -> None:
         """Remove someone's scratch."""
-        with self._words():
+        with translate_os_errors(self.name):
             await asyncio.to_thread(places.remove_scratch, self.name, self._home, path, scratch)
 
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
         """The states of many jobs at once, as their files and processes show them."""
-        with self._words():
+        with translate_os_errors(self.name):
             return await asyncio.to_thread(lambda: {job: self._state(self._session(job)) for job in ids})
 
     def _state(self, session: SessionDir) -> JobState:
@@ -271,7 +268,7 @@ class Local(Platform):
         if shim is None and (session.age("ran") < SOONEST_LOSS or launch.find_shim(session)):
             return JobState(State.RUNNING, condition="starting")
         if not (shim and shim.alive) and not session.ended:
-            with self._words():
+            with translate_os_errors(self.name):
                 launch.settle(session, shim)
         return session.state()
 
@@ -292,10 +289,10 @@ class Local(Platform):
         self._heard = now
         if now - self._looked > LOOK:
             self._looked = now
-            with self._words():
+            with translate_os_errors(self.name):
                 await asyncio.to_thread(self._look)
                 await asyncio.to_thread(self._forget)
-        with self._words():
+        with translate_os_errors(self.name):
             names = set(os.listdir(self._home / "news"))
         fresh = names - self._seen
         self._seen = names
@@ -339,7 +336,7 @@ class Local(Platform):
         wanted = until.timestamp()
         if job is None or session.ended or wanted == (session.read("until") or job["until"]):
             return
-        with self._words():
+        with translate_os_errors(self.name):
             session.order("until", repr(wanted))
         if shim := session.shim:
             launch.poke(shim, signal.SIGUSR1)
@@ -357,7 +354,7 @@ class Local(Platform):
     def _order_pause(self, session: SessionDir, order: str) -> None:
         """Leave the shim an order, and wait until it is obeyed."""
         deadline = time.monotonic() + SLOWEST_PAUSE
-        with self._words():
+        with translate_os_errors(self.name):
             session.order("pause", order)
         while not session.has_obeyed(order):
             shim = session.shim
@@ -369,12 +366,12 @@ class Local(Platform):
 
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
         """Part of what it printed."""
-        with self._words():
+        with translate_os_errors(self.name):
             return self._session(key).output(stream, offset, limit)
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
         """How much it has printed."""
-        with self._words():
+        with translate_os_errors(self.name):
             return self._session(key).output_size(stream)
 
     async def results(self, key: str) -> Results:
@@ -393,7 +390,7 @@ class Local(Platform):
     def _clean(self, session: SessionDir) -> None:
         if self._state(session).state is State.RUNNING:
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
-        with self._words():
+        with translate_os_errors(self.name):
             session.remove(self._home / "trash")
             remove_storage(self.pools.values(), session.key)
             if socket := launch.socket_of(self._home, session.key):

@@ -13,8 +13,8 @@ from sublet.booking.model.request import Compute, Request
 from sublet.booking.model.windows import list_named_windows
 from sublet.kernel.errors import PlatformRefused
 from sublet.kernel.texts import describe_duration
-from sublet.platforms.batch.fitting import HORIZON, beginning, find_excess, where
-from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation, by_queue
+from sublet.platforms.batch.fitting import HORIZON, beginning, find_excess, of_type, where
+from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation, by_queue, note_absent
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.readers import read_limiter
 
@@ -42,7 +42,7 @@ def fitting(
     request: Request, site: Site, queues: Sequence[SiteQueue], platform: str, begin: datetime | None = None
 ) -> tuple[list[SlurmWish], list[Reason]]:
     """What to ask of Slurm in each queue that the request fits in; else each queue's reason."""
-    there = by_queue(queues, site.nodes)
+    there = by_queue(queues, of_type(site.nodes, request.scheduler.gpu_type))
     wishes, reasons = [], []
     for queue in queues:
         reason = find_excess(request, queue, there[queue.name], platform)
@@ -138,9 +138,7 @@ def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ..
         if reservation.end > now:
             span = f"{reservation.start:%Y-%m-%d %H:%M} to {reservation.end:%Y-%m-%d %H:%M} UTC"
             sentences.append(f"reservation {reservation.name}: {len(reservation.nodes)} nodes from {span}")
-    away = [node.node.name for node in site.nodes if not node.here]
-    if away:
-        sentences.append(f"{len(away)} of {len(site.nodes)} nodes can't be used now")
+    sentences += note_absent(site.nodes)
     sentences += [f"the queue {queue.name} gives whole nodes only" for queue in site.queues if queue.whole]
     if any(node.threads > 1 for node in site.nodes):
         sentences.append("Slurm counts threads here; Sublet asks for whole cores, each with all its threads")

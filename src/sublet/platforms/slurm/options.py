@@ -82,7 +82,7 @@ def _list_words(wish: SlurmWish, account: SlurmAccount) -> Iterator[tuple[str, o
     yield "cpus-per-task", wish.threads if wish.threads > 1 else ""
     yield "mem", f"{math.ceil(each.memory / MIB)}M" if each.memory else ""
     yield "tmp", f"{math.ceil(each.disk / MIB)}M" if each.disk else ""
-    yield "gres", f"gpu:{each.gpus}" if each.gpus else ""
+    yield "gres", ":".join(filter(None, ("gpu", account.asked.gpu_type, str(each.gpus)))) if each.gpus else ""
     yield "time", math.ceil(wish.limit / timedelta(minutes=1))
     yield "begin", f"{wish.begin.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if wish.begin else ""
     yield "nodelist", ",".join(wish.names)

@@ -21,8 +21,9 @@ from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
+from sublet.platforms.batch.fields import Name, is_name
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.platform import UNREACHED, BatchPlatform, Name, is_name
+from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.port import Survey
@@ -100,12 +101,8 @@ class Slurm(BatchPlatform):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """One offer for each queue that fits, at the time that Slurm plans; or each queue's reason."""
-        if fitting.listens(request) and not self._manners.interactive:
-            message = f"{self.name}: the site's own settings allow no interactive sessions."
-            return Answer(reasons=(Reason("urn:not-supported", "executable.kind", message, platform=self.name),))
-        if fitting.listens(request) and not self.connects:
-            no = Reason("urn:not-supported", "executable.kind", f"{self.name}: {UNREACHED}.", platform=self.name)
-            return Answer(reasons=(no,))
+        if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
+            return Answer(reasons=(closed,))
         await self._look_around()
         site = read_site(self._surveyor)
         account = self._account(request.scheduler)
@@ -117,6 +114,8 @@ class Slurm(BatchPlatform):
             return Answer(
                 reasons=(Reason("urn:not-supported", "platform", message, nearest=names, platform=self.name),)
             )
+        if untyped := fitting.find_untyped(request, site.nodes, self.name):
+            return Answer(reasons=(untyped,))
         wishes, reasons = offering.fitting(request, site, queues, self.name, fitting.beginning(request, now))
         wishes = [wish.cut(self._parts(request, wish, site, account)) for wish in wishes]
         way = min(ways, key=lambda name: name == LAST_RESORT)

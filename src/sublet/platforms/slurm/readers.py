@@ -56,6 +56,11 @@ def gpus(gres: str) -> int:
     return sum(int(number) for number in numbers)
 
 
+def gpu_types(gres: str) -> tuple[str, ...]:
+    """The types in `gpu:a100:4(S:0-1),gpu:2,shard:8`: a GPU without one has none."""
+    return tuple(dict.fromkeys(re.findall(r"(?:^|,)(?:gres/)?gpu:([^:,()]*[^\d:,()][^:,()]*):\d+", gres)))
+
+
 def hosts(text: str) -> tuple[str, ...]:
     """The names in `c[1-3,07-09],login`."""
     names: list[str] = []
@@ -93,6 +98,7 @@ def read_nodes(text: str) -> tuple[SiteNode, ...]:
             (*(seen.queues if seen else ()), queue),
             threads,
             not AWAY.search(state.lower()),
+            gpu_types(gres),
         )
     return tuple(nodes.values())
 

@@ -113,6 +113,7 @@ def show(out: Output, name: str) -> None:
     "add",
     "sublet system add expanse --user alice --project abc123",
     "sublet system add mine --host login.example.org --queue batch",
+    "sublet system add lab --scheduler kubernetes --set context=lab --set namespace=alice",
 )
 @click.argument("name")
 @click.option("--like", metavar="NAME", shell_complete=_list_catalogue, help="Start from this system of the catalogue.")
@@ -135,15 +136,18 @@ def show(out: Output, name: str) -> None:
     "--mount", metavar="THERE=HERE", multiple=True, help="What this machine sees of its files: /home=/mnt/home."
 )
 @click.option("--scheduler", metavar="KIND", help="What runs jobs there; slurm if none is said.")
+@click.option(
+    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting of its kind of platform. Can be repeated."
+)
 def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine: Any) -> None:
     """Make a system your own.
 
     It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
     SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
     """
-    host, ssh, mount = mine.pop("host"), mine.pop("ssh"), mine.pop("mount")
+    host, ssh, mount, settings = (mine.pop(field) for field in ("host", "ssh", "mount", "settings"))
     like = like or (name if name in catalogue.names() else None)
-    if not (like or host):
+    if not (like or host or (settings and scheduler)):
         raise click.UsageError(f"{name} is not in the catalogue: give --host, or --like and a system that it is like.")
     document: dict[str, Any] = {"like": like} if like else {"title": name}
     lists = {field: list(mine.pop(field)) for field in ("modules", "path")}
@@ -154,6 +158,8 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
         document["ssh"] = _pairs(ssh, "--ssh takes an option and its value, as IdentityFile=~/.ssh/id_work")
     if mount:
         document["mounts"] = _pairs(mount, "--mount takes a path there and one here, as /home=/mnt/home")
+    if settings:
+        document["settings"] = _read_settings(settings)
     if scheduler or not like:
         document["scheduler"] = {"kind": scheduler or "slurm"}
     systems = own_systems()
@@ -162,6 +168,17 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     out.show(system, lambda: [f"{name} is added: {systems.file(name)}"], lambda: [name])
     if out.for_people:
         out.note(f"See what is known with: sublet system show {name}")
+
+
+def _read_settings(given: tuple[str, ...]) -> dict[str, Any]:
+    """Values as YAML reads them: numbers, and lists such as [python3, papermill]."""
+    import yaml
+
+    pairs = _pairs(given, "--set takes a setting and its value, as namespace=alice")
+    try:
+        return {name: yaml.safe_load(value) for name, value in pairs.items()}
+    except yaml.YAMLError as error:
+        raise click.UsageError(f"--set: a value can't be read: {str(error).splitlines()[0]}") from error
 
 
 def _pairs(given: tuple[str, ...], wanted: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 Often = Literal["always", "sometimes", "never", ""]  # empty: not known
 Sharing = Literal["whole", "shared", "slice", ""]  # slice: a virtual machine that is sold as a node
@@ -181,6 +181,7 @@ class System:
     look: timedelta | None = None  # the least time between two looks at jobs' records
     ssh: Mapping[str, str] = field(default_factory=dict)  # more options for ssh, as in ssh_config(5)
     mounts: Mapping[str, str] = field(default_factory=dict)  # what this machine sees of its files: path there → here
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the platform that it is, as in `[platforms.NAME]`
     own: tuple[str, ...] = ()  # the facts that come from the person's own file: "login.hosts"
 
     def find_queue(self, name: str) -> Queue | None:

@@ -3,6 +3,8 @@
 #
 #   values            what was decided for this node;  ask.sh: how the service is asked
 #   fetch_kept        how a job gets a directory or a program that its system keeps for many
+#   fetch_web         how it gets what it names by an address: out of the system's cache, where that is possible
+#   run_job.pl        how a job is run, so that its end is not mistaken when the site stops all processes of the pilot at once
 #   condor_config     the configuration;  annex.conf: the part of it that may change;  node.conf: what is found out here
 #   tokens.d/         what lets it attach to the access point, for a while;  passwords.d/: the key that its owner's orders need
 #
@@ -15,6 +17,7 @@ umask 077
 . ./ask.sh
 nonce=${SUBLET_NONCE:-}
 unset SUBLET_NONCE
+session=${SUBLET_SESSION:-}
 unset SUBLET_SESSION # who looks for the session's processes finds this shell, which ends the others in order
 PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/condor/sbin CONDOR_CONFIG=$dir/condor_config
 export PATH CONDOR_CONFIG
@@ -190,6 +193,16 @@ containers() { # the lines for them; what Apptainer writes of its own stays here
     chmod -R u+rwX probe && rm -rf probe probe.sif
 }
 
+outlive() { # lines for what must not end, or tell of an end, before HTCondor ends: a site signals all processes at once
+    printf '#!/bin/sh\ntrap "" TERM\nexec %s "$@"\n' "$sbin/condor_procd" >procd
+    chmod 700 procd
+    printf 'PROCD = %s\n' "$dir/procd"
+    perl=$(command -v perl) && "$perl" -MPOSIX -e 1 2>/dev/null || return 0
+    { printf '#!%s\n' "$perl"; cat run_job.pl; } >run_job
+    chmod 700 run_job
+    printf 'USER_JOB_WRAPPER = %s\n' "$dir/run_job"
+}
+
 configure() {
     printf 'RELEASE_DIR = %s\nBIN = %s\nSBIN = %s\nLIB = %s\nLIBEXEC = %s\n' "$root" "$root/bin" "$sbin" "$lib" "$libexec"
     printf 'NETWORK_HOSTNAME = %s\n' "$node"
@@ -302,7 +315,10 @@ if [ "$carry" = spool ]; then
     far_half
     exit "$code"
 fi
-chmod 700 fetch_kept
+outlive >>node.conf
+chmod 700 fetch_kept fetch_web
+[ -d "${SUBLET_KEPT%/kept}/sessions/$session" ] || session= # nothing there would say who needs what is kept
+printf '%s\n' "$libexec/curl_plugin" "$SUBLET_KEPT" "$session" >web.values
 said=$("$root/bin/condor_ping" -address "<$collector>" -quiet ADVERTISE_STARTD 2>&1) ||
     unmet "the access point at $collector can't be reached: $(printf '%s' "$said" | tr '\n' ' ' | cut -c 1-300)"
 "$sbin/condor_master" -f </dev/null >log/start 2>&1 &

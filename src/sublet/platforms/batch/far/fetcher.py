@@ -178,8 +178,8 @@ class FetchedFile:
         wanted = self.link["version"]
         if code in (200, 206) and wanted and any(validators) and plain(wanted) not in map(plain, validators):
             raise FetchFailed("changed", "it changed since it was looked at")
-        if code == 206:
-            span = (answer.headers.get("Content-Range") or "").partition("bytes ")[2]
+        span = (answer.headers.get("Content-Range") or "").partition("bytes ")[2]
+        if code == 206 or (code == 200 and span):  # some servers of S3 say only there that it is a part
             if span.partition("-")[0] != str(at):
                 self.drop()
                 raise BrokenOff("the server sent another part than was asked for")

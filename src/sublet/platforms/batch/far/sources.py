@@ -54,7 +54,9 @@ class WebSources:
         self.public = public
         self.connections: dict[tuple[str, str], http.client.HTTPConnection] = {}
 
-    def get(self, url: str, headers: dict[str, str], own: dict[str, str]) -> http.client.HTTPResponse:
+    def get(
+        self, url: str, headers: dict[str, str], own: dict[str, str], method: str = "GET"
+    ) -> http.client.HTTPResponse:
         """The answer to a request, wherever the address leads on to."""
         first = urllib.parse.urlsplit(url)
         for _ in range(REDIRECTS + 1):
@@ -64,14 +66,16 @@ class WebSources:
             shown = dict(headers)
             if (parts.scheme, parts.netloc) == (first.scheme, first.netloc):
                 shown.update(own)
-            answer = self.ask(parts, shown)
+            answer = self.ask(parts, shown, method)
             if answer.status not in (301, 302, 303, 307, 308):
                 return answer
             answer.read()
             url = urllib.parse.urljoin(url, answer.headers.get("Location") or "")
         raise FetchFailed("refused", "its address leads on and on")
 
-    def ask(self, parts: urllib.parse.SplitResult, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def ask(
+        self, parts: urllib.parse.SplitResult, headers: dict[str, str], method: str = "GET"
+    ) -> http.client.HTTPResponse:
         """One request; a connection that was used before may have been closed meanwhile."""
         key = (parts.scheme, parts.netloc)
         path = (parts.path or "/") + ("?" + parts.query if parts.query else "")
@@ -81,7 +85,7 @@ class WebSources:
                 continue
             connection = connection or self.connect(parts)
             try:
-                connection.request("GET", path, headers=headers)
+                connection.request(method, path, headers=headers)
                 answer = connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
                 connection.close()

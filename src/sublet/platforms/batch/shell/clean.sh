@@ -3,7 +3,7 @@
 root=$1 key=$2 trash=trash
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0
-for place in sessions incoming; do
+for place in sessions incoming reservations; do
     aside "$place/$key" "$key.$place.$$"
     [ $? = 73 ] && exit 73
 done
@@ -14,6 +14,6 @@ done
 for link in t/*; do # the short path to its temporary files
     [ -L "$link" ] && [ ! -e "$link" ] && rm -f "$link"
 done
-rmdir trash incoming kept sessions t 2>/dev/null
+rmdir trash incoming kept sessions reservations t 2>/dev/null
 cd / && rmdir "$root" 2>/dev/null
 exit 0

@@ -22,6 +22,8 @@
 #   job_part    which part it is, from 0 on;  part_id N: the number of another part
 #   drop_parts  ends parts that wait, by their numbers: nothing is left for them to do
 #   in_job      whether a memory control group, by its path, is this job's or below it
+#   job_listens if it is set, the scheduler would kill a job at once that is to be stopped, or reaches one process of it alone: then the
+#               job sees by itself that it is cancelled
 
 PATH=${PATH:-/usr/local/bin:/usr/bin:/bin}
 export PATH
@@ -181,6 +183,14 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
     stop_all "$grace"
 }
 
+listen() { # until someone wants it stopped: then all are told, as other schedulers do; the argument is the watcher
+    trap - TERM
+    while kill -0 $$ 2>/dev/null; do
+        [ -e "$dir/cancel" ] && { kill -s TERM "$1" $$; signal_all TERM; return; }
+        sleep 2
+    done
+}
+
 run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     unset TZ LC_ALL
@@ -237,10 +247,12 @@ announcer=${connects:+$!}
 
 watch &
 watcher=$!
+[ -n "$job_listens" ] && { listen "$watcher" & }
+listener=${job_listens:+$!}
 (run) </dev/null >>stdout 2>>stderr
 code=$?
 kill -s USR1 "$watcher" 2>/dev/null
-[ -n "$announcer" ] && kill "$announcer" 2>/dev/null
+[ -n "$announcer$listener" ] && kill $announcer $listener 2>/dev/null
 [ -e ran/time ] || stop_all 1
 
 if [ -n "$termed" ] || [ -e ran/term ]; then

@@ -1,5 +1,5 @@
-# The files that many share, one a line: name, size, when it was last needed, and the sessions that need it now. Arguments: the
-# root directory, and `all` for those too that have not come whole.
+# The files that many share, one a line: name, size, when it was last needed, the sessions that need it now, and after a tab what
+# people call it. Arguments: the root directory, and `all` for those too that have not come whole.
 cd "$1/kept" 2>/dev/null || exit 0
 for name in *; do
     size=
@@ -16,6 +16,8 @@ for name in *; do
         key=${user##*/}
         if [ -d "../sessions/$key" ] || [ -d "../incoming/$key" ]; then printf ' %s' "$key"; fi
     done
-    printf '\n'
+    label=
+    [ -r "$name/label" ] && IFS= read -r label <"$name/label"
+    printf '\t%s\n' "$label"
 done
 exit 0

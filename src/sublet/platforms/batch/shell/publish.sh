@@ -1,6 +1,7 @@
 # Lets what has come be the content of an entry of the cache, if it is whole. Arguments: the root directory, the entry's name in
 # `kept`, `file` or `folder`, how many files and bytes it must have (or nothing), and of a file its digest: a kind as `sha256`, and
-# its digits. Exits with 65, and says why, if it is not whole.
+# its digits. Stdin: of a folder, a line `KIND DIGITS PATH` for each file whose digest is known. Exits with 65, and says why, if it is
+# not whole.
 umask 077
 cd "$1/kept/$2" || exit 73
 form=$3 files=$4 bytes=$5 kind=$6 digits=$7
@@ -12,7 +13,7 @@ else
     part=part
     mkdir -p part || exit 73
     size=$(find part -type f -printf '%s\n' | { sum=0 count=0; while read -r one; do sum=$((sum + one)) count=$((count + 1)); done; echo "$sum $count"; })
-    [ "${size#* }" = "$files" ] || { echo "it has ${size#* } files, and $files were expected" >&2; exit 65; }
+    [ -z "$files" ] || [ "${size#* }" = "$files" ] || { echo "it has ${size#* } files, and $files were expected" >&2; exit 65; }
     size=${size% *}
 fi
 [ -z "$bytes" ] || [ "$size" = "$bytes" ] || { rm -rf "$part"; echo "it has $size bytes, and $bytes were expected" >&2; exit 65; }
@@ -25,13 +26,19 @@ print("%08x" % sum)' ;;
         *) "${kind}sum" ;;
     esac
 }
-if [ -n "$kind" ]; then
-    found=$(digest <"$part") || { echo "its checksum can't be checked there: there is no program for $kind" >&2; exit 65; }
-    [ "${found%% *}" = "$digits" ] || { rm -f "$part"; echo "its checksum is $kind:${found%% *}, and $kind:$digits was expected" >&2; exit 65; }
-fi
+compare() { # a file, and what it is called
+    found=$(digest <"$1") || { echo "$2checksum can't be checked there: there is no program for $kind" >&2; exit 65; }
+    [ "${found%% *}" = "$digits" ] || { rm -f "$1"; echo "$2checksum is $kind:${found%% *}, and $kind:$digits was expected" >&2; exit 65; }
+}
+if [ -n "$kind" ]; then compare "$part" "its "; fi
+[ "$form" = file ] || while IFS= read -r line; do
+    kind=${line%% *} line=${line#* }
+    digits=${line%% *} path=${line#* }
+    compare "part/$path" "$path: its "
+done
 find "$part" -type f -exec chmod a-w {} +
 printf '%s\n' "$size" >size.new && mv size.new size || exit 73
 [ -e content ] || mv "$part" content || exit 73
 : >seal
-rm -rf claim progress part part.file.*
+rm -rf claim progress transfer moved part part.file.*
 exit 0

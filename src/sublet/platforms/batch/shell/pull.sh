@@ -19,5 +19,5 @@ else
     [ "$code" = 0 ] && chmod a-w "$made/image" && mv -f "$made/image" "$dir/content" || code=75
 fi
 chmod -R u+rwX "$made" && rm -rf "$made"
-[ "$code" = 0 ] || [ $# -gt 0 ] || { rm -f "$dir/users/$key" "$dir/used" && rmdir "$dir/users" "$dir"; } 2>/dev/null
+[ "$code" = 0 ] || [ $# -gt 0 ] || { rm -f "$dir/users/$key" && rmdir "$dir/users" && rm -f "$dir/used" "$dir/label" && rmdir "$dir"; } 2>/dev/null
 exit "$code"

@@ -1,0 +1,103 @@
+"""Predicted starts, tried on a real workload: `python -m benchmarks.backtest TRACE.swf`.
+
+At each submission of the trace three answers are given with what was known then, and compared with what happened:
+the plan of a scheduler with backfill, the waits of the last week, and Sublet's own prediction.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from heapq import heappop, heappush
+from itertools import islice
+from pathlib import Path
+
+from benchmarks.workloads import Workload, plan_starts, read_workload
+from sublet.archive.model.habits import quantile
+from sublet.booking.model.estimate import MOST, Sample, predict, size_class
+
+DAY = 86_400.0
+WARM = 30 * DAY  # nothing is judged before there is some record; of a short trace, after its first third
+METHODS = ("plan", "last week", "sublet")
+Spread3 = tuple[float, float, float]  # p10, p50, p90 of a wait, in seconds
+
+
+@dataclass(slots=True)
+class Score:
+    """How good predictions were."""
+
+    count: int = 0
+    error: float = 0.0  # sum of |p50 − wait|
+    loss: float = 0.0  # sum of the quantile losses of p10, p50 and p90
+    inside: int = 0  # between p10 and p90, by a second
+
+    def add(self, spread: Spread3, wait: float) -> None:
+        """One more."""
+        self.count += 1
+        self.error += abs(spread[1] - wait)
+        for part, value in zip((0.1, 0.5, 0.9), spread, strict=True):
+            self.loss += max(part * (wait - value), (part - 1) * (wait - value))
+        self.inside += spread[0] - 1 <= wait <= spread[2] + 1
+
+
+def judge(workload: Workload, every: int = 1) -> dict[str, Score]:
+    """Each method on each (or every nth) job after the first weeks."""
+    scores = {name: Score() for name in METHODS}
+    record: dict[str, list[Sample]] = defaultdict(list)
+    first, last = workload.jobs[0].submit, workload.jobs[-1].submit
+    warm = min(WARM, (last - first) / 3)
+    for number, (submit, planned, wait, sample) in enumerate(_follow(workload, record)):
+        if submit - first < warm or number % every:
+            continue
+        known = record[size_class(sample.nodes, sample.cores)][-MOST:]
+        scores["plan"].add((planned,) * 3, wait)
+        scores["last week"].add(_recall_week(known, sample), wait)
+        scores["sublet"].add(_predict(known, sample), wait)
+    return scores
+
+
+def _follow(workload: Workload, record: dict[str, list[Sample]]) -> Iterator[tuple[float, float, float, Sample]]:
+    """Each job at its submission; the record has what had started by then."""
+    starting: list[tuple[float, int, Sample]] = []
+    for number, (job, plan) in enumerate(zip(workload.jobs, plan_starts(workload), strict=True)):
+        while starting and starting[0][0] <= job.submit:
+            started = heappop(starting)[2]
+            record[size_class(started.nodes, started.cores)].append(started)
+        at, nodes, cores = workload.time(job.submit), max(job.processors // 8, 1), min(job.processors, 8)
+        times = (workload.time(plan), workload.time(job.start), at)
+        sample = Sample("queue", nodes, cores, *times, timedelta(seconds=job.asked))
+        yield job.submit, plan - job.submit, job.wait, sample
+        heappush(starting, (job.start, number, sample))
+
+
+def _recall_week(known: Sequence[Sample], sample: Sample) -> Spread3:
+    recent = [each for each in known if each.at >= sample.at - timedelta(days=7)] or known
+    waits = sorted((each.actual - each.at).total_seconds() for each in recent) or [0.0]
+    return quantile(waits, 0.1), quantile(waits, 0.5), quantile(waits, 0.9)
+
+
+def _predict(known: Sequence[Sample], sample: Sample) -> Spread3:
+    size = size_class(sample.nodes, sample.cores)
+    found = predict(known, "queue", size, sample.planned, sample.at, sample.length)
+    low, middle, high = ((time - sample.at).total_seconds() for time in (found.p10, found.p50, found.p90))
+    return low, middle, high
+
+
+def describe(scores: dict[str, Score]) -> Iterator[str]:
+    """A table."""
+    yield "| method | jobs | mean error of the median | quantile loss | between p10 and p90 (80 % is right) |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, score in scores.items():
+        count = max(score.count, 1)
+        errors = f"{score.error / count / 60:.0f} min | {score.loss / count / 60:.0f} min"
+        yield f"| {name} | {score.count} | {errors} | {score.inside / count:.0%} |"
+
+
+if __name__ == "__main__":
+    trace, *rest = sys.argv[1:]
+    every = int(rest[0]) if rest else 1
+    for line in islice(describe(judge(read_workload(Path(trace)), every)), 100):
+        print(line)

@@ -1,0 +1,99 @@
+"""What a policy service is asked, and what its answer means: anything but a clear yes is a no."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.access.model.access import NO_LIMITS, AccessTarget, Limits, Who
+from sublet.booking.model.request import Request
+from sublet.booking.model.shape import TotalAmounts
+
+COUNTED = ("cores", "memory", "gpus", "nodes")
+LONGEST = 500  # characters of its reason
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether it allows something, within which limits, and in its own words why."""
+
+    allowed: bool
+    reason: str = ""
+    limits: Limits = NO_LIMITS
+    is_decided: bool = True  # else it failed or was late, and another try may get an answer
+
+
+def describe_person(name: str, who: Who) -> dict[str, Any]:
+    """Someone as a policy service is told of them."""
+    return {"name": name, "names": sorted(who.names), "groups": sorted(who.groups)}
+
+
+def describe_amounts(amounts: TotalAmounts) -> dict[str, Any]:
+    """What is wanted, over all nodes; times are in seconds, sizes in bytes."""
+    counts = {name: getattr(amounts, name) for name in COUNTED}
+    return {**counts, "seconds": amounts.time.total_seconds(), "core_hours": amounts.hours}
+
+
+def describe_executable(request: Request) -> dict[str, Any]:
+    """What is to run: its kind, and the app or image that it names."""
+    executable = request.executable
+    if executable is None:
+        return {}
+    named = {key: executable.fields.get(key) for key in ("app", "version", "image", "location")}
+    return {"kind": executable.kind} | {key: value for key, value in named.items() if isinstance(value, str) and value}
+
+
+def make_input(
+    act: str, person: Mapping[str, Any], target: AccessTarget, wanted: Mapping[str, Any], now: datetime
+) -> dict[str, Any]:
+    """The document that is sent, as the `input` of a decision."""
+    return {
+        "action": act,
+        "time": now.isoformat(timespec="seconds"),
+        "person": dict(person),
+        "target": {"noun": target[0], "name": target[1]},
+        "request": dict(wanted),
+    }
+
+
+def read_verdict(answer: object) -> Verdict:
+    """`{"result": true}`, or a result with `allow`, `reason` and `limits`; ValueError if it is neither.
+
+    A decision that is not defined has no result, and is a no.
+    """
+    if not isinstance(answer, Mapping):
+        raise ValueError("it is not a JSON object")
+    result = answer.get("result")
+    if result is None:
+        return Verdict(False, "its policy does not decide this")
+    if isinstance(result, bool):
+        return Verdict(result)
+    if not isinstance(result, Mapping) or not isinstance(result.get("allow"), bool):
+        raise ValueError("its result is neither true, false, nor an object with `allow`")
+    reason = result.get("reason", "")
+    if not isinstance(reason, str):
+        raise ValueError("its reason is not a text")
+    return Verdict(result["allow"], " ".join(reason.split())[:LONGEST], _read_limits(result.get("limits")))
+
+
+def _read_limits(limits: object) -> Limits:
+    """Its limits of one session; one that is not known here can't be kept to, and is an error."""
+    if limits is None:
+        return NO_LIMITS
+    known = {*COUNTED, "seconds", "core_hours"}
+    if not isinstance(limits, Mapping) or not known >= limits.keys():
+        raise ValueError(f"its limits are not of {', '.join(sorted(known))}")
+    values = {name: _number(name, value) for name, value in limits.items() if value is not None}
+    seconds = values.pop("seconds", None)
+    hours = values.pop("core_hours", None)
+    time = None if seconds is None else timedelta(seconds=min(seconds, 1e9))
+    return Limits(**{name: int(value) for name, value in values.items()}, time=time, hours=hours)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"its limit of {name} is no number from 0 on")
+    return float(value)

@@ -1,0 +1,1 @@
+"""The SDK's calls about the archive."""

@@ -1,0 +1,1 @@
+"""The archive on the command line."""

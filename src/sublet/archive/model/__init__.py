@@ -1,0 +1,1 @@
+"""Values and decisions of the archive, without any I/O."""

@@ -1,0 +1,185 @@
+"""A record of the archive: one session, from its request to its end, in columns that can be counted and compared.
+
+A record names nobody: `who` is a pseudonym, and who that is stands in a table of its own, beside what the person
+typed. What people wrote themselves (names, commands, addresses) is never in a record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sublet.booking.model.offer import Offer, Predicted
+from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.prices import CARBON, ENERGY, MONETARY
+from sublet.booking.model.session import Session
+
+DECIMALS = 3  # of seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRecord:
+    """One session that is over. Lengths are in seconds, sizes in bytes; what is not known is None."""
+
+    session: str
+    who: str  # a pseudonym of its owner
+    phase: str  # COMPLETED, FAILED or CANCELLED
+    outcome: str  # exited, timeout, out-of-memory, cancelled, …
+    code: int | None
+    kind: str
+    app: str  # NAME@NUMBER; empty: it ran no app
+    platform: str
+    queue: str
+    way: str
+    terms: str  # booked, predicted or remote
+    pledge: str
+    nodes: int
+    cores: int  # on each node
+    memory: int  # on each node
+    gpus: int  # on each node
+    parts: int
+    time_limit: float
+    asked: datetime
+    accepted: datetime | None
+    planned: datetime | None  # when it was to start, as it was offered
+    earliest: datetime | None  # of a predicted start: the 10th percentile
+    latest: datetime | None  # and the 90th
+    started: datetime | None
+    ended: datetime
+    wait: float | None  # from being accepted to its start
+    staging_likely: float
+    staging_high: float
+    staged: float | None
+    wall: float | None
+    cpu: float | None
+    peak_memory: int | None
+    money: float | None
+    energy: float | None  # kWh
+    carbon: float | None  # grams of CO2
+    offers: str  # JSON: what else was offered, and this one
+
+    @property
+    def ran(self) -> bool:
+        """Whether it ever started."""
+        return self.started is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedRecord:
+    """A record, and whose it is while that is kept."""
+
+    record: SessionRecord
+    person: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased of someone."""
+
+    records: int  # that name nobody now, or are gone
+    details: int  # names and requests that are gone
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """How often what was predicted came true, on one platform and queue."""
+
+    platform: str
+    queue: str
+    starts: int  # that were predicted
+    inside: int  # between the 10th and the 90th percentile: 80 % is right
+    earlier: int
+    later: int
+    stagings: int  # that were predicted to take a moment at least
+    staged_in_time: int  # no longer than nine of ten were to take: 90 % is right
+
+
+COLUMNS = tuple(field.name for field in fields(SessionRecord))
+
+
+def make_record(
+    session: Session, who: str, app: str, accepted: datetime | None, siblings: Sequence[Session]
+) -> SessionRecord:
+    """What is kept of a session that is over; `siblings` are all that were offered, itself too."""
+    offer, end = session.offer, session.end
+    terms = offer.terms
+    usage = end.usage if end else None
+    prices = {quote.type: quote.max for quote in offer.costs}
+    staging = offer.staging.time
+    return SessionRecord(
+        session=session.id,
+        who=who,
+        phase=session.phase.value,
+        outcome=end.kind.value if end else "",
+        code=end.code if end else None,
+        kind=session.kind,
+        app=app,
+        platform=offer.platform,
+        queue=offer.queue,
+        way=offer.way,
+        terms=terms.kind,
+        pledge=pledge_text(offer.pledge) if offer.pledge else "",
+        nodes=offer.amounts.nodes,
+        cores=offer.shape.cores,
+        memory=offer.shape.memory,
+        gpus=offer.shape.gpus,
+        parts=offer.parts,
+        time_limit=offer.duration.total_seconds(),
+        asked=session.created,
+        accepted=accepted,
+        planned=terms.p50 if isinstance(terms, Predicted) else session.start,
+        earliest=terms.p10 if isinstance(terms, Predicted) else None,
+        latest=terms.p90 if isinstance(terms, Predicted) else None,
+        started=session.started,
+        ended=session.ended or session.modified,
+        wait=_between(accepted, session.started),
+        staging_likely=staging.likely.total_seconds(),
+        staging_high=staging.high.total_seconds(),
+        staged=session.staged.total_seconds() if session.staged is not None else None,
+        wall=usage.wall if usage and usage.wall else _between(session.started, session.ended),
+        cpu=usage.cpu if usage else None,
+        peak_memory=usage.peak_memory or None if usage else None,
+        money=prices.get(MONETARY),
+        energy=prices.get(ENERGY),
+        carbon=prices.get(CARBON),
+        offers=describe_offers(session, siblings),
+    )
+
+
+def describe_offers(taken: Session, siblings: Sequence[Session]) -> str:
+    """What was offered, as JSON: where, when, on which terms and at what price, and which of it was taken."""
+    return json.dumps([{**_outline(each.offer), "taken": each.id == taken.id} for each in siblings])
+
+
+def _outline(offer: Offer) -> dict[str, Any]:
+    return {
+        "platform": offer.platform,
+        "queue": offer.queue,
+        "terms": offer.terms.kind,
+        "start": offer.start.isoformat(),
+        "minutes": round(offer.duration.total_seconds() / 60, 1),
+        "nodes": offer.amounts.nodes,
+        "cores": offer.shape.cores,
+        "memory": offer.shape.memory,
+        "gpus": offer.shape.gpus,
+        "costs": {quote.type.rpartition(":")[2]: quote.max for quote in offer.costs},
+    }
+
+
+def _between(first: datetime | None, last: datetime | None) -> float | None:
+    if first is None or last is None:
+        return None
+    return round(max((last - first).total_seconds(), 0.0), DECIMALS)
+
+
+def facts_of(record: SessionRecord) -> dict[str, Any]:
+    """A record as JSON has it."""
+    return {name: _fact(getattr(record, name)) for name in COLUMNS}
+
+
+def _fact(value: Any) -> Any:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value

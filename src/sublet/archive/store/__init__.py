@@ -1,0 +1,1 @@
+"""The tables of the archive, and their SQL."""

@@ -1,0 +1,60 @@
+"""What people's newest runs of each program used: one small row for each person and program."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from sqlalchemy import delete, insert, select, update
+
+from sublet.archive.model.habits import KEPT, Run
+from sublet.archive.store.tables import archive_people, habits
+from sublet.booking.model.timeline import micros
+from sublet.kernel.db.sql import Sql, bind, plain
+
+H, P = habits.c, archive_people.c
+GET = select(H.runs).where(H.who == bind("of_who"), H.label == bind("of_label"))
+OF = (
+    select(H.runs)
+    .join(archive_people, P.who == H.who)
+    .where(P.person == bind("of_person"), H.label == bind("of_label"))
+)
+ADD = insert(habits)
+SET = (
+    update(habits)
+    .where(H.who == bind("of_who"), H.label == bind("of_label"))
+    .values(runs=bind("new_runs"), at=bind("new_at"))
+)
+FORGET = delete(habits).where(H.at < bind("before"))
+
+
+class HabitStore:
+    """Habits, as one transaction sees and adds to them."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add(self, who: str, label: str, run: Run, now: datetime) -> None:
+        """One more run; the oldest beyond so many goes."""
+        alike = {"of_who": who, "of_label": plain(label)}
+        row = self._sql.row(GET, alike)
+        runs = [*(json.loads(row[0]) if row else []), [round(run.wall, 1), round(run.cores, 2), run.peak_memory]]
+        text = json.dumps(runs[-KEPT:])
+        if row is None:
+            self._sql.change(ADD, {"who": who, "label": plain(label), "runs": text, "at": micros(now)})
+        else:
+            self._sql.change(SET, {**alike, "new_runs": text, "new_at": micros(now)})
+
+    def of(self, person: str, label: str) -> list[Run]:
+        """A person's newest runs of a program, oldest first."""
+        row = self._sql.row(OF, {"of_person": plain(person), "of_label": plain(label)})
+        return [Run(*each) for each in json.loads(row[0])] if row else []
+
+    def erase(self, who: str) -> int:
+        """Forget all of someone's."""
+        return self._sql.modify(delete(habits).where(H.who == who))
+
+    def forget(self, before: datetime) -> int:
+        """Remove those of programs that did not run since then."""
+        return self._sql.change(FORGET, {"before": micros(before)})

@@ -1,0 +1,187 @@
+"""A request passed on to other brokers: recorded before it is sent, so that nothing they hold is ever forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from sublet.access.model.bounds import Bounds
+from sublet.booking.asked import Asked
+from sublet.booking.candidate import Candidate, PassedOn, describe_failure
+from sublet.booking.model.answers import find_fault
+from sublet.booking.model.brokers import BrokerAsk, BrokerOffer
+from sublet.booking.model.limits import drop_unaffordable
+from sublet.booking.model.offer import Answer, Reason, Remote
+from sublet.booking.model.request import COMPUTE_WITH_NODES, PLAIN_COMPUTE, Request
+from sublet.booking.model.session import Session
+from sublet.booking.model.staging import NOTHING_TO_STAGE
+from sublet.booking.session_secrets import SessionSecrets
+from sublet.kernel.clock import Clock
+from sublet.kernel.deadline import gather_within
+from sublet.kernel.errors import PlatformBroken
+from sublet.kernel.faults import point
+from sublet.people.model.person import Person
+from sublet.platforms.brokering import PassedRequest, PassesOn
+from sublet.platforms.port import Survey
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+WAY = "broker"
+INNER_SHARE = 0.8  # of the time that we have, the other broker has so much: its answer has to come back, too
+GRACE = timedelta(seconds=5)  # after its time is over, an answer that was not recorded is given back
+MOST_DEPTH = 8  # brokers that a request passes through at most
+OWN_DATA = ("file:", "upload:", "session:", "system:", "/", "./", "~")
+KNOWN_COMPUTE = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
+
+
+@dataclass
+class Forwarding:
+    """Passes requests on."""
+
+    store: Store
+    now: Clock
+    secrets: SessionSecrets
+
+    @property
+    def own_id(self) -> str:
+        """How this broker is known to others: the same in every process that shares this home, and tells nothing."""
+        return self.secrets.of("broker id")[:16]
+
+    def find_loop(self, asked: Asked) -> Reason | None:
+        """Why a request is not answered at all: it has come through here before."""
+        if not asked.via or self.own_id not in asked.via:
+            return None
+        why = "This broker has passed the request on itself, and it came back by way of others."
+        return Reason("urn:broker-loop", "request", why)
+
+    def find_objection(self, asked: Asked) -> Reason | None:
+        """Why a request is not passed on to any broker."""
+        request = asked.request
+        if len(asked.via) >= MOST_DEPTH:
+            why = f"The request has come through {len(asked.via)} brokers, and is not passed on to more."
+            return Reason("urn:broker-depth", "request", why)
+        if request.after:
+            why = "Another broker does not know the sessions that it waits for."
+            return Reason("urn:not-supported", "after", why, nearest="leave out `after`, or name a platform")
+        own = next((data for data in request.data if data.location.startswith(OWN_DATA)), None)
+        if own:
+            why = f"{own.name} is data of this service or machine, which another broker can't read."
+            return Reason("urn:not-supported", "data", why, own.location, nearest="an address that others can read")
+        return None
+
+    async def find(
+        self,
+        asked: Asked,
+        person: Person,
+        brokers: Mapping[str, Any],
+        bounds: Mapping[str, Bounds],
+        limit: timedelta,
+        waiting: set[str],
+    ) -> tuple[list[Candidate], list[Reason]]:
+        """The brokers that have an answer, and why others have none."""
+        if objection := self.find_objection(asked):
+            return [], [replace(objection, platform=name) for name in brokers]
+        answers = await self.ask(asked, person, brokers, limit, waiting) if brokers else {}
+        candidates = [
+            Candidate(
+                platform=name,
+                host=brokers[name],
+                survey=Survey(self.now(), ()),
+                ways=(),
+                staging=NOTHING_TO_STAGE,
+                interactive=frozenset(),
+                bounds=bounds[name],
+                answer=drop_unaffordable(passed.answered.answer, asked.request, name),
+                passed=passed,
+            )
+            for name, passed in answers.items()
+            if isinstance(passed, PassedOn)
+        ]
+        failures = {name: raised for name, raised in answers.items() if not isinstance(raised, PassedOn)}
+        return candidates, [describe_failure(name, raised, limit) for name, raised in failures.items()]
+
+    async def ask(
+        self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]
+    ) -> Mapping[str, PassedOn | BaseException]:
+        """What each broker answers; all are asked at once, and whoever is late costs its own answer only."""
+        now = self.now()
+        asks = [self._record(name, asked, person, now, limit) for name in brokers]
+        await self.store.write(lambda tx: tx.broker_calls.add_asks(asks))
+        point("passing.recorded")
+        questions = {ask.broker: self._ask(brokers[ask.broker], ask, asked, limit) for ask in asks}
+        answers = await gather_within(questions, limit.total_seconds(), waiting)
+        point("passing.answered")
+        return answers
+
+    def _record(self, broker: str, asked: Asked, person: Person, now: datetime, limit: timedelta) -> BrokerAsk:
+        document = json.dumps(write_document(asked.passable or {}, broker), ensure_ascii=False)
+        via = (*asked.via, self.own_id)
+        return BrokerAsk(str(uuid4()), broker, person.name, document, via, now + limit + GRACE, now)
+
+    async def _ask(self, broker: PassesOn, ask: BrokerAsk, asked: Asked, limit: timedelta) -> PassedOn:
+        answered = await broker.pass_on(make_request(ask, asked, limit * INNER_SHARE), self.now())
+        if is_understood(asked) and (fault := find_fault(answered.answer, ask.broker, [WAY], asked.request)):
+            raise PlatformBroken(platform=ask.broker, why=fault)
+        return PassedOn(ask.broker, ask.key, answered)
+
+
+def is_understood(asked: Asked) -> bool:
+    """Whether this service could have read all of a request, and so can judge what is offered for it."""
+    return not asked.reasons and not asked.remarks and asked.request.compute.kind in KNOWN_COMPUTE
+
+
+def make_request(ask: BrokerAsk, asked: Asked | None, within: timedelta) -> PassedRequest:
+    """What is sent, for the first time or again."""
+    understood = asked is not None and is_understood(asked)
+    return PassedRequest(
+        document=json.loads(ask.document),
+        person=ask.person,
+        key=ask.key,
+        via=ask.via,
+        within=within,
+        duration=asked.request.duration if asked and not asked.reasons else timedelta(0),
+        is_understood=understood,
+    )
+
+
+def write_document(document: Mapping[str, Any], broker: str) -> Mapping[str, Any]:
+    """What this broker is sent: the same, but that a platform which it names is the broker itself, or one behind it."""
+    named = document.get("platform")
+    if not isinstance(named, str):
+        return document
+    rest = {name: value for name, value in document.items() if name != "platform"}
+    inner = named.partition("/")[2] if is_named(named, broker) else ""
+    return {**rest, "platform": inner} if inner else rest
+
+
+def is_named(platform: str, name: str) -> bool:
+    """Whether a request that names this platform means the one of this name, or one behind it: `uksrc/cam/slurm`."""
+    return platform == name or platform.startswith(f"{name}/")
+
+
+def names_broker(request: Request, names: Sequence[str]) -> bool:
+    """Whether a request is for one of these alone."""
+    return any(is_named(request.platform, name) for name in names)
+
+
+def record_passed(tx: Tx, passed: Sequence[PassedOn], sessions: Sequence[Session], now: datetime) -> None:
+    """Record, with the offers that were made of them, what other brokers hold; what is not passed on is given back."""
+    for answer in passed:
+        own = [session for session in sessions if session.offer.platform == answer.broker]
+        tx.broker_calls.add_offers([_offer(session, session.offer.terms, answer) for session in own], now)
+        whole: Answer = answer.answered.answer
+        if answer.answered.dropped or len(own) < len(whole.offers):
+            tx.broker_calls.note_answer(answer.key, answer.answered.offerset, now)
+        else:
+            tx.broker_calls.settle_ask(answer.key)
+
+
+def _offer(session: Session, terms: object, passed: PassedOn) -> BrokerOffer:
+    if not isinstance(terms, Remote):
+        raise TypeError(f"an offer of {passed.broker} is on other terms than a broker's")
+    url, expires = terms.url, terms.expires
+    return BrokerOffer(session.id, passed.broker, session.person, url, passed.answered.offerset, expires)

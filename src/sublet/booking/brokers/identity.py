@@ -1,0 +1,91 @@
+"""How another broker is shown who asks: by a person's own token, by the one that it was added with, or signed here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from sublet.booking.model.brokers import KnownBroker
+from sublet.booking.ports import AssertionSource, CredentialSource
+from sublet.data.model.credentials import Credential, CredentialKind, credential_for
+from sublet.kernel.brief_memory import BriefMemory
+from sublet.kernel.vault import Vault
+from sublet.people.model.assertion import Errand
+from sublet.platforms.brokering import BrokerIdentity
+from sublet.store.store import Store
+
+PURPOSE = "broker:{}"
+MOMENT = 1.0  # seconds for which a token is remembered: a request is passed on to many at once
+
+
+@dataclass
+class BrokerIdentities:
+    """Several ways to show who asks: the first that knows one counts."""
+
+    ways: Sequence[BrokerIdentity]
+
+    async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
+        """The headers of the first way that has any."""
+        for way in self.ways:
+            if (headers := await way.authorize(broker, url, person, errand)) is not None:
+                return headers
+        return None
+
+
+@dataclass
+class OwnTokens:
+    """A person's own token, kept by `sublet credential add https://broker… --token`."""
+
+    credentials: CredentialSource
+    _known: BriefMemory[Sequence[Credential]] = field(default_factory=lambda: BriefMemory(MOMENT))
+
+    async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
+        """The token that the person has for this address."""
+        if not person:
+            return None
+        known = await self._known.recall(person, partial(self._open, person))
+        tokens = [kept for kept in known if kept.kind is CredentialKind.TOKEN]
+        own = credential_for(tokens, url)
+        return {"authorization": f"Bearer {own.secret}"} if own else None
+
+    async def _open(self, person: str) -> Sequence[Credential]:
+        return await self.credentials.open(person)
+
+
+@dataclass
+class ServiceTokens:
+    """The token that a broker was added with: all who may use it here are one and the same there."""
+
+    store: Store
+    vault: Vault
+    _known: BriefMemory[Mapping[str, KnownBroker]] = field(default_factory=lambda: BriefMemory(MOMENT))
+
+    def forget(self) -> None:
+        """A broker was added, or has another token."""
+        self._known.forget()
+
+    async def _list(self) -> Mapping[str, KnownBroker]:
+        return {broker.name: broker for broker in await self.store.read(lambda tx: tx.brokers.list())}
+
+    async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
+        """That token, if the broker has one and is still at this address."""
+        known = (await self._known.recall("", self._list)).get(broker)
+        if known is None or not known.token or known.url != url:
+            return None
+        token = await asyncio.to_thread(self.vault.open, PURPOSE.format(broker), known.token)
+        return {"authorization": f"Bearer {token}"}
+
+
+@dataclass
+class SignedErrands:
+    """A token for each request, signed here: the broker there knows the person, and trusts this service to say who."""
+
+    assertions: AssertionSource
+
+    async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
+        """A token for this errand alone, if this service signs for people."""
+        if not person or errand is None or not self.assertions.can_sign:
+            return None
+        return {"authorization": f"Bearer {await self.assertions.make(person, url, errand)}"}

@@ -1,0 +1,131 @@
+"""Sees to it that other brokers hold nothing that nobody needs: after an accept, a reject, a crash, a late answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from sublet.booking.brokers.forwarding import make_request
+from sublet.booking.model.brokers import BrokerAsk, BrokerOffer, find_next_try
+from sublet.booking.model.phases import Phase
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import SubletError
+from sublet.kernel.faults import point
+from sublet.kernel.log import log
+from sublet.platforms.brokering import PassesOn
+from sublet.store.store import Store
+
+EVERY = timedelta(milliseconds=200)
+BATCH = 500
+AT_ONCE = 32
+PATIENCE = timedelta(seconds=20)
+NEARLY = timedelta(seconds=15)  # what expires there so soon is left to expire
+ANSWERS_KEPT = timedelta(hours=2)  # an answer that nobody can be asked for has expired by then, everywhere
+GIVEN_UP = timedelta(days=7)  # a session that may go on there is looked for so long
+
+
+@dataclass
+class BrokerOutbox:
+    """The part of the loop that gives back what other brokers hold."""
+
+    store: Store
+    now: Clock
+    platforms: KnownPlatforms
+
+    _looked: datetime | None = None
+    _giving: asyncio.Task[None] | None = None
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def look_after(self, now: datetime) -> None:
+        """See whether there is something to give back; that goes on beside everything else."""
+        if (self._giving and not self._giving.done()) or (self._looked and abs(now - self._looked) < EVERY):
+            return
+        self._looked = now
+        left, asks = await self.store.read(
+            lambda tx: (tx.broker_calls.list_left_over(now, BATCH), tx.broker_calls.list_asks(now, BATCH))
+        )
+        if left or asks:
+            self._giving = asyncio.create_task(self._give_back(left, asks), name="broker outbox")
+
+    async def finish(self) -> None:
+        """Wait until what is being given back is."""
+        if self._giving:
+            await asyncio.wait([self._giving])
+
+    async def _give_back(self, left: Sequence[BrokerOffer], asks: Sequence[BrokerAsk]) -> None:
+        by_set = groupby(
+            sorted(left, key=lambda offer: (offer.broker, offer.offerset, offer.person)),
+            key=lambda offer: (offer.broker, offer.offerset, offer.person),
+        )
+        sets = [list(offers) for _, offers in by_set]
+        done = await asyncio.gather(
+            *(self._give_back_set(offers) for offers in sets),
+            *(self._settle_ask(ask) for ask in asks),
+            return_exceptions=True,
+        )
+        for failure in done:
+            if isinstance(failure, BaseException):
+                log.error("broker.outbox_failed", why=repr(failure))
+
+    async def _give_back_set(self, offers: Sequence[BrokerOffer]) -> None:
+        """Give back the offers of one set, in one call if nothing of it is needed."""
+        now = self.now()
+        open_offers = [offer for offer in offers if not self._is_settled(offer, now)]
+        await self._settle([offer for offer in offers if offer not in open_offers])
+        soon = [offer for offer in open_offers if offer.was_never_taken and offer.expires - now < NEARLY]
+        await self._put_off(soon, max((offer.expires for offer in soon), default=now))
+        rest = [offer for offer in open_offers if offer not in soon]
+        if not rest:
+            return
+        first = rest[0]
+        broker = self.platforms.by_name.get(first.broker)
+        if not isinstance(broker, PassesOn):
+            return await self._put_off(rest, find_next_try(now, first.tries))
+        needed = await self.store.read(lambda tx: tx.broker_calls.list_standing(first.offerset))
+        try:
+            async with self._turns, asyncio.timeout(PATIENCE.total_seconds()):
+                if first.offerset and not needed and all(offer.was_never_taken for offer in rest):
+                    await broker.give_up_ask(first.offerset, first.person, None, frozenset())
+                else:
+                    for offer in rest:
+                        await broker.give_up(offer.url, offer.person)
+        except (SubletError, TimeoutError) as error:
+            log.warning("broker.offers_not_given_back", broker=first.broker, offers=len(rest), why=str(error))
+            return await self._put_off(rest, find_next_try(now, first.tries))
+        point("outbox.given_back")
+        await self._settle(rest)
+        log.info("broker.offers_given_back", broker=first.broker, offers=len(rest))
+
+    def _is_settled(self, offer: BrokerOffer, now: datetime) -> bool:
+        """Whether nothing can be held for it there any more, so that nobody need be asked."""
+        if offer.phase is Phase.COMPLETED or (offer.was_never_taken and offer.expires <= now):
+            return True
+        return offer.expires + GIVEN_UP <= now
+
+    async def _settle(self, offers: Sequence[BrokerOffer]) -> None:
+        if offers:
+            await self.store.write(lambda tx: tx.broker_calls.settle_offers(offers))
+
+    async def _put_off(self, offers: Sequence[BrokerOffer], due: datetime) -> None:
+        if offers:
+            await self.store.write(lambda tx: tx.broker_calls.put_off_offers(offers, due))
+
+    async def _settle_ask(self, ask: BrokerAsk) -> None:
+        """Give back what came of a request that was not recorded, or of which a part was not passed on."""
+        now = self.now()
+        broker = self.platforms.by_name.get(ask.broker)
+        if now - ask.created < ANSWERS_KEPT and isinstance(broker, PassesOn):
+            keep = await self.store.read(lambda tx: tx.broker_calls.list_passed_on(ask.offerset))
+            try:
+                async with self._turns, asyncio.timeout(PATIENCE.total_seconds()):
+                    again = make_request(ask, None, PATIENCE / 2)
+                    await broker.give_up_ask(ask.offerset, ask.person, again, keep if ask.offerset else frozenset())
+            except (SubletError, TimeoutError) as error:
+                due = find_next_try(now, ask.tries)
+                log.warning("broker.ask_not_settled", broker=ask.broker, why=str(error))
+                return await self.store.write(lambda tx: tx.broker_calls.put_off_ask(ask, due))
+        await self.store.write(lambda tx: tx.broker_calls.settle_ask(ask.key))

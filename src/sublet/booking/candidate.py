@@ -1,0 +1,57 @@
+"""A platform that could run a request, or why it could not be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from sublet.access.model.bounds import Bounds
+from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.offers import WayFacts
+from sublet.booking.model.staging import StagingEstimate
+from sublet.kernel import metrics
+from sublet.kernel.errors import PlatformBroken, PlatformTimedOut, SubletError
+from sublet.kernel.log import log
+from sublet.kernel.texts import describe_duration
+from sublet.platforms.brokering import PassedAnswer
+from sublet.platforms.port import Platform, Survey
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """A request that another broker has answered."""
+
+    broker: str
+    key: str
+    answered: PassedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A platform that has a way to run it."""
+
+    platform: str
+    host: Platform
+    survey: Survey
+    ways: tuple[WayFacts, ...]
+    staging: StagingEstimate
+    interactive: frozenset[str]  # the ways that someone can connect to
+    bounds: Bounds = field(default_factory=Bounds)  # of the asker there
+    answer: Answer | None = None  # of a platform whose calendar others keep
+    needs_login: bool = False  # a person must sign in before anything can start there
+    passed: PassedOn | None = None  # of another broker: what it was asked, and answered
+
+
+def describe_failure(name: str, raised: BaseException, limit: timedelta) -> Reason:
+    """Why a platform has no answer."""
+    error: SubletError
+    if isinstance(raised, TimeoutError):
+        error = PlatformTimedOut(platform=name, limit=describe_duration(limit))
+    elif isinstance(raised, SubletError):
+        error = raised
+    else:
+        log.error("platform.broken", platform=name, exc_info=raised)
+        error = PlatformBroken(platform=name, why=f"{type(raised).__name__}: {raised}")
+    log.warning("platform.failed", platform=name, code=error.code, why=error.message)
+    metrics.platform_errors.labels(name, error.code).inc()
+    return Reason(f"urn:{error.code}", "platform", error.message, nearest=error.advice, platform=name)

@@ -1,0 +1,93 @@
+"""`broker`: other brokers that requests are passed on to."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from sublet.booking.calls import brokers as calls
+from sublet.booking.views.brokers import BrokerAddition, BrokerView
+from sublet.cli.command import CommandGroup, Example, command
+from sublet.cli.output import Output, table
+from sublet.cli.prompts import ask_for
+from sublet.cli.screen import is_terminal
+
+
+@click.group("broker", cls=CommandGroup, epilog=Example("sublet broker add cam https://broker.cam.example.org --token"))
+def broker() -> None:
+    """Add, list, check and remove other brokers, whose offers are shown beside your own.
+
+    A broker is another Sublet, or any service that speaks IVOA's Execution Broker.
+    """
+
+
+@command(
+    "add",
+    "sublet broker add cam https://broker.cam.example.org --token <token.txt",
+    "sublet broker add uksrc https://uksrc.example.org",
+)
+@click.argument("name")
+@click.argument("url", metavar="URL")
+@click.option("--token", is_flag=True, help="Show it a token of this service's own, typed or read from the input.")
+@click.option("--older", is_flag=True, help="It speaks a schema before 1.0; found out by itself where it can be.")
+def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
+    """Pass requests on to the broker at URL from now on, and call it NAME.
+
+    The token is stored sealed. Without one, people show their own: sublet credential add URL --token
+    """
+    wish = BrokerAddition(name=name, url=url, token=_read_token() if token else "", older=older)
+    return _show(out, out.link().do(calls.add(wish)), f"{name} is added.")
+
+
+@command("token", "sublet broker token cam <token.txt")
+@click.argument("name")
+def token(out: Output, name: str) -> int:
+    """Show a broker another token from now on, typed or read from the input."""
+    return _show(out, out.link().do(calls.set_token(name, _read_token())), f"{name} is shown another token.")
+
+
+@command("list", "sublet broker list")
+def list_brokers(out: Output) -> None:
+    """List the brokers that requests are passed on to."""
+    view = out.link().do(calls.brokers())
+    rows = [
+        (known.name, known.url, "this service's" if known.has_token else "people's own", known.problem or "")
+        for known in view.items
+    ]
+    head = ("NAME", "ADDRESS", "TOKEN", "PROBLEM")
+    out.show(view, lambda: table(head, rows) if rows else [], lambda: (known.name for known in view.items))
+    if not rows and out.for_people:
+        out.note("No brokers yet. Add one: sublet broker add NAME URL")
+
+
+@command("check", "sublet broker check cam")
+@click.argument("name")
+def check(out: Output, name: str) -> int:
+    """Ask a broker now whether it answers and takes the token; say what is wrong."""
+    return _show(out, out.link().do(calls.check(name)), f"{name} answers.")
+
+
+@command("remove", "sublet broker remove cam")
+@click.argument("name")
+def remove(out: Output, name: str) -> None:
+    """Pass nothing on to a broker any more, and forget its token; what it ran stays recorded."""
+    out.link().do(calls.remove(name))
+    out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
+
+
+def _show(out: Output, view: BrokerView, well: str) -> int:
+    """What came of it, and what the broker says of itself or what is wrong with it."""
+    words = f"{view.name}: {view.problem}" if view.problem else " ".join((well, *view.notes))
+    out.show(view, lambda: [words], lambda: [view.problem or view.name])
+    return 1 if view.problem else 0
+
+
+def _read_token() -> str:
+    if is_terminal(sys.stdin):
+        return ask_for("Token", "Type it, or send it to standard input.", hide_input=True)
+    return sys.stdin.read().strip()
+
+
+for word in (add, token, list_brokers, check, remove):
+    broker.add_command(word)

@@ -1,0 +1,74 @@
+"""Reservations that platforms hold for offers: given up when nobody took the offer, or its session is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import LoginNeeded, PlatformUnreachable, SubletError
+from sublet.kernel.log import log
+from sublet.platforms.reserving import Reserves
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+PAUSE = 2.0  # seconds between two looks
+AGAIN = timedelta(seconds=30)  # after a try that failed
+UNWRITTEN = timedelta(minutes=2)  # so long after it was made, an offer may not have been written down yet
+
+
+class ReservationCare:
+    """Gives up what is reserved for nobody, beside the loop; each platform for itself, so that none waits."""
+
+    def __init__(self, store: Store, platforms: KnownPlatforms, now: Clock, pause: float = PAUSE) -> None:
+        """Nothing was looked at yet."""
+        self._store, self._platforms, self._now, self._pause = store, platforms, now, pause
+        self._again: dict[str, datetime] = {}  # platforms that failed → when they are tried again
+
+    async def run(self) -> None:
+        """Until it is stopped."""
+        while True:
+            await self.look_after(self._now())
+            await asyncio.sleep(self._pause)
+
+    async def look_after(self, now: datetime) -> None:
+        """Look once at all platforms that make reservations."""
+        platforms = {name: platform for name, platform in self._platforms.by_name.items() if self._is_due(name, now)}
+        reserving = {name: platform for name, platform in platforms.items() if isinstance(platform, Reserves)}
+        await asyncio.gather(*(self._try(name, platform, now) for name, platform in reserving.items()))
+
+    def _is_due(self, name: str, now: datetime) -> bool:
+        return now >= self._again.get(name, now)
+
+    async def _try(self, name: str, platform: Reserves, now: datetime) -> None:
+        try:
+            await self._give_up(name, platform, now)
+            self._again.pop(name, None)
+        except (LoginNeeded, PlatformUnreachable):
+            self._again[name] = now + AGAIN
+        except (SubletError, OSError) as error:
+            self._again[name] = now + AGAIN
+            log.warning("reservations.failed", platform=name, why=str(error))
+
+    async def _give_up(self, name: str, platform: Reserves, now: datetime) -> None:
+        made = await platform.list_reservations()
+        if not made:
+            return
+        surplus = await self._store.read(lambda tx: _find_surplus(tx, made, now))
+        if surplus:
+            await platform.give_up(surplus)
+            log.info("reservations.given_up", platform=name, sessions=surplus)
+
+
+def _find_surplus(tx: Tx, made: Mapping[str, datetime], now: datetime) -> list[str]:
+    """Those whose offers are over and whose sessions don't go on, and those of which nothing was ever written down."""
+    surplus = []
+    for key, when in made.items():
+        session = tx.sessions.get(key)
+        is_wanted = session.phase in ACTIVE | {Phase.OFFERED} if session else now - when < UNWRITTEN
+        if not is_wanted:
+            surplus.append(key)
+    return surplus

@@ -1,0 +1,16 @@
+"""A session that its owner wants to give to someone else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """Who gives which session to whom."""
+
+    session: str
+    giver: str
+    taker: str
+    created: datetime

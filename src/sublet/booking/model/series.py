@@ -1,0 +1,120 @@
+"""A recurring booking: one request at times that come again, taken by one accept as many sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from itertools import islice
+
+from sublet.booking.model.request import Recurring, Window
+from sublet.booking.model.windows import expand, parse_start, zone_of
+from sublet.kernel.errors import BadRequest
+
+MOST = 200  # sessions of one booking
+EXAMPLE = "Write days, hours and a zone, as in 'mon 09:00-12:00 Europe/Berlin' or 'daily 02:00-04:00 UTC'."
+
+
+class SeatState(StrEnum):
+    """What became of one seat of one occurrence."""
+
+    OFFERED = "offered"  # it is held, until the offers expire
+    BOOKED = "booked"  # it is a session
+    MISSED = "missed"  # there was no room for it
+    SKIPPED = "skipped"  # it was left out later
+    MOVED = "moved"  # to another time, which is an occurrence of its own
+
+
+class SeriesState(StrEnum):
+    """Where a booking is in its life."""
+
+    OFFERED = "offered"
+    BOOKED = "booked"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class BookedSeat:
+    """One session of a booking, at one time; a workshop has several at the same time."""
+
+    number: int  # of its occurrence, from 1 on
+    seat: int  # of those at the same time, from 1 on
+    start: datetime
+    end: datetime
+    state: SeatState = SeatState.OFFERED
+    offer: str = ""  # the id of the offer, and so of the session
+    why: str = ""  # it was missed
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A recurring booking."""
+
+    id: str
+    person: str
+    name: str
+    every: str  # days, hours and zone
+    seats_each: int
+    fit: str  # all, or some: whether those are taken that fit
+    document: str  # the request of each, in the short form
+    created: datetime
+    expires: datetime  # until when it can be accepted
+    state: SeriesState = SeriesState.OFFERED
+    seats: tuple[BookedSeat, ...] = ()
+
+    def on(self, day: date) -> list[BookedSeat]:
+        """What is booked on a day, by the clock of the booking's zone."""
+        zone = zone_of(read_rule(self.every).zone)
+        return [seat for seat in self.booked if seat.start.astimezone(zone).date() == day]
+
+    @property
+    def booked(self) -> list[BookedSeat]:
+        """The seats that are sessions."""
+        return [seat for seat in self.seats if seat.state is SeatState.BOOKED]
+
+
+def read_rule(every: str) -> Recurring:
+    """Days, hours and zone; BadRequest if that does not come again."""
+    rule = parse_start(every, datetime(2000, 1, 1, tzinfo=UTC))
+    if not isinstance(rule, Recurring):
+        raise BadRequest(detail=f"`every`: {every!r} comes only once", hint=EXAMPLE)
+    return rule
+
+
+def plan_occurrences(
+    every: str,
+    now: datetime,
+    horizon: timedelta,
+    *,
+    count: int | None = None,
+    until: datetime | None = None,
+    without: Collection[date] = (),
+) -> list[Window]:
+    """The times of a booking, each by the zone's clock of that day: so many, or until a time, but not on some days.
+
+    In the night in which clocks go forward a time that there is not is left out, and one that is shorter is shorter.
+    """
+    if (count is None) == (until is None):
+        raise BadRequest(detail="say either how often or until when", hint="Give --count 10, or --until 2027-02-28.")
+    rule, last = read_rule(every), now + horizon
+    zone = zone_of(rule.zone)
+    windows = (
+        window
+        for window in expand(rule, now, min(until, last) if until else last)
+        if window.start > now and window.start.astimezone(zone).date() not in without
+    )
+    times = list(islice(windows, count if count is not None else MOST + 1))
+    if not times:
+        raise BadRequest(detail="no time of it is still to come", hint="Give a later --until, or fewer --except.")
+    if count is not None and len(times) < count:
+        detail = f"only {len(times)} of {count} times are within {horizon.days} days"
+        raise BadRequest(detail=detail, hint="Ask for fewer, or for the rest later.")
+    return times
+
+
+def check_size(times: Sequence[Window], seats: int) -> None:
+    """Refuse a booking of too many sessions."""
+    if seats < 1 or len(times) * seats > MOST:
+        detail = f"{len(times)} times with {seats} seats each are {len(times) * seats} sessions"
+        raise BadRequest(detail=detail, hint=f"One booking has from 1 to {MOST} sessions: make several.")

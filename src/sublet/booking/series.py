@@ -1,0 +1,237 @@
+"""Recurring bookings: asked for as a whole, taken by one accept, and changed one time at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+from uuid import uuid4
+
+from sublet.booking.asking import Asking
+from sublet.booking.model.giving_way import Precedence
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Window
+from sublet.booking.model.series import BookedSeat, SeatState, Series, SeriesState, check_size, plan_occurrences
+from sublet.booking.model.session import OfferSet, Session
+from sublet.booking.model.windows import parse_start
+from sublet.booking.offers import Offers
+from sublet.booking.sessions import Sessions
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import (
+    BadRequest,
+    IdTooShort,
+    NotFound,
+    OfferExpired,
+    SeriesChanged,
+    SeriesHasNoRoom,
+    SubletError,
+)
+from sublet.kernel.settings import Settings
+from sublet.kernel.short_ids import SHORTEST
+from sublet.people.model.person import Person
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+HELD_TOGETHER = Precedence(keep_offers=True, firm=True)
+OWN_WORDS = ("start", "time")  # of the short form: a booking says these itself
+FITS = ("all", "some")
+NOT_BOOKED = "No platform here can keep that time free; a queue that others share only predicts its starts."
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesAsk:
+    """What a booking is to be."""
+
+    every: str
+    request: Mapping[str, Any]  # in the short form
+    name: str = ""
+    count: int | None = None
+    until: datetime | None = None
+    without: tuple[date, ...] = ()
+    seats: int = 1
+    fit: str = "all"
+
+
+@dataclass
+class RecurringBookings:
+    """A person's recurring bookings."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    asking: Asking
+    offers: Offers
+    sessions: Sessions
+
+    async def propose(self, person: Person, ask: SeriesAsk) -> Series:
+        """Hold a seat for each time; SeriesHasNoRoom, with nothing held, if all have to fit and some don't."""
+        now = self.now()
+        _check_request(ask)
+        limits = {"count": ask.count, "until": ask.until, "without": ask.without}
+        times = plan_occurrences(ask.every, now, self.settings.horizon, **limits)  # type: ignore[arg-type]
+        check_size(times, ask.seats)
+        seats, expires = await self._hold(person, ask.request, times, ask.seats)
+        missed = [seat for seat in seats if seat.state is SeatState.MISSED]
+        if missed and (ask.fit == "all" or len(missed) == len(seats)):
+            await self._give_back(person, seats)
+            raise _refuse(missed, len(seats))
+        name = ask.name or str(ask.request.get("name") or "booking")
+        parts = (str(uuid4()), person.name, name, ask.every, ask.seats, ask.fit, json.dumps(dict(ask.request)))
+        proposed = Series(*parts, now, min(expires), SeriesState.OFFERED, tuple(seats))
+        await self.store.write(lambda tx: tx.series.add(proposed))
+        return proposed
+
+    async def accept(self, name: str, person: Person) -> Series:
+        """Take all that is held, in one write; accepting twice is once."""
+        series = await self.get(name, person)
+        if series.state is not SeriesState.OFFERED:
+            return series
+        if series.expires <= self.now():
+            raise OfferExpired(expires=f"{series.expires:%Y-%m-%dT%H:%M:%SZ}")
+        taken = tuple(
+            replace(seat, state=SeatState.BOOKED) if seat.state is SeatState.OFFERED else seat for seat in series.seats
+        )
+        return await self._take(person, replace(series, state=SeriesState.BOOKED, seats=taken), series)
+
+    async def skip(self, name: str, person: Person, day: date) -> Series:
+        """Leave out what is booked on a day."""
+        series = await self.get(name, person)
+        chosen = _require_on(series, day)
+        await self.sessions.cancel_all([seat.offer for seat in chosen], person, f"left out of {series.name}")
+        return await self._save(_mark(series, chosen, SeatState.SKIPPED))
+
+    async def move(self, name: str, person: Person, day: date, to: str) -> Series:
+        """Have what is booked on a day at another time; if that has no room, everything stays as it is."""
+        series = await self.get(name, person)
+        chosen = _require_on(series, day)
+        window = parse_start(to, self.now())
+        if not isinstance(window, Window) or window.start <= self.now():
+            raise BadRequest(detail=f"`to`: {to!r} is no single time to come", hint="Write one, as '2026-12-23 09:00'.")
+        length = chosen[0].end - chosen[0].start
+        time = Window(window.start, window.start + length)
+        seats, _ = await self._hold(person, json.loads(series.document), [time], len(chosen), chosen[0].number)
+        if missed := [seat for seat in seats if seat.state is SeatState.MISSED]:
+            await self._give_back(person, seats)
+            raise _refuse(missed, len(seats))
+        gone = _mark(series, chosen, SeatState.MOVED)
+        new = tuple(replace(seat, state=SeatState.BOOKED) for seat in seats)
+        changed = await self._take(person, replace(gone, seats=(*gone.seats, *new)), series, new)
+        await self.sessions.cancel_all([seat.offer for seat in chosen], person, f"moved to {to}")
+        return changed
+
+    async def cancel(self, name: str, person: Person) -> Series:
+        """Give back all that is still to come."""
+        series = await self.get(name, person)
+        if series.state is SeriesState.OFFERED:
+            await self._give_back(person, series.seats)
+        else:
+            coming = [seat.offer for seat in series.booked if seat.end > self.now()]
+            await self.sessions.cancel_all(coming, person, f"{series.name} is cancelled")
+        return await self._save(replace(series, state=SeriesState.CANCELLED))
+
+    async def get(self, name: str, person: Person) -> Series:
+        """A person's own, by its id or the beginning of it."""
+        matches = await self.store.read(lambda tx: tx.series.find(name, person.name))
+        if len(matches) > 1:
+            raise IdTooShort(noun="booking", name=name, least=SHORTEST)
+        if not matches:
+            raise NotFound(noun="booking", name=name, hint="`sublet booking list` lists yours.")
+        return matches[0]
+
+    async def list_own(self, person: Person) -> Sequence[Series]:
+        """A person's own, the newest first."""
+        return await self.store.read(lambda tx: tx.series.list(person.name))
+
+    async def _hold(
+        self, person: Person, request: Mapping[str, Any], times: Sequence[Window], seats: int, first: int = 1
+    ) -> tuple[list[BookedSeat], list[datetime]]:
+        """A held offer for each seat at each time, or why there is none; nothing stays held if asking fails."""
+        held: list[BookedSeat] = []
+        expires: list[datetime] = [self.now() + self.settings.hold]
+        try:
+            for number, time in enumerate(times, first):
+                for seat in range(1, seats + 1):
+                    offerset = await self._ask(person, request, time)
+                    booked = next((offer for offer in offerset.offers if offer.offer.is_in_calendar), None)
+                    held.append(_seat(number, seat, time, offerset, booked))
+                    expires += [booked.expires] if booked else []
+        except SubletError:
+            await self._give_back(person, held)
+            raise
+        return held, expires
+
+    async def _ask(self, person: Person, request: Mapping[str, Any], time: Window) -> OfferSet:
+        seconds = round((time.end - time.start).total_seconds())
+        document = {**request, "time": f"{seconds}s", "start": f"{time.start:%Y-%m-%dT%H:%M:%SZ}/PT0S"}
+        asked = await self.asking.read(json.dumps(document).encode(), "application/json", person)
+        return await self.asking.ask(person, replace(asked, precedence=HELD_TOGETHER))
+
+    async def _take(
+        self, person: Person, changed: Series, before: Series, seats: Sequence[BookedSeat] | None = None
+    ) -> Series:
+        """Accept these seats and record it, in one write, unless someone changed the booking meanwhile."""
+        ids = [seat.offer for seat in (changed.booked if seats is None else seats)]
+
+        def record(tx: Tx, session: Session) -> Session:
+            if tx.series.get(changed.id) != before:
+                raise SeriesChanged
+            tx.series.save(changed)
+            return session
+
+        await self.sessions.accept(ids[0], person, others=ids[1:], also=record)
+        return changed
+
+    async def _give_back(self, person: Person, seats: Sequence[BookedSeat]) -> None:
+        for seat in seats:
+            if seat.state is SeatState.OFFERED:
+                with suppress(NotFound):  # it has expired, and is forgotten
+                    session = await self.sessions.get(seat.offer, person)
+                    await self.offers.reject_set(session.offerset, person)
+
+    async def _save(self, changed: Series) -> Series:
+        await self.store.write(lambda tx: tx.series.save(changed))
+        return changed
+
+
+def _check_request(ask: SeriesAsk) -> None:
+    for word in OWN_WORDS:
+        if word in ask.request:
+            detail = f"`{word}` is said by the hours of the booking"
+            raise BadRequest(detail=detail, hint="Leave it out of the request.")
+    if "executable" in ask.request:
+        detail = "a booking takes a request in the short form"
+        raise BadRequest(detail=detail, hint="Write run, image, app or notebook.")
+    if ask.fit not in FITS:
+        raise BadRequest(detail=f"`fit` is {ask.fit!r}", hint="Write all, or some to take those that fit.")
+
+
+def _refuse(missed: Sequence[BookedSeat], count: int) -> SeriesHasNoRoom:
+    first = missed[0]
+    time = f"{first.start:%Y-%m-%d %H:%M} UTC"
+    return SeriesHasNoRoom(missed=len(missed), count=count, first=time, why=first.why)
+
+
+def _require_on(series: Series, day: date) -> list[BookedSeat]:
+    chosen = series.on(day)
+    if not chosen:
+        days = ", ".join(dict.fromkeys(f"{seat.start:%Y-%m-%d}" for seat in series.booked[:5]))
+        raise BadRequest(detail=f"nothing of {series.name} is booked on {day}", hint=f"It is on {days or 'no day'}.")
+    return chosen
+
+
+def _mark(series: Series, chosen: Sequence[BookedSeat], state: SeatState) -> Series:
+    return replace(series, seats=tuple(replace(seat, state=state) if seat in chosen else seat for seat in series.seats))
+
+
+def _seat(number: int, seat: int, time: Window, offerset: OfferSet, booked: Session | None) -> BookedSeat:
+    if booked is not None:
+        return BookedSeat(number, seat, time.start, time.end, SeatState.OFFERED, booked.id)
+    why = NOT_BOOKED if offerset.offers else _first_reason(offerset.reasons)
+    return BookedSeat(number, seat, time.start, time.end, SeatState.MISSED, why=why)
+
+
+def _first_reason(reasons: Sequence[Reason]) -> str:
+    return reasons[0].message if reasons else NOT_BOOKED

@@ -1,0 +1,141 @@
+"""The outbox: what was asked of other brokers and what they hold, until it is known that they hold nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, or_, select, update
+
+from sublet.booking.model.brokers import BrokerAsk, BrokerOffer
+from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.timeline import micros, moment
+from sublet.booking.store.tables import broker_asks, broker_offers, sessions
+from sublet.kernel.db.sql import Row, Sql, bind, plain
+
+A, F, S = broker_asks.c, broker_offers.c, sessions.c
+STANDS = [phase.value for phase in sorted({*ACTIVE, Phase.OFFERED})]
+ADD_ASK = insert(broker_asks)
+REMOVE_ASK = delete(broker_asks).where(A.key == bind("of_key"))
+PUT_OFF_ASK = update(broker_asks).where(A.key == bind("of_key")).values(due=bind("at"), tries=bind("count"))
+ANSWERED = update(broker_asks).where(A.key == bind("of_key")).values(due=bind("at"), offerset=bind("there"))
+ASKS = (
+    select(A.key, A.broker, A.person, A.document, A.via, A.due, A.created, A.offerset, A.tries)
+    .where(A.due <= bind("now"))
+    .order_by(A.due)
+    .limit(bind("most"))
+)
+ADD_OFFER = insert(broker_offers)
+LEFT_OVER = (  # those whose session here neither can be accepted any more nor goes on
+    select(F.session, F.broker, F.person, F.url, F.offerset, F.expires, F.tries, S.phase)
+    .select_from(broker_offers.outerjoin(sessions, S.id == F.session))
+    .where(F.due <= bind("now"), or_(S.id.is_(None), S.phase.not_in(STANDS)))
+    .order_by(F.due)
+    .limit(bind("most"))
+)
+OF_SET = select(F.url).where(F.offerset == bind("of_set"))
+STANDING = OF_SET.select_from(broker_offers.join(sessions, S.id == F.session)).where(S.phase.in_(STANDS))
+REMOVE_OFFER = delete(broker_offers).where(F.session == bind("of_session"))
+PUT_OFF_OFFER = update(broker_offers).where(F.session == bind("of_session")).values(due=bind("at"), tries=bind("count"))
+COUNTS = select(
+    select(func.count()).select_from(broker_asks).scalar_subquery(),
+    select(func.count()).select_from(broker_offers).scalar_subquery(),
+)
+
+
+class BrokerCalls:
+    """What is open at other brokers, as one transaction sees and changes it."""
+
+    def __init__(self, sql: Sql) -> None:
+        """Of this transaction."""
+        self._sql = sql
+
+    def add_asks(self, asks: Iterable[BrokerAsk]) -> None:
+        """Record that these are about to be asked."""
+        rows = [
+            {
+                "key": ask.key,
+                "broker": plain(ask.broker),
+                "person": plain(ask.person),
+                "document": plain(ask.document),
+                "via": " ".join(ask.via),
+                "offerset": plain(ask.offerset),
+                "created": micros(ask.created),
+                "due": micros(ask.due),
+                "tries": ask.tries,
+            }
+            for ask in asks
+        ]
+        self._sql.change_many(ADD_ASK, rows)
+
+    def list_asks(self, now: datetime, limit: int) -> list[BrokerAsk]:
+        """Those of which nobody has recorded in time what came of them."""
+        return [_ask(row) for row in self._sql.rows(ASKS, {"now": micros(now), "most": limit})]
+
+    def settle_ask(self, key: str) -> None:
+        """All that came of it is recorded."""
+        self._sql.change(REMOVE_ASK, {"of_key": key})
+
+    def note_answer(self, key: str, offerset: str, due: datetime) -> None:
+        """Where its answer is, of which a part was not passed on."""
+        self._sql.change(ANSWERED, {"of_key": key, "there": plain(offerset), "at": micros(due)})
+
+    def put_off_ask(self, ask: BrokerAsk, due: datetime) -> None:
+        """It could not be seen to: when that is tried again."""
+        self._sql.change(PUT_OFF_ASK, {"of_key": ask.key, "at": micros(due), "count": ask.tries + 1})
+
+    def add_offers(self, offers: Sequence[BrokerOffer], now: datetime) -> None:
+        """Record what other brokers hold for sessions here."""
+        rows = [
+            {
+                "session": offer.session,
+                "broker": plain(offer.broker),
+                "person": plain(offer.person),
+                "url": plain(offer.url),
+                "offerset": plain(offer.offerset),
+                "expires": micros(offer.expires),
+                "due": micros(now),
+                "tries": 0,
+            }
+            for offer in offers
+        ]
+        self._sql.change_many(ADD_OFFER, rows)
+
+    def list_left_over(self, now: datetime, limit: int) -> list[BrokerOffer]:
+        """Those that nobody here needs any more."""
+        return [_offer(row) for row in self._sql.rows(LEFT_OVER, {"now": micros(now), "most": limit})]
+
+    def list_standing(self, offerset: str) -> frozenset[str]:
+        """The sessions of another broker's offer set that are still needed here."""
+        return frozenset(row[0] for row in self._sql.rows(STANDING, {"of_set": plain(offerset)}))
+
+    def list_passed_on(self, offerset: str) -> frozenset[str]:
+        """The sessions of such a set that were passed on."""
+        return frozenset(row[0] for row in self._sql.rows(OF_SET, {"of_set": plain(offerset)}))
+
+    def settle_offers(self, offers: Iterable[BrokerOffer]) -> None:
+        """Nothing is held for them any more."""
+        self._sql.change_many(REMOVE_OFFER, [{"of_session": offer.session} for offer in offers])
+
+    def put_off_offers(self, offers: Iterable[BrokerOffer], due: datetime) -> None:
+        """They could not be given back: when that is tried again."""
+        rows = [{"of_session": offer.session, "at": micros(due), "count": offer.tries + 1} for offer in offers]
+        self._sql.change_many(PUT_OFF_OFFER, rows)
+
+    def count(self) -> tuple[int, int]:
+        """How many requests and how many offers are open."""
+        row = self._sql.row(COUNTS, {}) or (0, 0)
+        return int(row[0]), int(row[1])
+
+
+def _ask(row: Row) -> BrokerAsk:
+    key, broker, person, document, via, due, created, offerset, tries = row
+    return BrokerAsk(
+        key, broker, person, document, tuple(via.split()), moment(due), moment(created), offerset, int(tries)
+    )
+
+
+def _offer(row: Row) -> BrokerOffer:
+    session, broker, person, url, offerset, expires, tries, phase = row
+    known = None if phase is None else Phase(phase)
+    return BrokerOffer(session, broker, person, url, offerset, moment(expires), int(tries), known)

@@ -1,0 +1,65 @@
+"""Recurring bookings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookingAsk:
+    """A request that is to run at times that come again."""
+
+    every: str  # days, hours and zone: `mon 09:00-12:00 Europe/Berlin`
+    request: dict[str, Any] = field(default_factory=dict)  # in the short form, without `start` and `time`
+    name: str = ""
+    count: int | None = None  # how often; or
+    until: str = ""  # no time begins at or after this instant
+    without: tuple[str, ...] = ()  # days that are left out, as 2026-12-24
+    seats: int = 1  # sessions at each time
+    fit: str = "all"  # all, or some: take those that fit
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookingMove:
+    """Which day of a booking is changed, and for a move the new time."""
+
+    day: str  # as 2026-12-24, by the clock of the booking's zone
+    to: str = ""  # a time to start, as `2026-12-23 09:00`
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeatView:
+    """One session of a booking."""
+
+    number: int
+    seat: int
+    start: datetime
+    end: datetime
+    state: str  # offered, booked, missed, skipped or moved
+    session: str = ""
+    why: str = ""  # it was missed
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookingView:
+    """A recurring booking."""
+
+    id: str
+    short: str
+    name: str
+    every: str
+    state: str  # offered, booked or cancelled
+    fit: str
+    seats_each: int
+    created: datetime
+    expires: datetime
+    seats: tuple[SeatView, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BookingList:
+    """A person's bookings, the newest first."""
+
+    items: tuple[BookingView, ...]

@@ -1,0 +1,87 @@
+"""All ways to run something, on all platforms: which are possible, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sublet.booking.asked import Asked
+from sublet.booking.asking import Asking
+from sublet.booking.candidates import Candidates
+from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
+from sublet.booking.model.request import Executable, Request
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.data.executables import ExecutableKinds
+from sublet.kernel.errors import NoOffers, SubletError
+from sublet.kinds.port import WayNeed
+from sublet.people.model.person import Person
+from sublet.platforms.port import Platform
+
+OUTSIDE = "it would run outside a container, which is not allowed here"
+
+
+@dataclass(frozen=True, slots=True)
+class WayFinding:
+    """One way on one platform."""
+
+    platform: str
+    way: str
+    is_possible: bool
+    why: str = ""  # why not
+
+
+@dataclass
+class Ways:
+    """Explain in which ways a request can be run; nothing is held for it."""
+
+    kinds: ExecutableKinds
+    platforms: KnownPlatforms
+    asking: Asking
+    candidates: Candidates
+
+    async def explain(self, person: Person, asked: Asked) -> list[WayFinding]:
+        """Every way that the kind knows, on every platform that this person may use; NoOffers, if it can't be read."""
+        request = await self.asking.resolve(person, asked.request)
+        if asked.reasons or isinstance(request, Reason):
+            raise NoOffers(reasons=(*asked.reasons, *((request,) if isinstance(request, Reason) else ())))
+        executable = request.executable
+        kind = self.kinds.by_name.get(executable.kind) if executable else None
+        if executable is None or kind is None:
+            known = ", ".join(sorted(self.kinds.by_name))
+            raise NoOffers(reasons=(replace(EXECUTABLE_REQUIRED, nearest=known),))
+        if wrong := [reason for reason in kind.check(executable, request) if reason.kind != IGNORED]:
+            raise NoOffers(reasons=tuple(wrong))
+        needs = kind.list_needs(executable)
+        findings: list[WayFinding] = []
+        for name, platform in (await self.candidates.open_to(person)).items():
+            if request.platform in ("", name):
+                findings += await self._look_at(platform, request, executable, list(needs), person)
+        return findings
+
+    async def _look_at(
+        self, platform: Platform, request: Request, executable: Executable, needs: list[WayNeed], person: Person
+    ) -> list[WayFinding]:
+        name = platform.name
+        try:
+            tools = (await self.platforms.survey_soon(name)).tools
+        except SubletError as error:
+            return [WayFinding(name, need.name, False, error.message) for need in needs]
+        if unfit := next(iter(platform.unfit(request)), None):
+            return [WayFinding(name, need.name, False, unfit.message) for need in needs]
+        kind = self.kinds.by_name[executable.kind]
+        known = {way.name for way in kind.ways(executable, tools)}
+        is_guest = person.guest or platform.hosts(person.name)
+        allowed = {way.name for way in self.kinds.ways(executable, tools) if way.contained or not is_guest}
+        needs += [WayNeed(way, ()) for way in sorted(known - {need.name for need in needs})]
+        return [self._judge(name, need, known, allowed, tools) for need in needs]
+
+    def _judge(
+        self, platform: str, need: WayNeed, known: set[str], allowed: set[str], tools: Mapping[str, str]
+    ) -> WayFinding:
+        if need.name in allowed:
+            return WayFinding(platform, need.name, True)
+        if need.name in known:
+            return WayFinding(platform, need.name, False, OUTSIDE)
+        missing = [tool for tool in need.tools if tool not in tools]
+        absent = f"there is no {' and no '.join(missing)}" if missing else ""
+        return WayFinding(platform, need.name, False, absent or need.lacks or "it can't run this there")

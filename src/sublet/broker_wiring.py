@@ -1,0 +1,39 @@
+"""Builds what has to do with other brokers: how they are shown who asks, and which there are."""
+
+from __future__ import annotations
+
+import getpass
+
+from sublet.booking.brokers.identity import BrokerIdentities, OwnTokens, ServiceTokens, SignedErrands
+from sublet.booking.brokers.platforms import BrokerPlatforms
+from sublet.booking.brokers.registry import Brokers
+from sublet.booking.platforms.changes import PlatformChanges
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.booking.ports import AssertionSource, PlatformSource
+from sublet.data.credentials import Credentials
+from sublet.kernel.clock import Clock
+from sublet.kernel.settings import Settings
+from sublet.kernel.vault import Vault
+from sublet.store.store import Store
+
+
+def build_changes(
+    settings: Settings,
+    store: Store,
+    now: Clock,
+    platforms: KnownPlatforms,
+    sources: tuple[PlatformSource, ...],
+    vault: Vault,
+    credentials: Credentials,
+    assertions: AssertionSource,
+    *,
+    own_logins: bool,
+) -> tuple[PlatformChanges, Brokers]:
+    """What keeps the platforms of these sources, and the brokers that are added, as they are wanted."""
+    source = BrokerPlatforms(store)
+    kept = ServiceTokens(store, vault)
+    identities = BrokerIdentities([OwnTokens(credentials), kept, SignedErrands(assertions)])
+    owner = getpass.getuser() if own_logins else ""
+    tokens = credentials.find_token
+    changes = PlatformChanges(settings, now, platforms, (*sources, source), own_logins, identities, tokens, owner)
+    return changes, Brokers(store, now, vault, platforms, source, changes, kept)

@@ -1,0 +1,80 @@
+"""For whom data is taken where; and bringing an entry of a cache alone, while others who need it wait."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sublet.booking.model.request import Data
+from sublet.data.model.links import LinkedFiles
+from sublet.kernel.errors import DiskFull, PlatformRefused, SubletError
+from sublet.movers.arrival import missing
+from sublet.movers.port import Progress
+from sublet.platforms.caching import DataCache, EntryPhase, EntryState
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds between two looks at how far it is
+SOON = 10.0  # seconds within which a program that fetches has to show itself
+
+
+@dataclass(frozen=True)
+class Journey:
+    """For whom data is taken where."""
+
+    cache: DataCache
+    platform: str
+    session: str
+    person: str
+    tell: Callable[[str], Progress]  # where it is told how far it is, by what is being done
+
+
+async def watch_entry(cache: DataCache, entry: str, progress: Progress) -> EntryState:
+    """Look again and again, until it is there, or failed, or nobody brings it."""
+    pause, seen = FIRST_PAUSE, time.monotonic()
+    while True:
+        state = await cache.look(entry)
+        if state.phase in (EntryPhase.THERE, EntryPhase.FAILED):
+            return state
+        if state.phase is EntryPhase.BUSY:
+            progress(state.done, state.total or None)
+            seen = time.monotonic()
+        elif time.monotonic() - seen > SOON:
+            return state
+        heed_cancel()
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, LONGEST_PAUSE)
+
+
+def heed_cancel() -> None:
+    """Stop, if someone cancelled the session while the system was asked."""
+    if (task := asyncio.current_task()) and task.cancelling():
+        raise asyncio.CancelledError
+
+
+async def bring_alone(
+    cache: DataCache, entry: str, progress: Progress, bring: Callable[[Mapping[str, int]], Awaitable[None]]
+) -> EntryState:
+    """Bring an entry, given the sizes of what has come; unless another does so already."""
+    while (sizes := await cache.claim(entry)) is None:
+        state = await watch_entry(cache, entry, progress)
+        if state.phase is EntryPhase.THERE:
+            return state
+    try:
+        await bring(sizes)
+    except BaseException as error:
+        with suppress(SubletError):
+            await asyncio.shield(cache.give_up(entry, drop=isinstance(error, DiskFull)))
+        raise
+    return await cache.look(entry)
+
+
+async def publish_entry(cache: DataCache, entry: str, data: Data, files: LinkedFiles) -> None:
+    """Let it be used; DataNotThere says what differs from what was expected."""
+    try:
+        await cache.publish(entry, files)
+    except DiskFull:
+        raise
+    except PlatformRefused as error:
+        raise missing(data, error.message) from error

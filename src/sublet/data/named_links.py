@@ -1,0 +1,87 @@
+"""Data that has only a name, on a road of its own: each file from the first of its addresses that answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from sublet.booking.model.request import Data
+from sublet.data.executables import Movers
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.resolving import AT_ONCE, BringableFile, find_files
+from sublet.kernel.errors import DataNotThere
+from sublet.movers.port import Links, Policy, Resolves
+from sublet.movers.trees import safe_path
+
+
+class NoLinks(Exception):
+    """Something of it can't be read by a link, so that it is brought here first."""
+
+
+@dataclass
+class NamedLinks:
+    """Links to the files that a name stands for; each is read by the mover of its address."""
+
+    movers: Movers
+    resolver: Resolves
+    policy: Policy = field(init=False)
+    _readers: dict[str, tuple[Links, Data]] = field(default_factory=dict)  # by address
+
+    def __post_init__(self) -> None:
+        """All movers of one person have one policy."""
+        self.policy = next((mover.policy for mover in self.movers.usual if isinstance(mover, Links)), Policy())
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """All of them; NoLinks where one has no address that this could be."""
+        files = await find_files(self.movers, self.resolver, data)
+        if any(not any(isinstance(mover, Links) for mover, _ in file.sources) for file in files):
+            raise NoLinks
+        if len(files) == 1 and not files[0].path:
+            return await self._link(data, files[0])
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def link(file: BringableFile) -> FileLink:
+            async with turns:
+                return await self._link_file(data, file)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                linking = [group.create_task(link(file)) for file in files]
+        except ExceptionGroup as several:
+            raise several.exceptions[0] from several
+        links = [task.result() for task in linking]
+        return LinkedFiles(links, is_folder=len(links) > 1 or "/" in links[0].path)
+
+    async def _link_file(self, data: Data, file: BringableFile) -> FileLink:
+        linked = await self._link(data, file)
+        if linked.is_folder:
+            raise NoLinks
+        return replace(linked.links[0], path=str(safe_path(data, file.path)))
+
+    async def _link(self, data: Data, file: BringableFile) -> LinkedFiles:
+        """By the first address whose server answers this machine; else by one that the system may still reach."""
+        silent: LinkedFiles | None = None
+        for mover, replica in _list_links(file.sources):
+            try:
+                linked = await mover.links(replica)
+            except DataNotThere:
+                continue
+            for link in linked.links:
+                self._readers[link.url] = (mover, replica)
+            if all(link.version for link in linked.links):
+                return linked
+            silent = silent or linked
+        if silent is None:
+            raise NoLinks
+        return silent
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them, from a byte on."""
+        mover, replica = self._readers[link.url]
+        async for piece in mover.read(replica, link, offset):
+            yield piece
+
+
+def _list_links(sources: Sequence[tuple[object, Data]]) -> list[tuple[Links, Data]]:
+    return [(mover, replica) for mover, replica in sources if isinstance(mover, Links)]

@@ -1,0 +1,113 @@
+"""What data will be called in caches, found out before it is brought: so that systems can be asked what they have."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
+
+from sublet.booking.model.request import Data, Request
+from sublet.data.executables import Movers
+from sublet.data.model.links import can_be_known, name_entry
+from sublet.data.named_links import NamedLinks, NoLinks
+from sublet.data.placing import can_travel
+from sublet.data.roads import is_small
+from sublet.kernel.errors import SubletError
+from sublet.movers.port import AnyMover, FindsLeft, Links, Pins, Resolves, SignsIn
+from sublet.platforms.batch.kept import digest_of, name_image, name_of
+
+MOMENT = 2.0  # seconds that an asker waits for an answer about one item
+FRESH = 60.0  # seconds for which it is known what a tag of a registry means, or that nobody answered
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+MOST = 1000  # files and images that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """What is known of some data before it is brought."""
+
+    entry: str = ""  # its name in the cache of every system; empty: nobody knows
+    platform: str = ""  # the system on which another session left it
+    size: int | None = None
+    has_asked: bool = False  # its server was asked, and said no more than this
+
+
+NOWHERE, UNANSWERED = Whereabouts(), Whereabouts(has_asked=True)
+
+
+@dataclass
+class EntryFinder:
+    """Finds out what data is called in caches, and remembers what takes long."""
+
+    _images: dict[str, tuple[float, Whereabouts]] = field(default_factory=dict)  # addresses → when, and the answer
+    _files: dict[tuple[object, ...], str] = field(default_factory=dict)  # what the file system says → the entry
+
+    async def find(self, movers: Movers, mover: AnyMover, request: Request, data: Data, person: str) -> Whereabouts:
+        """Of data that was asked for, or that a kind brings for many; a moment must do."""
+        with suppress(SubletError, NoLinks, TimeoutError, OSError):
+            async with asyncio.timeout(MOMENT):
+                if data.shared:
+                    return await self._find_shared(data)
+                if not can_travel(request, data):
+                    return NOWHERE
+                if isinstance(mover, Resolves):
+                    return await _find_linked(NamedLinks(movers, mover), data, person)
+                if isinstance(mover, Links):
+                    return await _find_linked(mover, data, person)
+                if isinstance(mover, FindsLeft):
+                    left = await mover.find_left(data)
+                    return Whereabouts(platform=left.platform, size=left.size)
+                return NOWHERE
+        return UNANSWERED if isinstance(mover, Links) else NOWHERE
+
+    async def find_image(self, mover: object, data: Data) -> Whereabouts:
+        """Of an image that systems pull from its registry."""
+        if not isinstance(mover, Pins) or (isinstance(mover, SignsIn) and mover.signs_in(data)):
+            return NOWHERE
+        when, where = self._images.get(data.location, (0.0, NOWHERE))
+        if not when or time.monotonic() - when > FRESH:
+            where = await _ask_registry(mover, data)
+            _make_room(self._images)
+            self._images[data.location] = time.monotonic(), where
+        return where
+
+    async def _find_shared(self, data: Data) -> Whereabouts:
+        """A file of this machine is known by its content, which is read once."""
+        parts = urlsplit(data.location)
+        if parts.scheme != "file":
+            return NOWHERE
+        return await asyncio.to_thread(self._read, Path(unquote(parts.path)))
+
+    def _read(self, file: Path) -> Whereabouts:
+        status = os.stat(file)
+        state = (str(file), status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev)
+        if state not in self._files:
+            _make_room(self._files)
+            self._files[state] = name_of(digest_of(file))
+        return Whereabouts(self._files[state], size=status.st_size)
+
+
+def _make_room(memory: dict[Key, Value]) -> None:
+    """Forget what was learned first."""
+    while len(memory) >= MOST:
+        del memory[next(iter(memory))]
+
+
+async def _find_linked(mover: Links, data: Data, person: str) -> Whereabouts:
+    files = await mover.links(data)
+    is_nameless = is_small(files) or not can_be_known(files)
+    return Whereabouts("" if is_nameless else name_entry(files, person, ""), size=files.size, has_asked=True)
+
+
+async def _ask_registry(mover: Pins, data: Data) -> Whereabouts:
+    with suppress(SubletError, TimeoutError, OSError):
+        async with asyncio.timeout(MOMENT):
+            pinned = await mover.pin(data)
+            return Whereabouts(name_image(pinned.location), size=await mover.measure(pinned))
+    return NOWHERE

@@ -1,0 +1,136 @@
+"""Notebooks and JupyterLab in a container: in the image that someone names, or the operator's own for them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sublet.booking.model.job import Program
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable
+from sublet.kinds import container, images
+from sublet.kinds import fields as f
+from sublet.kinds.port import Setting, Way, WayNeed
+from sublet.kinds.travel import PROGRAM, pack
+
+IMAGE = "image"  # as someone names it
+STANDARD = "standard_image"  # the operator's own; the service says it, and no document
+WORK = "/work"
+OWN = f"{WORK}/.sublet"  # what belongs to the session and is no result
+NEEDS = "podman, apptainer or docker with an image"
+Make = Callable[[Setting], tuple[dict[str, Any], dict[str, bytes]]]  # what runs in the image, and its files
+
+
+def check_image(fields: Mapping[str, Any]) -> list[Reason]:
+    """What is wrong with the image that is named, if one is."""
+    named = fields.get(IMAGE)
+    return [] if named is None else container.check_image({"locations": [named]} if isinstance(named, str) else named)
+
+
+def find_image(fields: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Where the image may be had, and its digest; none: there is no image."""
+    named = fields.get(IMAGE) or fields.get(STANDARD) or {}
+    if isinstance(named, str):
+        location, _, digest = named.partition("@")
+        return [location if digest.startswith("sha256:") else named], digest
+    return list(named.get("locations") or ()), str(named.get("digest") or "")
+
+
+def to_bring(fields: Mapping[str, Any]) -> Sequence[Data]:
+    """An image that lies at an address."""
+    return images.to_bring(find_image(fields)[0])
+
+
+def to_fetch(fields: Mapping[str, Any]) -> Sequence[Data]:
+    """An image of a registry."""
+    locations, digest = find_image(fields)
+    return images.to_fetch(locations, digest) if locations else ()
+
+
+def list_ways(executable: Executable, tools: Mapping[str, str], make: Make, *, connects: str = "") -> list[Way]:
+    """One for each container tool that is there and can run the image."""
+    locations, digest = find_image(executable.fields)
+    sources = [images.read_location(location, number) for number, location in enumerate(locations)]
+    is_theirs = bool(executable.fields.get(IMAGE)) and any(images.is_ours(source) for source in sources)
+    return [
+        Way(
+            tool,
+            contained=container.TOOLS[tool][1] and not is_theirs,
+            program=partial(run_in, tool, sources, digest, make, connects),
+            interactive=bool(connects),
+        )
+        for tool in (container.tools_for(sources, tools) if sources else ())
+        if not (connects and tool in container.SHARES_PORTS)
+    ]
+
+
+def list_needs(executable: Executable, *, is_reached: bool = False) -> list[WayNeed]:
+    """The container tools by which it could run, if there is an image."""
+    lacks = "" if find_image(executable.fields)[0] else "no image is named, and none is set for such requests"
+    return [
+        WayNeed(tool, ("python3", *parts), lacks)
+        for tool, (parts, _) in container.TOOLS.items()
+        if not (is_reached and tool in container.SHARES_PORTS) and tool != "singularity"
+    ]
+
+
+def run_in(
+    tool: str, sources: Sequence[Mapping[str, str]], digest: str, make: Make, connects: str, setting: Setting
+) -> Program:
+    """The runner of containers, and what it is to run in this one."""
+    plan, files = make(setting)
+    mounts = [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts]
+    whole = container.image_plan(tool, sources, digest, setting) | {
+        "entrypoint": ["/bin/sh"],
+        "inside": WORK,
+        "start": WORK,
+        "port": 0,
+        "path": "/",
+        "tasks": 0,
+        "program": PROGRAM,
+        "mpi": "",
+        **plan,
+        "mounts": [*mounts, *plan.get("mounts", ())],
+    }
+    whole["environment"] = {"HOME": f"{OWN}/home"} | container.tell_places(setting) | plan["environment"]
+    travels = {PROGRAM: pack("container_job", *container.PARTS), ".sublet/home/.keep": b""}
+    travels |= {".sublet/container.json": json.dumps(whole).encode(), **files}
+    environment = {"SUBLET_SECRET": setting.secret} if connects else {}
+    return Program((setting.tool("python3"), PROGRAM), environment, travels, tools=(tool,), connects=connects)
+
+
+def make_notebook(fields: Mapping[str, Any], brought: str, requirements: Sequence[str], setting: Setting) -> Any:
+    """papermill in the image, on the notebook that was brought."""
+    folder = "/sublet/notebook"
+    plan = {
+        "notebook": folder,
+        "parameters": dict(fields.get("parameters") or {}),
+        "requirements": list(requirements),
+        "papermill": "",  # wherever the image has it
+        "environment": f"{OWN}/venv",
+        "own": f"{OWN}/jupyter",
+    }
+    files = {".sublet/notebook.pyz": pack("notebook_runner"), ".sublet/notebook.json": json.dumps(plan).encode()}
+    words = ["-c", "exec python3 .sublet/notebook.pyz"]
+    mounts = [[setting.find_brought(brought), folder, True]]
+    return {"command": words, "environment": f.environment_of(fields), "mounts": mounts}, files
+
+
+def make_lab(fields: Mapping[str, Any], config: str, settings_file: str, setting: Setting) -> Any:
+    """JupyterLab in the image: whoever has the session's secret is let in, and nobody else gets at its port."""
+    inner = hashlib.sha256(f"inner {setting.secret}".encode()).hexdigest()
+    port = 8888
+    own = {f"JUPYTER_{name}_DIR": f"{OWN}/jupyter/{name.lower()}" for name in ("RUNTIME", "CONFIG", "DATA")}
+    environment = f.environment_of(fields) | own | {"SUBLET_HOST": "0.0.0.0", "SUBLET_PORT": str(port)}  # noqa: S104
+    plan = {
+        "command": ["-c", f"exec jupyter-lab --config={settings_file}"],
+        "environment": environment | {"SUBLET_SECRET": inner, "IPYTHONDIR": f"{OWN}/ipython"},
+        "port": port,
+        "path": "lab",
+        "keeps_path": True,  # it knows under which path it is seen
+        "shows": ["Authorization", f"token {inner}"],
+    }
+    return plan, {settings_file: config.encode()}

@@ -1,0 +1,177 @@
+"""Tokens of other issuers, such as an IAM: checked by its keys, and shown by the person whom they name."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sublet.kernel.authority import Authority
+from sublet.kernel.clock import Clock
+from sublet.kernel.errors import NotConfirmed, TokenRefused
+from sublet.kernel.settings import Settings
+from sublet.kernel.settings_trust import IssuerSettings
+from sublet.people.arrivals import Arrivals
+from sublet.people.blocking import explain_block
+from sublet.people.model.assertion import Errand, find_misuse, read_assertion
+from sublet.people.model.claims import ClaimRules, Confirmed, expiry_of, find_fault, read_groups, read_scopes
+from sublet.people.model.people import Known
+from sublet.people.model.person import Person
+from sublet.people.standing import Standing
+from sublet.store.store import Store
+from sublet.store.tx import Tx
+
+if TYPE_CHECKING:
+    from sublet.people.issuer_keys import IssuerKeys
+
+LONGEST = 16_384  # characters of a token
+LONGEST_SUBJECT = 255
+BETWEEN = timedelta(minutes=10)  # how long the groups count that a broker told, beyond its token
+PARTS = 3  # of a JWT
+
+
+@dataclass
+class TrustedIssuers:
+    """Let someone in by a token that an issuer made, as the person that they are here, whichever way they come."""
+
+    settings: Settings
+    store: Store
+    now: Clock
+    authority: Authority
+    arrivals: Arrivals
+    standing: Standing
+    knows_people: bool  # people sign in here; else there is its owner, and who was given a token
+
+    _keys: dict[str, IssuerKeys] = field(default_factory=dict)
+
+    def is_token(self, secret: str) -> bool:
+        """Whether it looks like a token of an issuer, and such are taken here."""
+        return self.knows_people and bool(self.settings.issuers) and secret.count(".") == PARTS - 1
+
+    def is_errand(self, secret: str) -> bool:
+        """Whether it is a broker's token, for one request: who shows it is not remembered."""
+        return self.is_token(secret) and self.settings.issuers[self._find_issuer(secret)].is_broker
+
+    async def bearer(self, token: str, errand: Errand, host: str = "") -> Person:
+        """Whose token this is; TokenRefused with the reason if it does not count, Blocked if its person does not."""
+        name = self._find_issuer(token)
+        settings = self.settings.issuers[name]
+        claims = await self._check(name, token)
+        scope = read_scopes(claims, settings.scopes)
+        if scope is None:
+            raise TokenRefused(why=f"none of its scopes counts here; those that do are {', '.join(settings.scopes)}")
+        if settings.is_broker:
+            await self._use_once(name, claims, errand)
+        known = await self._recognise(name, claims, host)
+        person = await self.standing.as_now(Person(known.name, scope=scope, until=expiry_of(claims) + settings.skew))
+        if person is None:
+            raise await self.store.read(lambda tx: explain_block(tx, known.name))
+        return person
+
+    def _find_issuer(self, token: str) -> str:
+        """The issuer that a token says it is from, by its name here; what it says is not believed yet."""
+        try:
+            payload = token.split(".")[1] if len(token) <= LONGEST else ""
+            claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+            issuer = claims.get("iss")
+        except (ValueError, AttributeError, RecursionError) as error:
+            raise TokenRefused(why="it can't be read") from error
+        named = [name for name, settings in self.settings.issuers.items() if settings.issuer == issuer]
+        if not named:
+            raise TokenRefused(why="its issuer is not one that is trusted here")
+        return named[0]
+
+    async def _check(self, name: str, token: str) -> dict[str, Any]:
+        """What a token says, if its issuer signed it, for this service, and of now."""
+        settings = self.settings.issuers[name]
+        try:
+            claims = await self._issuer_keys(name, settings).verify(token)
+        except NotConfirmed as error:
+            raise TokenRefused(why=error.message) from error
+        if claims is None:
+            raise TokenRefused(why="none of its issuer's keys signed it")
+        audiences = settings.audiences or (self.settings.url, f"{self.settings.url.rstrip('/')}/")
+        rules = ClaimRules(settings.issuer, frozenset(audiences) - {"", "/"}, settings.skew)
+        subject = claims.get(settings.subject)
+        why = find_fault(claims, rules, self.now())
+        if not why and (not isinstance(subject, str) or not subject or len(subject) > LONGEST_SUBJECT):
+            why = f"its `{settings.subject}` names nobody"
+        if why:
+            raise TokenRefused(why=why)
+        return claims
+
+    def _issuer_keys(self, name: str, settings: IssuerSettings) -> IssuerKeys:
+        from sublet.people.issuer_keys import IssuerKeys  # heavy, and a gateway without issuers never needs it
+
+        keys = self._keys.get(name)
+        if keys is None or (keys.issuer, keys.jwks) != (settings.issuer, settings.jwks):
+            keys = self._keys[name] = IssuerKeys(name, settings.issuer, self.now, settings.jwks)
+        return keys
+
+    async def _use_once(self, name: str, claims: Mapping[str, Any], errand: Errand) -> None:
+        """A broker's token is for one request: for another, or to change something twice, it does not count."""
+        prefix = urlsplit(self.settings.url).path.rstrip("/")  # that a reverse proxy may take off
+        if why := find_misuse(claims, errand) and find_misuse(claims, replace(errand, path=f"{prefix}{errand.path}")):
+            raise TokenRefused(why=why)
+        if errand.is_look:
+            return
+        id, now = f"{name} {claims['jti']}", self.now()
+        until = expiry_of(claims) + self.settings.issuers[name].skew * 2
+        if not await self.store.write(lambda tx: tx.assertions.use(id, until, now)):
+            raise TokenRefused(why="it was used before, and counts once")
+
+    async def _recognise(self, name: str, claims: Mapping[str, Any], host: str) -> Known:
+        """The person of a token; nothing is written where all of it is known already."""
+        by, came = self._read_person(name, claims)
+        settings, expiry, now = self.settings.issuers[by], expiry_of(claims), self.now()
+        until = expiry + BETWEEN if by != name else expiry
+        address = self.arrivals.find_address(came, settings.addresses)
+        names = None if came.groups is None else frozenset(f"{by}:{group}" for group in came.groups)
+
+        def look(tx: Tx) -> Known | None:
+            known = self.arrivals.find(tx, came, address)
+            is_linked = known and all(tx.people.find("oidc", identity) for identity in came.identities)
+            if known is None or not is_linked or self.arrivals.signing_in.may_sign_in(tx, address or known.name, known):
+                return None
+            if names is not None:
+                before, last = tx.groups.list_confirmed(known.name, by)
+                if before != names or last is None or last < expiry:
+                    return None
+            return known
+
+        def work(tx: Tx) -> Known | str:
+            known = self.arrivals.welcome(tx, by, came, address, now, host)
+            if not isinstance(known, str) and names is not None:
+                before, last = tx.groups.list_confirmed(known.name, by)
+                tx.groups.confirm(
+                    known.name, by, sorted(names), max(until, last) if last and before == names else until
+                )
+            return known
+
+        known: Known | str | None = await self.store.read(look)
+        known = known or await self.store.write(work)
+        if isinstance(known, Known):
+            return known
+        if known == "blocked":
+            person = await self.store.read(lambda tx: self.arrivals.find(tx, came, address))
+            raise await self.store.read(lambda tx: explain_block(tx, person.name if person else ""))
+        raise TokenRefused(why="its person may not sign in here")
+
+    def _read_person(self, name: str, claims: Mapping[str, Any]) -> tuple[str, Confirmed]:
+        """Who someone is by a token: as its issuer says, or as a broker says that another issuer does."""
+        settings = self.settings.issuers[name]
+        if settings.is_broker:
+            others = {other: self.settings.issuers[other] for other in settings.speaks_for}
+            by = {other.issuer: (short, other.realm) for short, other in others.items()}
+            if named := read_assertion(claims, by):
+                return named
+        verified = claims.get("email_verified") is True
+        address = claims.get(settings.address) if verified else ""
+        groups = read_groups(claims, settings.groups, settings.claims)
+        subject = str(claims[settings.subject])
+        text = address if isinstance(address, str) else ""
+        return name, Confirmed(settings.issuer, subject, text, settings.realm, groups)

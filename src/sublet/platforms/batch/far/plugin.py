@@ -1,0 +1,193 @@
+"""HTCondor's transfer of what jobs name by http: and https: addresses, out of the cache of the system they run on.
+
+    plugin PLAIN KEPT SESSION -infile ASKED -outfile SAID
+
+PLAIN is HTCondor's own plug-in, which is left whatever is not for the cache: what has a query or a login in its
+address, what its server says nothing of by which it is known again, and what can't be fetched or kept here. KEPT is the
+cache, below the directory that sessions are kept in; SESSION is the lease's own, which protects what its jobs need.
+Travels there with `sources.py` and `fetcher.py`, so it has Python alone beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+
+from sublet.platforms.batch.far.fetcher import DEAD, main
+from sublet.platforms.batch.far.sources import BrokenOff, FetchFailed, WebSources
+
+PAIR = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
+STARTS = 3  # of a transfer that ended without a word
+PAUSE = 0.2  # seconds between two looks at what another job brings
+LONGEST_PAUSE = 5.0
+
+
+class AskedFile:
+    """One file that a job needs."""
+
+    def __init__(self, url: str, target: str) -> None:
+        """By its address, and where it is to lie."""
+        self.url, self.target = url, target
+
+    def describe(self, size: int) -> str:
+        """The ad that says that it is there."""
+        facts = [
+            f'TransferUrl = "{self.url}"',
+            f'TransferFileName = "{self.target}"',
+            'TransferProtocol = "{}"'.format(self.url.partition(":")[0].lower()),
+            'TransferType = "download"',
+            "TransferSuccess = true",
+            f"TransferFileBytes = {size}",
+            f"TransferTotalBytes = {size}",
+        ]
+        return "[ " + "; ".join(facts) + " ]\n"
+
+
+def read_asked(text: str) -> list[AskedFile]:
+    """What HTCondor asks for: ads that name a Url and a LocalFileName each."""
+    values: dict[str, list[str]] = {"url": [], "localfilename": []}
+    for name, value in PAIR.findall(text):
+        if name.lower() in values:
+            values[name.lower()].append(value)
+    return [AskedFile(url, target) for url, target in zip(values["url"], values["localfilename"])]  # noqa: B905
+
+
+def is_open(url: str) -> bool:
+    """Whether anybody who knows the address may read it, so that it may be kept for others."""
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme.lower() in ("http", "https") and not parts.query and "@" not in parts.netloc
+
+
+def name_entry(url: str, version: str, size: int) -> str:
+    """What it is called in the cache, by sessions as by jobs (data/model/links.py)."""
+    text = "\0".join(["", "", f"{url} {version} {size} "])
+    return f"data-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
+
+
+def describe(url: str) -> tuple[str, int]:
+    """The version and size that a server tells of a file; FetchFailed if it doesn't."""
+    answer = WebSources(False).get(url, {"Accept-Encoding": "identity", "User-Agent": "sublet"}, {}, "HEAD")
+    answer.read()
+    version = answer.headers.get("ETag") or answer.headers.get("Last-Modified") or ""
+    length = answer.headers.get("Content-Length") or ""
+    if answer.status != 200 or not version or not length.isdigit():
+        raise FetchFailed("refused", "its server says nothing by which it is known again")
+    return version, int(length)
+
+
+def open_kept(kept: str) -> None:
+    """Have the directory of the cache; FetchFailed if others could change what is in it."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(kept, 0o700)
+    status = os.stat(kept)
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise FetchFailed("refused", "others could change what is kept")
+
+
+def need(directory: str, session: str, label: str) -> None:
+    """Note who needs an entry, before it is looked at."""
+    os.makedirs(os.path.join(directory, "users"), 0o700, exist_ok=True)
+    for name in (os.path.join("users", session), "used"):
+        with open(os.path.join(directory, name), "w"):
+            pass
+    if not os.path.exists(os.path.join(directory, "label")):
+        with open(os.path.join(directory, "label"), "w") as file:
+            file.write(label + "\n")
+
+
+def is_there(directory: str) -> bool:
+    """Whether an entry is whole, and nobody has changed it since."""
+    content, seal = os.path.join(directory, "content"), os.path.join(directory, "seal")
+    try:
+        return os.stat(content).st_mtime <= os.stat(seal).st_mtime if os.path.exists(seal) else os.path.isfile(content)
+    except OSError:
+        return False
+
+
+def is_claimed(directory: str) -> bool:
+    """Whether another brings it, who gives signs of life."""
+    claim = os.path.join(directory, "claim")
+    for sign in (os.path.join(claim, "beat"), claim):
+        with contextlib.suppress(OSError):
+            return time.time() - os.stat(sign).st_mtime < DEAD
+    return False
+
+
+def have(directory: str, url: str, version: str, size: int) -> None:
+    """Have an entry in the cache: fetched here, or by another job or session that began earlier."""
+    link = {"path": "file", "url": url, "headers": {}, "size": size, "checksum": "", "version": version}
+    plan = {"folder": False, "total": size, "public": False, "largest": 0, "rate": 0, "links": [link]}
+    for _ in range(STARTS):
+        if is_there(directory):
+            return
+        name = f"plan.{os.uname().nodename}.{os.getpid()}"
+        with open(os.path.join(directory, name), "w") as file:
+            json.dump(plan, file)
+        main(directory, name)
+        pause = PAUSE
+        while not is_there(directory) and is_claimed(directory):
+            time.sleep(pause)
+            pause = min(pause * 1.5, LONGEST_PAUSE)
+    if not is_there(directory):
+        raise FetchFailed("failed", "it could not be brought to the cache")
+
+
+def bring(asked: AskedFile, kept: str, session: str) -> int:
+    """Put a file where a job will see it, as its own copy; its size."""
+    if not is_open(asked.url) or not session:
+        raise FetchFailed("refused", "it is not for the cache")
+    open_kept(kept)
+    version, size = describe(asked.url)
+    directory = os.path.join(kept, name_entry(asked.url, version, size))
+    parts = urllib.parse.urlsplit(asked.url)
+    name = urllib.parse.unquote(parts.path).rpartition("/")[2]
+    need(directory, session, "{} from {}".format("".join(filter(str.isprintable, name)), parts.netloc))
+    have(directory, asked.url, version, size)
+    part = f"{asked.target}.part"
+    shutil.copyfile(os.path.join(directory, "content"), part)
+    if os.stat(part).st_size != size:
+        raise FetchFailed("changed", "it changed while it was copied")
+    os.replace(part, asked.target)
+    return size
+
+
+def leave_to(plain: str, left: list[AskedFile], asked: str, answers: str) -> int:
+    """Let HTCondor's own plug-in bring the rest; its exit code."""
+    with open(f"{asked}.rest", "w") as file:
+        for each in left:
+            file.write(f'[ LocalFileName = "{each.target}"; Url = "{each.url}" ]\n')
+    code = subprocess.call([plain, "-infile", f"{asked}.rest", "-outfile", f"{answers}.rest"])
+    with contextlib.suppress(OSError), open(f"{answers}.rest") as file, open(answers, "a") as whole:
+        whole.write(file.read())
+    for name in (f"{asked}.rest", f"{answers}.rest"):
+        with contextlib.suppress(OSError):
+            os.remove(name)
+    return code
+
+
+def transfer(plain: str, kept: str, session: str, asked: str, answers: str) -> int:
+    """Bring all that is asked for."""
+    with open(asked) as file:
+        wanted = read_asked(file.read())
+    left = []
+    with open(answers, "w") as file:
+        for each in wanted:
+            try:
+                file.write(each.describe(bring(each, kept, session)))
+            except (OSError, ValueError, FetchFailed, BrokenOff):
+                left.append(each)
+    return leave_to(plain, left, asked, answers) if left else 0
+
+
+if __name__ == "__main__":
+    words = sys.argv[1:]
+    options = dict(zip(words[3::2], words[4::2]))  # noqa: B905
+    sys.exit(transfer(words[0], words[1], words[2], options["-infile"], options["-outfile"]))

@@ -1,0 +1,229 @@
+"""Unpacking archives: nothing leads out, nothing grows without bound. It is used here, and travels to systems.
+
+There it is Python from 3.8 on with nothing beside it: its arguments are an archive, the folder that it becomes, and a
+file to touch while it goes on. It exits with 65, and says why, where an archive can't be unpacked, or may not.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+REFUSED = 65
+BEAT = 2.0  # seconds between two signs of life
+MOST_ENTRIES = 100_000
+RATIO = 200  # bytes for each byte of the archive
+ALWAYS = 256 << 20  # bytes that any archive may have, however small it is
+READ = 1 << 20
+LONGEST_LINK = 4096
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+BROKEN = (
+    *(tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, EOFError),
+    *(NotImplementedError, RuntimeError, ValueError, OSError),
+)
+
+
+class UnpackRefused(Exception):
+    """An archive can't be unpacked, or may not: the words say why."""
+
+
+def find_safe_path(path: str) -> PurePosixPath:
+    """A path below a folder: it must lead nowhere else, and be one that people can see."""
+    parts = PurePosixPath(path).parts
+    if path.startswith("/") or ".." in parts or not parts or any(ord(letter) < 32 for letter in path):
+        raise UnpackRefused(f"it has a file whose name can't be used here: {path[:200]!r}")
+    return PurePosixPath(*parts)
+
+
+@dataclass(frozen=True)
+class ArchiveEntry:
+    """A file, a folder or a link of an archive."""
+
+    path: str
+    mode: int = 0o644
+    is_folder: bool = False
+    link: str | None = None  # what it leads to: from its own folder, or of a hard link from the top on
+    is_hard: bool = False
+
+
+@dataclass
+class Unpacker:
+    """One archive on its way into a folder."""
+
+    top: Path
+    limit: int  # bytes
+    entries: int = 0
+    size: int = 0
+    links: list[ArchiveEntry] = field(default_factory=list)
+
+    def add(self, entry: ArchiveEntry, content: IO[bytes] | None) -> None:
+        """Make a file or a folder; links are made when all files are there."""
+        self.entries += 1
+        if self.entries > MOST_ENTRIES:
+            raise UnpackRefused(f"the archive has more than {MOST_ENTRIES} files")
+        place = self._find_place(entry.path)
+        if entry.link is not None:
+            self.links.append(entry)
+        elif entry.is_folder:
+            self._make_folder(place)
+        elif content is not None:
+            self._write(place, entry, content)
+
+    def _find_place(self, path: str) -> Path:
+        plain = (path[2:] if path.startswith("./") else path).rstrip("/")
+        return self.top if plain in ("", ".") else self.top / find_safe_path(plain)
+
+    def _make_folder(self, place: Path) -> None:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UnpackRefused(f"the archive has a file and a folder of one name: {place.name!r}") from error
+
+    def _write(self, place: Path, entry: ArchiveEntry, content: IO[bytes]) -> None:
+        self._make_folder(place.parent)
+        if place.is_dir():
+            raise UnpackRefused(f"the archive has a file and a folder of one name: {place.name!r}")
+        place.unlink(missing_ok=True)  # a later file of the same name counts
+        with place.open("xb") as writer:
+            while piece := content.read(READ):
+                self._count(len(piece))
+                writer.write(piece)
+        place.chmod(entry.mode & 0o755 | 0o600)
+
+    def _count(self, size: int) -> None:
+        self.size += size
+        if self.size > self.limit:
+            raise UnpackRefused(f"unpacked it has more than {self.limit} bytes, the most of such an archive")
+
+    def make_links(self) -> None:
+        """Make each link as another name of the file that it leads to, so that no link is left that could lead out."""
+        waiting = list(self.links)
+        while waiting:
+            later = [entry for entry in waiting if not self._make_link(entry)]
+            if len(later) == len(waiting):
+                entry = later[0]
+                target = str(entry.link)[:200]
+                why = f"the link {entry.path[:200]!r} leads to {target!r}, which is no file of the archive"
+                raise UnpackRefused(why)
+            waiting = later
+
+    def _make_link(self, entry: ArchiveEntry) -> bool:
+        """Whether its file is there by now; UnpackRefused if it leads out of the archive."""
+        above = "" if entry.is_hard else os.path.dirname(entry.path)
+        target = os.path.normpath(os.path.join(above, entry.link or ""))
+        if target.startswith(("/", "../")) or target == ".." or "\0" in target:
+            raise UnpackRefused(f"the link {entry.path[:200]!r} leads out of the archive, to {entry.link!r}"[:600])
+        source, place = self.top / PurePosixPath(target), self._find_place(entry.path)
+        if not source.is_file():
+            return False
+        self._make_folder(place.parent)
+        self._count(source.stat().st_size)  # it is a file of its own where it is sent to
+        place.unlink(missing_ok=True)
+        os.link(source, place)
+        return True
+
+
+def unpack(archive: Path, top: Path, tell: Callable[[], None] = lambda: None) -> None:
+    """Unpack an archive into a new folder; UnpackRefused says why that can't be, or may not. Tells that it goes on."""
+    size = archive.stat().st_size
+    room = shutil.disk_usage(archive.parent).free
+    unpacker = Unpacker(top, min(max(size * RATIO, ALWAYS), room))
+    top.mkdir(mode=0o700)
+    try:
+        with ExitStack() as stack:
+            for entry, content in _read_archive(archive, stack):
+                unpacker.add(entry, content)
+                tell()
+            unpacker.make_links()
+    except UnpackRefused:
+        raise
+    except BROKEN as error:
+        raise UnpackRefused(f"it can't be unpacked: {str(error) or type(error).__name__}") from error
+    if not unpacker.entries:
+        raise UnpackRefused("there is nothing in the archive")
+
+
+def _read_archive(archive: Path, stack: ExitStack) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
+    if zipfile.is_zipfile(archive) and not tarfile.is_tarfile(archive):
+        return _read_zip(stack.enter_context(zipfile.ZipFile(archive)))
+    with archive.open("rb") as reader:
+        is_zstandard = reader.read(4) == ZSTANDARD
+    try:
+        return _read_tar(stack.enter_context(tarfile.open(archive, "r:*")))
+    except tarfile.ReadError as error:
+        why = "it is no archive that can be unpacked here: tar (also .gz, .bz2, .xz) or zip"
+        why = "this machine's Python reads no zstd archives; use .tar.gz or .tar.xz" if is_zstandard else why
+        raise UnpackRefused(why) from error
+
+
+def _read_tar(tar: tarfile.TarFile) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
+    for member in tar:
+        if member.isdir():
+            yield ArchiveEntry(member.name, is_folder=True), None
+        elif member.issym() or member.islnk():
+            yield ArchiveEntry(member.name, link=member.linkname, is_hard=member.islnk()), None
+        elif member.isfile():
+            yield ArchiveEntry(member.name, member.mode), tar.extractfile(member)
+        else:
+            raise UnpackRefused(f"{member.name[:200]!r} in the archive is neither a file, a folder nor a link")
+
+
+def _read_zip(archive: zipfile.ZipFile) -> Iterator[tuple[ArchiveEntry, IO[bytes] | None]]:
+    for info in archive.infolist():
+        mode = info.external_attr >> 16
+        kind = stat.S_IFMT(mode)
+        if info.flag_bits & 1:
+            raise UnpackRefused("the archive is encrypted")
+        if info.is_dir():
+            yield ArchiveEntry(info.filename, is_folder=True), None
+        elif kind == stat.S_IFLNK:
+            with archive.open(info) as content:
+                link = content.read(LONGEST_LINK).decode("utf-8", "replace")
+            yield ArchiveEntry(info.filename, link=link), None
+        elif kind in (0, stat.S_IFREG):
+            with archive.open(info) as content:
+                yield ArchiveEntry(info.filename, mode or 0o644), content
+        else:
+            raise UnpackRefused(f"{info.filename[:200]!r} in the archive is neither a file, a folder nor a link")
+
+
+class Beating:
+    """Touches a file now and then."""
+
+    def __init__(self, file: str) -> None:
+        """Which one."""
+        self.file, self.last = file, 0.0
+
+    def __call__(self) -> None:
+        """It goes on."""
+        if time.monotonic() - self.last > BEAT:
+            self.last = time.monotonic()
+            with open(self.file, "w"):
+                pass
+
+
+def main(archive: str, top: str, beat: str) -> int:
+    """Unpack one, all of it or nothing."""
+    os.umask(0o077)
+    shutil.rmtree(top, ignore_errors=True)
+    try:
+        unpack(Path(archive), Path(top), Beating(beat))
+    except UnpackRefused as refused:
+        shutil.rmtree(top, ignore_errors=True)
+        sys.stderr.write(f"{refused}\n")
+        return REFUSED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

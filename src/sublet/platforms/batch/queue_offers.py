@@ -1,0 +1,65 @@
+"""Offers for each queue of a site whose scheduler can't say when a job would start: by what everybody's jobs leave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.request import Request
+from sublet.platforms.batch import fitting
+from sublet.platforms.batch.planning import SitePlan, windows_ahead
+from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
+
+AT_ONCE = 4  # queues for which there are offers to one request
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOffers:
+    """What a site's queues can offer to one request."""
+
+    scheduler: str  # as people call it
+    platform: str
+    queues: Sequence[SiteQueue]
+    nodes: Sequence[SiteNode]
+    leeway: timedelta  # that the scheduler is asked for beyond a session's own time
+
+    def answer(self, request: Request, plan: SitePlan | None, way: str, now: datetime, parts: int) -> Answer:
+        """One offer for each queue that fits, or each queue's reason; without a plan, as soon as may be."""
+        if not self.queues:
+            message = f"{self.platform} has no queue {request.scheduler.queue} that can be used."
+            return Answer(reasons=(Reason("urn:not-supported", "platform", message, platform=self.platform),))
+        there = by_queue(self.queues, self.nodes)
+        answers = [self._look(request, queue, there[queue.name], plan, way, now, parts) for queue in self.queues]
+        offers = [each for each in answers if isinstance(each, Offer)]
+        return fitting.answer(offers[:AT_ONCE], [each for each in answers if isinstance(each, Reason)])
+
+    def _look(
+        self,
+        request: Request,
+        queue: SiteQueue,
+        nodes: Sequence[SiteNode],
+        plan: SitePlan | None,
+        way: str,
+        now: datetime,
+        parts: int,
+    ) -> Offer | Reason:
+        if excess := fitting.find_excess(request, queue, nodes, self.platform):
+            return excess
+        windows = windows_ahead(request, max(now, request.not_before or now))
+        amounts = replace(request.least, parts=parts)
+        start: datetime | None = fitting.beginning(request, now) or now
+        if plan:
+            start = replace(plan, nodes=tuple(nodes)).find_start(amounts, amounts.time + self.leeway, windows)
+        if start is None:
+            message = f"{self.platform}: there is no room for it in {queue.name} in the time asked for."
+            return Reason("urn:window-passed", "schedule", message, platform=self.platform)
+        wish, note = fitting.InQueue(queue.name, amounts), "" if plan else "; its jobs were not seen"
+        return fitting.offer_for(self.scheduler, request, wish, start, way, self.platform, now, note)
+
+
+def choose_queues(queues: Sequence[SiteQueue], named: str) -> list[SiteQueue]:
+    """The one that is named, else those that take jobs, the usual one first."""
+    chosen = [each for each in queues if each.name == named] if named else [each for each in queues if each.up]
+    return sorted(chosen, key=lambda each: not each.default)

@@ -1,0 +1,74 @@
+"""A cluster on which an ordinary user reserves nodes: its offers can be booked, though the calendar is another's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic import Field, PrivateAttr
+
+from sublet.booking.model.offer import Booked, Offer, Reason
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.batch.platform import BatchPlatform
+from sublet.platforms.batch.reservations import Reservations
+from sublet.platforms.port import Duration
+
+NAMED = 4  # times as long for one that is named
+
+
+class ReservingPlatform(BatchPlatform):
+    """A batch system behind SSH that also takes reservations."""
+
+    reservations: int = Field(
+        default=4,
+        ge=0,
+        description="How many reservations may be held there at once for offers that nobody has taken yet; 0: none are "
+        "made, and all starts are predicted.",
+    )
+    reserves_within: Duration = Field(
+        default=timedelta(seconds=2),
+        gt=timedelta(0),
+        description="How long an answer waits for a reservation; a request that names the platform waits four times as "
+        "long. What comes later is given up, and the offer is predicted.",
+    )
+    _reservations: Reservations = PrivateAttr()
+
+    async def open(self, home: Path) -> None:
+        """Get ready as any other."""
+        await super().open(home)
+        self._reservations = Reservations(self.scheduler, self.failures, self.reach, self._guest)
+
+    async def list_reservations(self) -> Mapping[str, datetime]:
+        """Those that were not given up."""
+        return await self._reservations.list_made() if self.reservations or self._reservations.made else {}
+
+    async def give_up(self, keys: Sequence[str]) -> None:
+        """Cancel them there."""
+        await self._reservations.give_up(keys)
+        self._watch.stir()
+
+    async def reserve(self, offer: Offer, words: Sequence[str], is_named: bool = False) -> Offer | Reason | None:
+        """The offer with its nodes reserved; the scheduler's reason why not; None if enough is reserved, or too late.
+
+        `is_named`: the request names this platform, so that no other offers wait for it.
+        """
+        if self._reservations.open >= self.reservations:
+            return None
+        key, limit = str(uuid4()), self.reserves_within * (NAMED if is_named else 1)
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                answer = await self._reservations.make(key, words)
+        except (PlatformUnreachable, TimeoutError):
+            return None
+        if answer.refusal:
+            message = f"{self.scheduler.title} reserves nothing for it: {answer.refusal}"
+            return Reason("urn:refused-by-platform", "schedule", message, platform=self.name)
+        return replace(offer, latest_start=offer.start, terms=Booked(reservation=key))
+
+    def take_reservation(self, key: str) -> None:
+        """A session is submitted into its reservation, which goes when the session is over."""
+        self._reservations.taken.add(key)

@@ -1,0 +1,11 @@
+# Which of some entries of the cache are there, one a line. Arguments: the root directory, then their names in `kept`. What was changed
+# since it was published is no content any more (entry.sh).
+cd "$1/kept" 2>/dev/null || exit 0
+shift
+for name; do
+    case $name in '' | */* | .*) exit 64 ;; esac
+    [ -e "$name/content" ] || continue
+    [ -e "$name/seal" ] && [ -n "$(find "$name/content" -type f -newer "$name/seal" 2>/dev/null | head -n 1)" ] && continue
+    printf '%s\n' "$name"
+done
+exit 0

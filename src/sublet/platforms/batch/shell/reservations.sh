@@ -1,0 +1,10 @@
+# The reservations that one service has here: a line each with the key, and how many seconds ago it was made. Arguments: the root
+# directory, the service's own name.
+cd "$1/reservations" 2>/dev/null || exit 0
+now=$(date +%s)
+for dir in *; do
+    said=
+    [ -r "$dir/owner" ] && IFS= read -r said <"$dir/owner"
+    [ "$said" = "$2" ] && printf '%s %s\n' "$dir" $((now - $(stat -c %Y "$dir/owner")))
+done
+exit 0

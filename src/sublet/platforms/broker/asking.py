@@ -1,0 +1,137 @@
+"""Requests, offers and moves at another broker: each can be repeated, and what came of it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sublet.booking.model.offer import Answer, Reason
+from sublet.kernel.errors import PlatformBroken, PlatformRefused
+from sublet.platforms.broker.fields import Document, UnreadableField, read_maps, read_meta, read_phase
+from sublet.platforms.broker.older import write_older, write_update
+from sublet.platforms.broker.reading import OfferReader, read_id
+from sublet.platforms.broker.records import TakenOffer
+from sublet.platforms.broker.states import GOES_ON, OFFERED, OVER
+from sublet.platforms.broker.wire import VIA, BrokerReply, BrokerWire
+from sublet.platforms.brokering import PassedAnswer, PassedRequest
+
+ANSWERED = (200, 201, 303)
+NO_SUCH_ADDRESS = (404, 405)
+REFUSED = "urn:broker-refused"
+
+
+@dataclass
+class BrokerAsks:
+    """What is asked of one broker."""
+
+    wire: BrokerWire
+    is_older: bool = False  # it speaks a schema before 1.0
+
+    async def ask(self, request: PassedRequest, now: datetime) -> PassedAnswer:
+        """Pass a request on, and read what comes back."""
+        reply = await self._post(request)
+        if reply.status not in ANSWERED:
+            why = f"{self.wire.name} refused the request: {reply.words}"
+            return PassedAnswer(Answer(reasons=(Reason(REFUSED, "request", why, platform=self.wire.name),)))
+        document = await self._find_document(reply, request.person)
+        if not document:
+            raise PlatformBroken(platform=self.wire.name, why="its answer is no document that can be read")
+        reader = OfferReader(
+            self.wire.name,
+            self.wire.url,
+            now,
+            reply.find_skew(now),
+            request.duration,
+            request.is_understood,
+        )
+        answer, dropped = reader.read(document)
+        return PassedAnswer(answer, self._locate_set(document), dropped)
+
+    async def _post(self, request: PassedRequest) -> BrokerReply:
+        headers = {
+            "idempotency-key": request.key,
+            VIA: ", ".join(request.via),
+            "prefer": f"wait={request.within.total_seconds():g}",
+        }
+        if not self.is_older:
+            reply = await self.wire.post("/requests", request.person, request.document, headers)
+            if reply.status not in NO_SUCH_ADDRESS:
+                return reply
+            self.is_older = True
+        return await self.wire.post("/offersets", request.person, write_older(request.document), headers)
+
+    async def _find_document(self, reply: BrokerReply, person: str) -> Document:
+        """The offer set: in the answer, or where that leads to, if that is at the same broker."""
+        if document := reply.document:
+            return document
+        id = reply.headers.get("location", "").rstrip("/").rpartition("/")[2]
+        try:
+            there = f"/offersets/{read_id({'uuid': id})}"
+        except UnreadableField:
+            return {}
+        return (await self.wire.get(there, person)).document
+
+    def _locate_set(self, document: Document) -> str:
+        try:
+            return f"{self.wire.url}/offersets/{read_id(document)}"
+        except UnreadableField:
+            return ""
+
+    async def accept(self, taken: TakenOffer, key: str) -> None:
+        """Accept an offer; PlatformRefused if it is not accepted then, whatever the broker says."""
+        reply = await self._move(taken, "ACCEPTED", {"idempotency-key": key})
+        document: Document | None = reply.document if reply.status in ANSWERED else None
+        if document is None or read_phase(document) not in GOES_ON | OVER:
+            document = await self.look(taken)
+        phase = read_phase(document) if document else ""
+        if phase in GOES_ON | OVER:
+            return
+        if reply.status in ANSWERED:
+            why = f"it said that it accepts, and the offer there is {phase or 'gone'}"
+        else:
+            why = reply.words
+        raise PlatformRefused(platform=self.wire.name, why=why, hint="Ask again: the offer is no longer there.")
+
+    async def give_up(self, taken: TakenOffer) -> None:
+        """Reject what is only offered, and cancel what goes on."""
+        document = await self.look(taken)
+        phase = read_phase(document) if document else ""
+        if phase == OFFERED:
+            await self._move(taken, "REJECTED")
+        elif phase in GOES_ON:
+            await self._move(taken, "CANCELLED")
+
+    async def give_up_set(self, offerset: str, person: str, again: PassedRequest | None, keep: frozenset[str]) -> None:
+        """Reject all offers of a set but those to keep."""
+        if offerset:
+            path = f"/offersets/{offerset.rpartition('/')[2]}"
+            if self.wire.is_sublet and not keep:
+                await self.wire.delete(f"/v1{path}", person)
+                return
+            reply = await self.wire.get(path, person)
+        elif again and self.wire.is_sublet:
+            reply = await self._post(again)  # the same key: what it asked before, if that came through
+        else:
+            return
+        document = await self._find_document(reply, person) if reply.status in ANSWERED else {}
+        for item in read_maps(document, "offers"):
+            url = f"{self.wire.url}/sessions/{read_meta(item, 'uuid')}"
+            if read_phase(item) == OFFERED and url not in keep:
+                await self.give_up(TakenOffer(url, person))
+
+    async def look(self, taken: TakenOffer) -> Document | None:
+        """Its document as it is now; None: there is none."""
+        reply = await self.wire.get(taken.path, taken.person)
+        if reply.status in (404, 410):
+            return None
+        if reply.status != 200:
+            raise PlatformRefused(platform=self.wire.name, why=reply.words)
+        return reply.document
+
+    async def _move(self, taken: TakenOffer, phase: str, headers: Mapping[str, str] | None = None) -> BrokerReply:
+        reply = await self.wire.post(taken.path, taken.person, write_update(phase, older=self.is_older), headers)
+        if reply.status == 400 and not self.is_older:  # after a restart nobody has asked it yet
+            older = await self.wire.post(taken.path, taken.person, write_update(phase, older=True), headers)
+            return older if older.status in ANSWERED else reply
+        return reply

@@ -1,0 +1,135 @@
+"""Fields of a broker's documents, in the newest schema or in an older one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.offer import Quote
+from sublet.booking.model.request import GIB
+from sublet.booking.model.windows import parse_instant, parse_interval
+from sublet.kernel.errors import BadAmount
+
+Document = Mapping[str, Any]
+PHASE_NAMES = ("phase", "state", "status")  # by the newest schema, and by older ones
+OLDER_PHASES = {"READY": "AVAILABLE", "PROPOSED": "OFFERED", "TEARDOWN": "RELEASING", "INITIAL": "OFFERED"}
+LONGEST_TEXT = 1000
+
+
+class UnreadableField(ValueError):
+    """A field of a broker's document can't be read; the words say which."""
+
+
+def read_map(document: Document, *path: str) -> Document:
+    """The map at a path; empty if there is none."""
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def read_maps(document: Document, name: str) -> Iterator[Document]:
+    """The maps in a list."""
+    value = document.get(name)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        yield from (item for item in value if isinstance(item, Mapping))
+
+
+def read_text(document: Document, *names: str) -> str:
+    """The first of these that is text."""
+    values = (document.get(name) for name in names)
+    return next((value[:LONGEST_TEXT] for value in values if isinstance(value, str) and value), "")
+
+
+def read_meta(document: Document, *names: str) -> str:
+    """What a component's metadata says, in `meta` or, in older schemas, beside it."""
+    return read_text(read_map(document, "meta"), *names) or read_text(document, *names)
+
+
+def read_messages(document: Document) -> list[Document]:
+    """The messages of a component, or the reasons that the first draft had instead."""
+    inside, beside = read_maps(read_map(document, "meta"), "messages"), read_maps(document, "messages")
+    return [*inside, *beside, *read_maps(document, "reasons")]
+
+
+def read_phase(document: Document) -> str:
+    """Where a session is, in the words of the newest schema."""
+    word = read_text(document, *PHASE_NAMES).upper()
+    return OLDER_PHASES.get(word, word)
+
+
+def read_time(text: str, what: str) -> datetime:
+    """A point in time."""
+    try:
+        return parse_instant(text)
+    except BadAmount as error:
+        raise UnreadableField(f"its {what} can't be read: {text[:60]!r}") from error
+
+
+def read_length(document: Document, what: str, otherwise: timedelta | None = None) -> timedelta:
+    """The duration in a block of a schedule."""
+    text = read_text(document, "duration")
+    if not text and otherwise is not None:
+        return otherwise
+    try:
+        return parse_duration(text)
+    except BadAmount as error:
+        raise UnreadableField(f"its {what} can't be read: {text[:60]!r}") from error
+
+
+def read_starts(document: Document) -> tuple[datetime, datetime]:
+    """The first and the last moment at which it would start."""
+    schedule = read_map(document, "schedule")
+    block = next((block for name in ("available", "executing") if (block := read_map(schedule, name))), schedule)
+    text = read_text(block, "start", "datetime")
+    if not text:
+        raise UnreadableField("it does not say when it would start")
+    if "/" not in text:
+        start = read_time(text, "start")
+        return start, start
+    try:
+        window = parse_interval(text)
+    except BadAmount as error:
+        raise UnreadableField(f"its start can't be read: {text[:60]!r}") from error
+    return window.start, window.end
+
+
+def find_running_block(document: Document) -> Document:
+    """The block of the schedule that says for how long it can be used."""
+    schedule = read_map(document, "schedule")
+    return read_map(schedule, "available") or read_map(schedule, "executing") or schedule
+
+
+def read_least(document: Document, name: str, otherwise: float = 0) -> float:
+    """How much there is of something at least; older schemas say what was offered beside what was requested."""
+    value = document.get(name)
+    for inner in ("offered", "requested"):
+        if isinstance(value, Mapping) and isinstance(value.get(inner), Mapping | int | float):
+            value = value[inner]
+            break
+    if isinstance(value, Mapping):
+        value = value.get("min", value.get("max"))
+    if value is None:
+        return otherwise
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
+        raise UnreadableField(f"its {name} can't be read: {str(value)[:60]!r}")
+    return value
+
+
+def read_gib(document: Document, name: str) -> int:
+    """The same, in bytes; brokers speak of GiB."""
+    return int(read_least(document, name) * GIB)
+
+
+def read_quotes(document: Document, name: str) -> tuple[Quote, ...]:
+    """Costs or metrics that can be compared."""
+    quotes = []
+    for item in read_maps(document, name):
+        low, high = item.get("min", item.get("max")), item.get("max", item.get("min"))
+        if all(isinstance(bound, int | float) and not isinstance(bound, bool) for bound in (low, high)):
+            quotes.append(
+                Quote(read_text(item, "type", "kind"), float(low), float(high), read_text(item, "description"))
+            )
+    return tuple(quotes)

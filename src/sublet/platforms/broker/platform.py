@@ -1,0 +1,253 @@
+"""Another Execution Broker, by its HTTP interface: Sublet, or any that speaks IVOA's 1.0.7 or an older shape of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar, Literal
+from urllib.parse import quote, urlsplit
+
+from pydantic import Field, PrivateAttr, field_validator
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.offer import Remote
+from sublet.booking.model.session import EndKind
+from sublet.booking.model.windows import parse_instant
+from sublet.kernel.errors import LoginNeeded, PlatformRefused
+from sublet.platforms.broker.asking import BrokerAsks
+from sublet.platforms.broker.fields import Document, read_maps, read_text
+from sublet.platforms.broker.pace import WatchPace
+from sublet.platforms.broker.records import TakenOffer, TakenOffers
+from sublet.platforms.broker.states import read_state
+from sublet.platforms.broker.wire import LOOPBACK, SUBLET, BrokerWire
+from sublet.platforms.brokering import BrokerIdentity, PassedAnswer, PassedRequest
+from sublet.platforms.port import Platform, ResultFile, Results, Survey
+
+AT_ONCE = 8  # sessions that are asked after at the same time
+NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_JOBS = "it takes requests, and no jobs of this service's making"
+Stream = Literal["stdout", "stderr"]
+
+
+class Broker(Platform):
+    """Another broker: what it offers is offered here, and what is accepted here is accepted there."""
+
+    kind: ClassVar[str] = "broker"
+    terms: ClassVar[Literal["remote"]] = "remote"
+    tells: ClassVar[bool] = True
+    url: str = Field(description="Its address, as `https://broker.example.org`.")
+    token_file: Path | None = Field(
+        default=None,
+        description="A file with a token of its own for this service; people's own tokens for its address come first.",
+    )
+    older: bool = Field(
+        default=False,
+        description="Whether it speaks a schema before 1.0: `type` for `kind`, and `POST /offersets`. It is found out "
+        "by itself where it has no `POST /requests`.",
+    )
+    _wire: BrokerWire = PrivateAttr()
+    _asks: BrokerAsks = PrivateAttr()
+    _taken: TakenOffers = PrivateAttr()
+    _identity: BrokerIdentity | None = PrivateAttr(default=None)
+    _pace: WatchPace = PrivateAttr(default_factory=WatchPace)
+
+    @field_validator("url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("https", "http") or not parts.hostname or parts.query or parts.fragment:
+            raise ValueError("write an address like https://broker.example.org")
+        if parts.username or parts.password:
+            raise ValueError("an address can't have a password in it; give the token apart")
+        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+            raise ValueError("it has to be https: a token would travel in the clear")
+        return url.rstrip("/")
+
+    def use_identity(self, identity: BrokerIdentity) -> None:
+        """Show the broker who asks in this way; before it is opened."""
+        self._identity = identity
+
+    async def open(self, home: Path) -> None:
+        """Find what was taken earlier."""
+        token = await asyncio.to_thread(_read_token, self.token_file, self.name)
+        self._wire = BrokerWire(self.name, self.url, token, self._identity)
+        self._asks = BrokerAsks(self._wire, self.older)
+        self._taken = await asyncio.to_thread(TakenOffers, home / "sessions")
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._wire.close()
+
+    async def survey(self) -> Survey:
+        """Whether it answers, and as what; what it has, it says only in offers."""
+        now = datetime.now(UTC)
+        try:
+            reply = await self._wire.get(f"/offersets/{NOBODY}", "")
+        except LoginNeeded:
+            if await self._wire.authorize(""):
+                raise
+            return Survey(now, (), notes=(f"{self.url} asks each person for a token of their own",))
+        version = reply.headers.get(SUBLET, "")
+        return Survey(now, (), notes=(f"a broker at {self.url}{f', Sublet {version}' if version else ''}",))
+
+    # Offers
+
+    async def pass_on(self, request: PassedRequest, now: datetime) -> PassedAnswer:
+        """Ask it."""
+        return await self._asks.ask(request, now)
+
+    async def take(self, terms: Remote, person: str, key: str) -> str:
+        """Accept an offer there; the session here is known there by its address from then on."""
+        taken = TakenOffer(terms.url, person)
+        await asyncio.to_thread(self._taken.put, key, taken)
+        await self._asks.accept(taken, key)
+        self._pace.watch(key)
+        return key
+
+    async def give_up(self, url: str, person: str, by: str = "") -> None:
+        """Reject or cancel it there, whichever it needs."""
+        await self._asks.give_up(TakenOffer(url, person))
+
+    async def give_up_ask(self, offerset: str, person: str, again: PassedRequest | None, keep: frozenset[str]) -> None:
+        """Reject what is left of an offer set."""
+        await self._asks.give_up_set(offerset, person, again, keep)
+
+    # Sessions
+
+    async def place(self, key: str) -> Path | None:
+        """Nothing is brought from here: that broker brings what the request names."""
+        return None
+
+    async def find(self, key: str) -> str | None:
+        """Whether one was taken for this session."""
+        return key if await asyncio.to_thread(self._taken.get, key) else None
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Nobody can: a session there begins with an offer."""
+        raise PlatformRefused(platform=self.name, why=NO_JOBS)
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """Where they are, each by a look at its document; of several, those that can't be looked at are left out."""
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def look(key: str) -> JobState | None:
+            async with turns:
+                try:
+                    return await self._ask_after(key)
+                except LoginNeeded:
+                    if len(ids) == 1:
+                        raise
+                    return None  # of one person the token is no longer good: the others' are
+
+        states = await asyncio.gather(*(look(key) for key in ids))
+        return {key: state for key, state in zip(ids, states, strict=True) if state}
+
+    async def _ask_after(self, key: str) -> JobState:
+        taken = await asyncio.to_thread(self._taken.get, key)
+        document = await self._asks.look(taken) if taken else None
+        if taken is None or document is None:
+            return JobState(State.UNKNOWN)
+        state = read_state(document, self.name)
+        self._pace.note(key, state)
+        if state.end and state.end.kind is EndKind.CANCELLED and taken.by:
+            return replace(state, end=replace(state.end, by=taken.by))
+        return state
+
+    async def news(self) -> Sequence[str] | None:
+        """Those that it is time to look at again."""
+        return self._pace.list_due()
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Cancel them there."""
+        for key in ids:
+            if taken := await asyncio.to_thread(self._taken.note_cancel, key, by):
+                await self._asks.give_up(taken)
+                self._pace.watch(key)
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Its time is that broker's own affair."""
+        raise PlatformRefused(platform=self.name, why="a session of another broker can't be extended from here")
+
+    # What it printed and left: what IVOA has no words for is asked of Sublet alone
+
+    async def output(self, key: str, stream: Stream, offset: int, limit: int) -> bytes:
+        """Part of what it printed."""
+        taken = await self._find_sublet(key)
+        if taken is None:
+            return b""
+        path = f"/v1{taken.path}/logs"
+        reply = await self._wire.get(path, taken.person, stream=stream, offset=str(offset), limit=str(limit))
+        return reply.body if reply.status == 200 else b""
+
+    async def output_size(self, key: str, stream: Stream) -> int:
+        """How many bytes it has printed."""
+        taken = await self._find_sublet(key)
+        if taken is None:
+            return 0
+        reply = await self._wire.get(f"/v1{taken.path}/logs", taken.person, stream=stream, tail="1")
+        size = reply.headers.get("sublet-next-offset", "")
+        return int(size) if reply.status == 200 and size.isdecimal() else 0
+
+    async def results(self, key: str) -> Results:
+        """The files that it left, as that broker lists them."""
+        taken = await self._find_sublet(key)
+        if taken is None:
+            return Results()
+        reply = await self._wire.get(f"/v1{taken.path}/results", taken.person)
+        if reply.status != 200:
+            return Results()
+        folders = reply.document.get("folders")
+        return Results(
+            tuple(_read_file(item) for item in read_maps(reply.document, "items")),
+            tuple(map(str, folders)) if isinstance(folders, list) else (),
+        )
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files."""
+        taken = await self._find_sublet(key)
+        if taken is None:
+            raise PlatformRefused(platform=self.name, why="it has no files that can be fetched through another broker")
+        async for piece in self._wire.stream(f"/v1{taken.path}/results/{quote(path)}", taken.person, offset):
+            yield piece
+
+    async def come_home(self, key: str) -> None:
+        """Say there that its files are home."""
+        if taken := await self._find_sublet(key):
+            await self._wire.post(f"/v1{taken.path}/fetched", taken.person, None)
+
+    async def clean(self, key: str) -> None:
+        """Have it removed there, as far as that broker lets us, and forget it."""
+        if taken := await self._find_sublet(key):
+            await self._wire.delete(f"/v1{taken.path}", taken.person)
+        self._pace.forget(key)
+        await asyncio.to_thread(self._taken.remove, key)
+
+    async def _find_sublet(self, key: str) -> TakenOffer | None:
+        """The session there, if that broker is a Sublet."""
+        taken = await asyncio.to_thread(self._taken.get, key)
+        if taken and not self._wire.is_sublet:
+            await self._asks.look(taken)  # after a restart nobody has asked it yet
+        return taken if self._wire.is_sublet else None
+
+
+def _read_token(file: Path | None, name: str) -> str:
+    if file is None:
+        return ""
+    try:
+        return file.expanduser().read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"its token can't be read from {file}: {error}"
+        raise PlatformRefused(platform=name, why=why, hint="Mend `token_file` in sublet.toml.") from error
+
+
+def _read_file(item: Document) -> ResultFile:
+    size = item.get("size")
+    modified = read_text(item, "modified")
+    return ResultFile(
+        read_text(item, "path"),
+        size if isinstance(size, int) else 0,
+        parse_instant(modified) if modified else datetime.now(UTC),
+    )

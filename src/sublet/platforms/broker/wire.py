@@ -1,0 +1,205 @@
+"""One broker's HTTP: who asks is shown in each call, nothing is followed elsewhere, and answers have a limit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import (
+    LoginNeeded,
+    NotFound,
+    PlatformBroken,
+    PlatformRefused,
+    PlatformTimedOut,
+    PlatformUnreachable,
+    SubletError,
+)
+from sublet.kernel.texts import describe_duration
+from sublet.kernel.tls import trust_machine
+from sublet.people.model.assertion import Errand
+from sublet.platforms.brokering import BrokerIdentity
+
+LARGEST = 8 << 20  # bytes of an answer
+PATIENCE = timedelta(seconds=20)
+CONNECTIONS = 32
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+VIA = "broker-via"  # the ids of the brokers that a request has come through
+SUBLET = "sublet-version"  # of whose answers have it, it is known that they heed an Idempotency-Key
+JSON = "application/json"
+SKEW = timedelta(seconds=2)  # two clocks that differ by less are taken to agree
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerReply:
+    """What a broker answered to one call."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The document in it, in JSON or YAML; empty if there is none that can be read."""
+        kind = self.headers.get("content-type", JSON)
+        try:
+            read = json.loads(self.body) if "json" in kind else parse_document(self.body, kind)
+        except (SubletError, ValueError, RecursionError):
+            return {}
+        return read if isinstance(read, Mapping) else {}
+
+    @property
+    def words(self) -> str:
+        """What is wrong, as the broker says it."""
+        problem = self.document
+        text = problem.get("detail") or problem.get("message") or problem.get("error") or ""
+        return str(text)[:500] or f"it answered {self.status}"
+
+    def find_skew(self, now: datetime) -> timedelta:
+        """How far the clock there is ahead of ours, as far as its `Date` tells."""
+        try:
+            there = parsedate_to_datetime(self.headers.get("date", ""))
+        except (ValueError, TypeError):
+            return timedelta(0)
+        ahead = there.replace(tzinfo=there.tzinfo or UTC) - now
+        return ahead if abs(ahead) > SKEW else timedelta(0)
+
+
+@dataclass
+class BrokerWire:
+    """Calls to one broker."""
+
+    name: str
+    url: str  # without a / at its end
+    token: str = field(default="", repr=False)  # of this service, where no identity knows better
+    identity: BrokerIdentity | None = None
+    is_sublet: bool = False  # as far as its answers have told
+    _client: httpx2.AsyncClient | None = None
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        if self._client:
+            await self._client.aclose()
+            self._client = None
+
+    @property
+    def client(self) -> httpx2.AsyncClient:
+        """Who carries the calls; connections are kept."""
+        if self._client is None:
+            self._client = httpx2.AsyncClient(
+                verify=trust_machine(),
+                follow_redirects=False,  # a token is shown to this broker, and nowhere that it leads to
+                timeout=PATIENCE.total_seconds(),
+                limits=httpx2.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS),
+                trust_env=urlsplit(self.url).hostname not in LOOPBACK,
+            )
+        return self._client
+
+    async def authorize(self, person: str, method: str = "GET", address: str = "") -> Mapping[str, str]:
+        """The headers that show who asks, for a call by this method to this address."""
+        errand = None if self.token or not address else Errand(method, httpx2.URL(address).raw_path.decode())
+        if self.identity and (headers := await self.identity.authorize(self.name, self.url, person, errand)):
+            return headers
+        return {"authorization": f"Bearer {self.token}"} if self.token else {}
+
+    async def get(self, path: str, person: str, **query: str) -> BrokerReply:
+        """Look at something."""
+        return await self._call("GET", path, person, params=query)
+
+    async def post(
+        self,
+        path: str,
+        person: str,
+        document: Any,
+        headers: Mapping[str, str] | None = None,
+        within: timedelta = PATIENCE,
+    ) -> BrokerReply:
+        """Send a document."""
+        content = json.dumps(document, ensure_ascii=False).encode()
+        more = {"content-type": JSON, **(headers or {})}
+        return await self._call("POST", path, person, content=content, headers=more, within=within)
+
+    async def delete(self, path: str, person: str) -> BrokerReply:
+        """Have something removed."""
+        return await self._call("DELETE", path, person)
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        person: str,
+        *,
+        within: timedelta = PATIENCE,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> BrokerReply:
+        try:
+            async with (
+                asyncio.timeout(within.total_seconds()),
+                self._open(method, path, person, headers, more) as heard,
+            ):
+                body = await _read(heard, self.name)
+        except TimeoutError:
+            raise PlatformTimedOut(platform=self.name, limit=describe_duration(within)) from None
+        reply = BrokerReply(heard.status_code, heard.headers, body)
+        self.is_sublet = self.is_sublet or SUBLET in reply.headers
+        return self._check(reply)
+
+    @asynccontextmanager
+    async def _open(
+        self, method: str, path: str, person: str, headers: Mapping[str, str] | None, more: Mapping[str, Any]
+    ) -> AsyncIterator[httpx2.Response]:
+        address = httpx2.URL(f"{self.url}{path}", params=more.get("params") or None)
+        shown = {"accept": JSON, **(headers or {}), **await self.authorize(person, method, str(address))}
+        rest = {name: value for name, value in more.items() if name != "params"}
+        try:
+            async with self.client.stream(method, address, headers=shown, **rest) as heard:
+                yield heard
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
+            why = str(error) or type(error).__name__
+            raise PlatformUnreachable(platform=self.name, why=f"{self.url}: {why}") from error
+
+    def _check(self, reply: BrokerReply) -> BrokerReply:
+        """The reply, if it is one that a caller can use; what is wrong with the caller is said in the right words."""
+        if reply.status == 401:
+            raise LoginNeeded(
+                f"{self.name} does not accept the token that it was shown.",
+                platform=self.name,
+                hint=f"sublet broker token {self.name}, or your own: sublet credential add {self.url} --token",
+            )
+        if reply.status in (408, 425, 429) or reply.status >= 500:
+            raise PlatformUnreachable(platform=self.name, why=reply.words)
+        return reply
+
+    async def stream(self, path: str, person: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """A file there, from a byte on."""
+        headers = {"range": f"bytes={offset}-", "accept": "*/*"} if offset else {"accept": "*/*"}
+        async with self._open("GET", path, person, headers, {}) as heard:
+            if heard.status_code == 404:
+                raise NotFound(noun="result", name=path.rpartition("/")[2])
+            if heard.status_code not in (200, 206):
+                raise PlatformRefused(platform=self.name, why=f"it answered {heard.status_code}")
+            skip = offset if heard.status_code == 200 else 0
+            async for piece in heard.aiter_bytes():
+                yield piece[skip:]
+                skip = max(0, skip - len(piece))
+
+
+async def _read(heard: httpx2.Response, name: str) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in heard.aiter_bytes():
+        size += len(part)
+        if size > LARGEST:
+            raise PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")
+        parts.append(part)
+    return b"".join(parts)

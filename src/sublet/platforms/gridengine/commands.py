@@ -1,0 +1,52 @@
+"""Which commands a Grid Engine site is asked; how they answer is in `readers.py` and `rows.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.scheduler import Rows
+from sublet.platforms.gridengine import rows
+from sublet.reach.port import Command, Outcome, as_is
+
+PACKAGE = "sublet.platforms.gridengine"
+AWAY = re.compile(  # the master is away, restarting, or has too much to do: it is tried again
+    r"can.?t connect to service|unable to (send message to|contact) qmaster|got send error|commlib error"
+    r"|connection refused|timed? ?out|qmaster .* (is not|not) (running|reachable)|try again later",
+    re.IGNORECASE,
+)
+QUEUES = 'for name in $(qconf -sql); do qconf -sq "$name"; done'
+HOSTS = 'for name in $(qconf -sel); do qconf -se "$name"; done'
+ENVIRONMENTS = 'for name in $(qconf -spl); do qconf -sp "$name"; done'
+RESERVATIONS = """\
+ids=$(qrstat -u '*' -xml | sed -n 's/.*<id>\\([0-9]*\\)<.*/\\1/p')
+for id in $ids; do qrstat -ar "$id" -xml | sed 1d; done
+"""
+SURVEY = {
+    "nodes": Command(("qhost", "-q", "-F", "-xml"), as_is, calls=1),
+    "hosts": Command(("sh", "-c", HOSTS), as_is, calls=2),
+    "queues": Command(("sh", "-c", QUEUES), as_is, calls=2),
+    "environments": Command(("sh", "-c", ENVIRONMENTS), as_is, calls=2),
+    "complexes": Command(("qconf", "-sc"), as_is, calls=1),
+}
+
+
+def to_queue(failures: Failures) -> Command[Rows]:
+    """The person's own jobs that wait or run."""
+    argv = ("sh", "-c", 'exec qstat -xml -u "$(id -un)"')
+    return Command(argv, failures.reading(rows.read_queue), calls=1)
+
+
+def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
+    """What the accounting tells of jobs that are over; what it doesn't know is left out."""
+    return [
+        Command(("qacct", "-j", f"{rows.MARK}{key}"), lambda outcome: rows.read_past(outcome.text), seconds=60)
+        for key in keys
+    ]
+
+
+def to_plan() -> list[Command[Outcome]]:
+    """Ask for everybody's jobs and reservations, of which a plan can be made."""
+    jobs = Command(("qstat", "-r", "-xml", "-u", "*"), as_is, seconds=30, calls=1)
+    return [jobs, Command(("sh", "-c", RESERVATIONS), as_is, seconds=30, calls=2)]

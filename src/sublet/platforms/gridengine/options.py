@@ -1,0 +1,95 @@
+"""The words of qsub and qrsub: those that a job's amounts become, and those that were asked for beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts
+from sublet.platforms.gridengine.readers import DISK, GPU, MEMORY, Complex, GridQueue, ParallelEnvironment
+
+MIB = 1 << 20
+LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
+STAMP = "%Y%m%d%H%M.%S"
+TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what Grid Engine has a word for
+
+
+@dataclass(frozen=True, slots=True)
+class GridWish:
+    """What is asked of Grid Engine for one job."""
+
+    queue: str
+    amounts: Amounts
+    environment: str = ""  # by which several slots are had
+    begin: datetime | None = None
+    longest: timedelta | None = None  # the queue's own limit
+
+    @property
+    def limit(self) -> timedelta:
+        """Grid Engine's limit of its time."""
+        wanted = timedelta(seconds=math.ceil((self.amounts.time + LEEWAY).total_seconds()))
+        return min(wanted, self.longest) if self.longest and self.longest >= self.amounts.time else wanted
+
+    def cut(self, parts: int) -> GridWish:
+        """The same for each of so many parts."""
+        return replace(self, amounts=replace(self.amounts, parts=parts))
+
+
+def find_environment(
+    amounts: Amounts, queue: GridQueue, environments: Sequence[ParallelEnvironment]
+) -> ParallelEnvironment | None:
+    """One of the queue's that gives so many slots; None: there is none."""
+    able = [each for each in environments if each.name in queue.environments]
+    return next((each for each in able if each.gives(amounts.nodes, amounts.shape.cores)), None)
+
+
+def words_for(wish: GridWish, complexes: Mapping[str, Complex], asked: SchedulerOptions) -> tuple[str, ...]:
+    """The words for qsub; every value is one word."""
+    words = [*_list_places(wish, complexes), "-l", f"h_rt={math.ceil(wish.limit.total_seconds())}"]
+    words += ["-P", asked.project] if asked.project else []
+    words += ["-a", f"{wish.begin.astimezone(UTC):{STAMP}}"] if wish.begin else []
+    words += ["-t", f"1-{wish.amounts.parts}"] if wish.amounts.parts > 1 else []
+    return tuple(words)
+
+
+def words_to_reserve(wish: GridWish, complexes: Mapping[str, Complex], start: datetime) -> tuple[str, ...]:
+    """The words for qrsub: the same for a reservation from then on, a little longer than the job may last."""
+    end = start + wish.limit + LEEWAY / 2
+    times = ("-a", f"{start.astimezone(UTC):{STAMP}}", "-e", f"{end.astimezone(UTC):{STAMP}}")
+    return (*times, *_list_places(wish, complexes))
+
+
+def _list_places(wish: GridWish, complexes: Mapping[str, Complex]) -> Iterator[str]:
+    """Where it is to run, and what it takes there."""
+    slots = wish.amounts.nodes * wish.amounts.shape.cores
+    if wish.queue:
+        yield from ("-q", wish.queue)
+    if wish.environment:
+        yield from ("-pe", wish.environment, str(slots))
+    for value in _list_values(wish.amounts, complexes):
+        yield from ("-l", value)
+
+
+def _list_values(amounts: Amounts, complexes: Mapping[str, Complex]) -> Iterator[str]:
+    each, shape = amounts.shape.cores, amounts.shape
+    for names, amount, unit in ((MEMORY, shape.memory, MIB), (GPU, shape.gpus, 1), (DISK, shape.disk, MIB)):
+        known = find_complex(names, complexes)
+        if known and amount:
+            count = math.ceil(amount / unit / (each if known.each else 1))
+            yield f"{known.name}={count}{'M' if unit == MIB else ''}"
+
+
+def find_complex(names: Sequence[str], complexes: Mapping[str, Complex]) -> Complex | None:
+    """The first of these names that a site gives out."""
+    return next((complexes[name] for name in names if name in complexes), None)
+
+
+def find_indivisible(amounts: Amounts, complexes: Mapping[str, Complex]) -> str:
+    """Why GPUs can't be had beside so many cores, where a site counts them for each slot; empty if they can."""
+    known, cores = find_complex(GPU, complexes), amounts.shape.cores
+    if known and known.each and amounts.shape.gpus % cores:
+        return f"it counts {known.name} for each core, so GPUs come in multiples of the {cores} cores"
+    return ""

@@ -1,0 +1,219 @@
+"""Grid Engine, by its own command line: qsub, qstat, qdel, qacct; here, or on a machine that is reached over OpenSSH.
+
+Where a user may make advance reservations (`qrsub`: the access list `arusers`), offers are *booked*, too; else starts
+are predicted out of everybody's jobs. A job is called `s-KEY`, for no name begins with a digit there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from sublet.booking.model.job import Job
+from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts
+from sublet.kernel.errors import LoginNeeded, PlatformRefused
+from sublet.platforms.batch import fitting
+from sublet.platforms.batch.commands import to_move_end
+from sublet.platforms.batch.job import Submission
+from sublet.platforms.batch.planning import SitePlan, round_up, windows_ahead
+from sublet.platforms.batch.reserving_platform import ReservingPlatform
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.site import by_queue, note_absent
+from sublet.platforms.gridengine import commands as to
+from sublet.platforms.gridengine import rows
+from sublet.platforms.gridengine.options import (
+    LEEWAY,
+    TAKEN,
+    GridWish,
+    find_environment,
+    find_indivisible,
+    words_for,
+    words_to_reserve,
+)
+from sublet.platforms.gridengine.readers import GridQueue
+from sublet.platforms.gridengine.scheduler import GRID_ENGINE
+from sublet.platforms.gridengine.site import GridSite, plan_site, read_site
+from sublet.platforms.port import Duration, Survey
+
+AT_ONCE = 4  # queues that are looked at for one request
+UNPLANNED = "; Grid Engine's jobs were not seen"
+
+
+class GridEngine(ReservingPlatform):
+    """A cluster with Grid Engine."""
+
+    kind: ClassVar[str] = "gridengine"
+    scheduler: ClassVar[Scheduler] = GRID_ENGINE
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
+    lead: Duration = Field(
+        default=timedelta(minutes=5),
+        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
+    )
+    environment: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="The parallel environment for several cores; empty: the first of the queue's that gives them.",
+    )
+
+    # What there is
+
+    async def survey(self) -> Survey:
+        """What Grid Engine shows, at most `fresh` old; without a login, what it showed last."""
+        await self._look_around()
+        nodes = read_site(self._surveyor.said).nodes
+        return self._surveyor.describe(nodes, *note_absent(nodes), *self._manners.notes)
+
+    def can_take(self, option: str) -> bool:
+        """A queue and a project."""
+        return option in TAKEN
+
+    # Offers
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """One offer for each queue that fits, as everybody's jobs let it start; and reservations, where one may."""
+        if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
+            return Answer(reasons=(closed,))
+        await self._look_around()
+        site = read_site(self._surveyor.said)
+        wishes, reasons = self._list_wishes(request, site, fitting.beginning(request, now))
+        if not wishes:
+            return Answer(reasons=tuple(reasons))
+        plan = await self._find_plan(site, now)
+        answers = [self._predict(request, wish, plan, ways[0], now) for wish in wishes]
+        if plan and not request.after and self.reservations:
+            answers += await self._reserve_all(request, wishes[0], plan, site, ways[0], now)
+        reasons += [each for each in answers if isinstance(each, Reason)]
+        return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
+
+    def _list_wishes(
+        self, request: Request, site: GridSite, begin: datetime | None
+    ) -> tuple[list[GridWish], list[Reason]]:
+        """What to ask in each queue that the request fits in; else each queue's reason."""
+        named = request.scheduler.queue or self.queue
+        queues = [each for each in site.queues if not named or each.queue.name == named]
+        there = by_queue([each.queue for each in queues], site.nodes)
+        wishes: list[GridWish] = []
+        reasons: list[Reason] = []
+        for each in sorted(queues, key=lambda each: not each.queue.default):
+            excess = fitting.find_excess(request, each.queue, there[each.queue.name], self.name)
+            wish = excess or self._find_wish(request.least, each, site, begin)
+            (reasons if isinstance(wish, Reason) else wishes).append(wish)  # type: ignore[arg-type]  # by its type
+        if not queues:
+            names = ", ".join(each.queue.name for each in site.queues)
+            message = f"{self.name} has no queue {named}; it has: {names}."
+            reasons.append(Reason("urn:not-supported", "platform", message, nearest=names, platform=self.name))
+        return wishes[:AT_ONCE], [] if wishes else reasons
+
+    def _find_wish(
+        self, amounts: Amounts, queue: GridQueue, site: GridSite, begin: datetime | None = None
+    ) -> GridWish | Reason:
+        wish = GridWish(queue.queue.name, amounts, begin=begin, longest=queue.queue.max_time)
+        if why := find_indivisible(amounts, site.complexes):
+            return Reason("urn:not-supported", "compute.gpus.min", f"{self.name}: {why}.", platform=self.name)
+        if amounts.nodes == amounts.shape.cores == 1:
+            return wish
+        environment = find_environment(amounts, queue, site.environments)
+        if name := self.environment or (environment.name if environment else ""):
+            return replace(wish, environment=name)
+        cores = f"{amounts.shape.cores} cores on {'one node' if amounts.nodes == 1 else f'{amounts.nodes} nodes each'}"
+        message = f"The queue {queue.queue.name} of {self.name} has no parallel environment that gives {cores}."
+        return Reason("urn:not-supported", "compute.cores.min", message, platform=self.name)
+
+    async def _find_plan(self, site: GridSite, now: datetime) -> SitePlan | None:
+        """When the nodes are free; None while nobody is signed in."""
+        try:
+            jobs, reserved = await self.reach.run_all(to.to_plan())
+        except LoginNeeded:
+            return None
+        if jobs.code:
+            raise self.failures.explain(jobs)
+        known = rows.read_reservations(reserved.text) if not reserved.code else ()
+        return plan_site(site.nodes, rows.read_jobs_of_all(jobs.text), known, now)
+
+    def _predict(
+        self, request: Request, wish: GridWish, plan: SitePlan | None, way: str, now: datetime
+    ) -> Offer | Reason:
+        windows = windows_ahead(request, now)
+        start = plan.find_start(wish.amounts, wish.limit, windows) if plan else wish.begin or now
+        if start is None:
+            message = f"{self.name}: there is no room for it in the time asked for."
+            return Reason("urn:window-passed", "schedule", message, platform=self.name)
+        cut = wish.cut(min(request.parts, self._manners.parts))
+        note = "" if plan else UNPLANNED
+        return fitting.offer_for(GRID_ENGINE.title, request, cut, start, way, self.name, now, note)
+
+    async def _reserve_all(
+        self, request: Request, wish: GridWish, plan: SitePlan, site: GridSite, way: str, now: datetime
+    ) -> list[Offer | Reason]:
+        soonest = round_up(max(now + self.lead, request.not_before or now))
+        answers = [
+            await self._reserve(request, wish, plan, site, window, way, now)
+            for window in windows_ahead(request, soonest)
+        ]
+        return [answer for answer in answers if answer]
+
+    async def _reserve(
+        self,
+        request: Request,
+        wish: GridWish,
+        plan: SitePlan,
+        site: GridSite,
+        window: Window,
+        way: str,
+        now: datetime,
+    ) -> Offer | Reason | None:
+        start = plan.find_start(wish.amounts, wish.limit + LEEWAY, [window])
+        if start is None:
+            return None
+        alone = replace(request, windows=(window,), recurring=(), parts=1)
+        why = "reserved, the earliest"
+        offer = fitting.offer_for(GRID_ENGINE.title, alone, wish, start, way, self.name, now, why=why)
+        if isinstance(offer, Reason):
+            return offer
+        words = words_to_reserve(wish, site.complexes, offer.start)
+        return await self.reserve(offer, words, is_named=request.platform == self.name)
+
+    # Jobs
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Send what was brought, then submit, into its reservation if it has one."""
+        self.check_connects(job)
+        await self._look_around()
+        site = read_site(self._surveyor.said)
+        amounts = replace(job.amounts, time=max(timedelta(seconds=1), job.until - datetime.now(UTC)))
+        wish = self._wish_of(job, amounts, site)
+        self.check_room(key)
+        asked: SchedulerOptions = replace(job.scheduler, project=job.scheduler.project or self.project)
+        log = f"{await self.session_directory(key)}/gridengine.log"
+        words: tuple[str, ...] = (*words_for(wish, site.complexes, asked), "-o", log)
+        if job.reservation:
+            words = ("--reserved", *words)
+            self.take_reservation(job.reservation)
+        return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
+
+    def _wish_of(self, job: Job, amounts: Amounts, site: GridSite) -> GridWish:
+        """What is asked for a job, which was offered before."""
+        named = job.scheduler.queue or self.queue
+        queues = [each for each in site.queues if not named or each.queue.name == named]
+        wishes = [self._find_wish(amounts, each, site, job.begin) for each in queues]
+        able = [each for each in wishes if isinstance(each, GridWish)]
+        if able:
+            return able[0] if named else replace(able[0], queue="")
+        why = next((each.message for each in wishes if isinstance(each, Reason)), f"it has no queue {named}")
+        raise PlatformRefused(platform=self.name, why=why)
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of its time, as far as Grid Engine's own limit leaves room: that of a job which runs stays."""
+        if not await self.must_move_end(id, until):
+            return
+        limit = self.find_time_limit(id, LEEWAY)
+        if until + self.grace > limit:
+            raise PlatformRefused(platform=self.name, why="Grid Engine keeps the time limit (h_rt) of a job that runs")
+        await self.reach.run(to_move_end(self.failures, await self.root(), id, round(until.timestamp())))

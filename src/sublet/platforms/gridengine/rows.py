@@ -1,0 +1,137 @@
+"""How Grid Engine tells of jobs: qstat while they wait and run, qacct when they are over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+from sublet.booking.model.offer import Take
+from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.gridengine.readers import parse, read_length
+from sublet.platforms.gridengine.states import HOLD, read_failure, read_letters
+
+MARK = "s-"  # before a session's key: no name here begins with a digit
+TIMES = ("%Y-%m-%dT%H:%M:%S", "%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S.%f", "%m/%d/%Y %H:%M:%S")
+A_DAY = timedelta(days=1)  # of a job that names no end
+
+
+def moment(text: str) -> datetime | None:
+    """A time as one of its commands prints it with TZ=UTC; None if it is none."""
+    plain = re.sub(r"\s+", " ", text.strip())
+    for form in TIMES:
+        try:
+            return datetime.strptime(plain[:26], form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def read_queue(text: str) -> dict[str, QueueRow]:
+    """The jobs in `qstat -xml`, by their sessions' keys, those of an array as KEY/N."""
+    rows: dict[str, QueueRow] = {}
+    for job in parse(text).iter("job_list"):
+        name = job.findtext("JB_name", "")
+        if name.startswith(MARK):
+            row = _read_row(job, name.removeprefix(MARK))
+            rows |= _spread(row, job.findtext("tasks", ""))
+    return rows
+
+
+def _read_row(job: ElementTree.Element, key: str) -> QueueRow:
+    state = read_letters(job.findtext("state", ""))
+    queue, _, host = job.findtext("queue_name", "").partition("@")
+    return QueueRow(
+        id=job.findtext("JB_job_number", ""),
+        name=key,
+        state=state,
+        reason=HOLD if state == HOLD else "",
+        start=moment(job.findtext("JAT_start_time", "")),
+        queue=queue,
+        nodes=host,
+    )
+
+
+def _spread(row: QueueRow, tasks: str) -> Iterator[tuple[str, QueueRow]]:
+    """A row for each task that it speaks of, counted from 0; itself if it is no array."""
+    if not tasks:
+        yield row.name, row
+        return
+    for word in tasks.split(","):
+        span = re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", word.strip())
+        if span:
+            for number in range(int(span[1]), int(span[2] or span[1]) + 1, int(span[3] or 1)):
+                yield part_of(row.name, number - 1), replace(row, id=f"{row.id}.{number}", array=row.id)
+
+
+def read_past(text: str) -> dict[str, QueueRow]:
+    """The jobs in `qacct -j`, by their sessions' keys, those of an array as KEY/N."""
+    rows: dict[str, QueueRow] = {}
+    for block in re.split(r"^=+\s*$", text, flags=re.MULTILINE):
+        values = dict(re.findall(r"^(\w+)\s+(.*?)\s*$", block, flags=re.MULTILINE))
+        if values.get("jobname", "").startswith(MARK):
+            rows |= _spread(*_read_past_row(values))
+    return rows
+
+
+def _read_past_row(values: dict[str, str]) -> tuple[QueueRow, str]:
+    failed = int(re.match(r"\d*", values.get("failed", "0"))[0] or 0)  # type: ignore[index]  # it always matches
+    status = int(re.match(r"\d*", values.get("exit_status", "0"))[0] or 0)  # type: ignore[index]
+    start, end = moment(values.get("start_time", "")), moment(values.get("end_time", ""))
+    limit = re.search(r"\bh_rt=(\d+)", values.get("category", ""))
+    is_early = bool(limit and start and end and end - start < timedelta(seconds=int(limit[1]) - 5))
+    row = QueueRow(
+        id=values.get("jobnumber", ""),
+        name=values["jobname"].removeprefix(MARK),
+        state=read_failure(failed, is_early=is_early),
+        start=start,
+        end=end,
+        queue=values.get("qname", ""),
+        nodes=values.get("hostname", ""),
+        code=status if not failed else None,
+    )
+    tasks = values.get("taskid", "undefined")
+    return row, tasks if tasks.isdecimal() else ""
+
+
+def read_reservations(text: str) -> tuple[Take, ...]:
+    """What everybody's reservations have, in answers of `qrstat -ar` one after another."""
+    whole = parse(f"<all>{text}</all>")
+    takes = []
+    for each in whole.iter("ar_summary"):
+        start, end = moment(each.findtext("start_time", "")), moment(each.findtext("end_time", ""))
+        for granted in each.iter("granted_slots"):
+            host = granted.get("queue_instance", "").partition("@")[2]
+            if start and end:
+                takes.append(Take(host, start, end, cores=int(granted.get("slots", "0"))))
+    return tuple(takes)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    """What a job of anybody has, or waits for."""
+
+    slots: int
+    host: str  # empty while it waits
+    start: datetime | None
+    time: timedelta
+
+
+def read_jobs_of_all(text: str) -> tuple[PlannedJob, ...]:
+    """All jobs in `qstat -r -xml -u *`: those that run first, then those that wait, in the order of their priority."""
+    jobs = [_read_planned(job) for job in parse(text).iter("job_list")]
+    return tuple(sorted((job for job in jobs if job), key=lambda job: not job.host))
+
+
+def _read_planned(job: ElementTree.Element) -> PlannedJob | None:
+    state = read_letters(job.findtext("state", ""))
+    if state in ("error", HOLD):
+        return None
+    limits = [each.text or "" for each in job.findall("hard_request") if each.get("name") == "h_rt"]
+    slots = int(job.findtext("slots", "1") or 1)
+    tasks = sum(1 for _ in _spread(QueueRow("", "", ""), job.findtext("tasks", "") if state == "waits" else ""))
+    host = job.findtext("queue_name", "").partition("@")[2]
+    time = read_length(limits[0]) if limits else None
+    return PlannedJob(slots * max(1, tasks), host, moment(job.findtext("JAT_start_time", "")), time or A_DAY)

@@ -1,0 +1,19 @@
+"""Grid Engine, as what batch systems share knows it."""
+
+from __future__ import annotations
+
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.gridengine import commands as to
+from sublet.platforms.gridengine.states import STATES, TITLE
+
+GRID_ENGINE = Scheduler(
+    title=TITLE,
+    package=to.PACKAGE,
+    states=STATES,
+    away=to.AWAY,
+    to_queue=to.to_queue,
+    to_remember=to.to_remember,
+    survey=to.SURVEY,
+    needed=("nodes", "queues"),
+    can_pause=True,
+)

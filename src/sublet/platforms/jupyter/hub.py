@@ -1,0 +1,156 @@
+"""A JupyterHub by its REST API: a server for each session, called by the session's key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from sublet.booking.model.kernels import HUB, KERNEL
+from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.jupyter.server import ServerApi
+from sublet.platforms.jupyter.servers import Leaving, ServerState
+from sublet.platforms.names import name_session
+from sublet.platforms.rest import RestCalls, read_words
+
+BUSY = (400, 409)  # it runs already, or is being started or stopped
+SLOW = 90.0  # seconds that a hub may take to say that it starts, or has stopped, a server
+NOBODY = "sublet"  # the user for what is nobody's, as a trial of the platform
+NO_NAMES = "named servers are not enabled"
+
+
+class HubServers:
+    """The servers that a hub starts for sessions."""
+
+    def __init__(self, calls: RestCalls, folder: str, user: str, options: Mapping[str, Any], named: bool) -> None:
+        """`user` is whose servers they are; `{person}` in it stands for who asks; empty: whose token it is."""
+        self._calls, self._folder, self._user, self._options, self._named = calls, folder, user, options, named
+        self._own = ""  # the user that the token is of
+
+    def _api(self, *parts: str) -> str:
+        return "/".join((self._calls.address, "hub/api", *(quote(part, safe="") for part in parts)))
+
+    def name_server(self, key: str) -> str:
+        """What a session's server is called; empty: the user's only one."""
+        return f"{self._folder}-{name_session(key)}" if self._named else ""
+
+    async def find_user(self, person: str) -> str:
+        """Whose server it is at the hub."""
+        if self._user:
+            return self._user.replace("{person}", person or NOBODY)
+        if not self._own:
+            about = (await self._calls.call("GET", self._api("user"))).json()
+            if about.get("kind", "user") != "user" or not about.get("name"):
+                why = "its token is a service's, so it must be said whose servers are to be started"
+                hint = 'Set `user` of this platform to a user of the hub, or to "{person}".'
+                raise PlatformRefused(platform=self._calls.platform, why=why, hint=hint)
+            self._own = str(about["name"])
+        return self._own
+
+    async def describe(self) -> tuple[dict[str, str], tuple[str, ...]]:
+        """The hub's version, and as whom it is used."""
+        version = str((await self._calls.call("GET", self._api(""))).json().get("version", "unknown"))
+        about = (await self._calls.call("GET", self._api("user"))).json()
+        who = f"{'the service' if about.get('kind') == 'service' else 'the user'} {about.get('name', '')}"
+        sentences = (f"JupyterHub {version}, signed in as {who}",)
+        return {KERNEL: version, HUB: version}, sentences
+
+    async def start(self, key: str, person: str) -> None:
+        """Ask for a server, unless there is one; a user who is new there is made, where the token may do that."""
+        user = await self.find_user(person)
+        parts = ("users", user, "servers", self.name_server(key)) if self._named else ("users", user, "server")
+        answer = await self._calls.call(
+            "POST", self._api(*parts), dict(self._options), allow=(*BUSY, 404, 500), seconds=SLOW
+        )
+        if answer.status_code == 404 and "{person}" in self._user:
+            await self._calls.call("POST", self._api("users", user), allow=(409,))
+            answer = await self._calls.call(
+                "POST", self._api(*parts), dict(self._options), allow=(*BUSY, 500), seconds=SLOW
+            )
+        words = read_words(answer.content)
+        if NO_NAMES in words.lower():
+            hint = "Have the hub's administrator enable them, or set `named_servers = false` for this platform."
+            raise PlatformRefused(platform=self._calls.platform, why=words, hint=hint)
+        if answer.status_code == 404 or (answer.status_code == 400 and "running" not in words and "pend" not in words):
+            raise PlatformRefused(platform=self._calls.platform, why=words or "it starts no server")
+
+    async def look(self, key: str, person: str) -> ServerState:
+        """What the hub has of a session's server; of one that it could not start, why."""
+        user, name = await self.find_user(person), self.name_server(key)
+        answer = await self._calls.call("GET", self._api("users", user), allow=(404,))
+        servers: Mapping[str, Any] = (answer.json().get("servers") or {}) if answer.is_success else {}
+        model = servers.get(name)
+        if model is None or model.get("stopped"):
+            words = await self._find_failure(user, name)
+            return ServerState("failed", words) if words else ServerState("absent")
+        if model.get("pending"):
+            return ServerState("stopping" if model["pending"] == "stop" else "starting")
+        if not model.get("ready"):
+            return ServerState("starting")
+        return ServerState("ready", path=model["url"], last_activity=read_time(model.get("last_activity")))
+
+    async def _find_failure(self, user: str, name: str) -> str:
+        """Why the hub could not start a server, if that was tried last; empty: it was not."""
+        parts = ("users", user, "servers", name, "progress") if name else ("users", user, "server", "progress")
+        answer = await self._calls.call("GET", self._api(*parts), allow=(400, 404))
+        return read_failure(answer.text) if answer.is_success else ""
+
+    def open(self, state: ServerState) -> ServerApi:
+        """The API of a server that is ready; the hub's proxy leads to it."""
+        return ServerApi(self._calls, self._calls.address + state.path.rstrip("/"), self._folder)
+
+    def locate(self, state: ServerState) -> str:
+        """The server's own page, where the hub asks who comes."""
+        return f"{self._calls.address}{state.path.rstrip('/')}/lab"
+
+    async def stop(self, key: str, person: str) -> bool:
+        """Stop a session's own server and have the hub forget it; the only one of a user is the user's own affair."""
+        if not self._named:
+            return True
+        user = await self.find_user(person)
+        address = self._api("users", user, "servers", self.name_server(key))
+        answer = await self._calls.call("DELETE", address, {"remove": True}, allow=(*BUSY, 404, 424), seconds=SLOW)
+        if answer.status_code in (204, 404):
+            return True
+        return (await self.look(key, person)).standing in ("absent", "failed")
+
+    async def list_left(self, age: timedelta) -> Sequence[Leaving]:
+        """Those that have a server there, of every user whom the token may see."""
+        left, before = [], datetime.now(UTC) - age
+        for user in await self._list_users():
+            for name, model in (user.get("servers") or {}).items():
+                started = read_time(model.get("started"))
+                if self._named and name.startswith(f"{self._folder}-") and (not started or started <= before):
+                    left.append(Leaving(name.removeprefix(f"{self._folder}-"), self._person_of(user["name"]), started))
+        return left
+
+    async def _list_users(self) -> list[Mapping[str, Any]]:
+        if "{person}" in self._user:
+            return list((await self._calls.call("GET", self._api("users") + "?limit=1000")).json())
+        user = await self.find_user("")
+        answer = await self._calls.call("GET", self._api("users", user), allow=(404,))
+        return [answer.json()] if answer.is_success else []
+
+    def _person_of(self, user: str) -> str:
+        """Who is meant by a user of the hub."""
+        before, _, after = self._user.partition("{person}")
+        return user.removeprefix(before).removesuffix(after) if "{person}" in self._user else ""
+
+
+def read_failure(events: str) -> str:
+    """Why a server was not started, out of the hub's events about it."""
+    for line in reversed(events.splitlines()):
+        if line.startswith("data:"):
+            event = json.loads(line.removeprefix("data:"))
+            return str(event.get("message") or "the hub gave no reason") if event.get("failed") else ""
+    return ""
+
+
+def read_time(text: object) -> datetime | None:
+    """A point in time as a hub writes it."""
+    if not isinstance(text, str) or not text:
+        return None
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

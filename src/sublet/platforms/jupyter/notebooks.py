@@ -1,0 +1,192 @@
+"""Notebooks as they are sent to kernels: their language, their parameters, and what a kernel is told first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PYTHON = "python"
+INJECTED = "injected-parameters"
+FAILS = "raises-exception"  # the tag of a cell that may raise
+
+
+class NotANotebook(Exception):
+    """It can't be executed; the words say why."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with code."""
+
+    index: int  # among all cells of the notebook
+    source: str
+    may_raise: bool = False
+
+
+def read_notebook(text: bytes) -> dict[str, Any]:
+    """A notebook of the format that kernels are given today."""
+    try:
+        notebook = json.loads(text)
+    except ValueError as error:
+        raise NotANotebook(f"it is no JSON: {error}") from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("nbformat"), int):
+        raise NotANotebook("it says no nbformat")
+    if notebook["nbformat"] != 4 or not isinstance(notebook.get("cells"), list):
+        raise NotANotebook(f"its nbformat is {notebook['nbformat']}; open it in Jupyter and save it, which makes it 4")
+    if not all(isinstance(cell, dict) and "cell_type" in cell for cell in notebook["cells"]):
+        raise NotANotebook("not all of its cells are cells")
+    return notebook
+
+
+def find_language(notebook: Mapping[str, Any]) -> tuple[str, str]:
+    """The name of the kernel that a notebook wants, and its language; notebooks made by hand often name none."""
+    about = notebook.get("metadata") or {}
+    kernel = about.get("kernelspec") or {}
+    language = kernel.get("language") or (about.get("language_info") or {}).get("name") or PYTHON
+    return str(kernel.get("name", "")), str(language).lower()
+
+
+def list_cells(notebook: Mapping[str, Any]) -> list[Cell]:
+    """Those with code in them, in their order."""
+    return [
+        Cell(index, source, FAILS in _tags(cell))
+        for index, cell in enumerate(notebook["cells"])
+        if cell["cell_type"] == "code" and (source := _source(cell)).strip()
+    ]
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source", "")
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _tags(cell: Mapping[str, Any]) -> Sequence[str]:
+    tags = (cell.get("metadata") or {}).get("tags")
+    return tags if isinstance(tags, list) else []
+
+
+def inject(notebook: dict[str, Any], parameters: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """The same with a cell that sets the parameters, as papermill puts it: after the cell of their defaults."""
+    cells = [cell for cell in notebook["cells"] if INJECTED not in _tags(cell)]
+    if parameters:
+        defaults = [number for number, cell in enumerate(cells) if "parameters" in _tags(cell)]
+        cell: dict[str, Any] = {
+            "cell_type": "code",
+            "execution_count": None,
+            "metadata": {"tags": [INJECTED]},
+            "outputs": [],
+            "source": write_parameters(parameters, language),
+        }
+        if notebook.get("nbformat_minor", 0) >= 5:
+            cell["id"] = INJECTED
+        cells.insert(defaults[0] + 1 if defaults else 0, cell)
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return {**notebook, "cells": cells}
+
+
+def write(notebook: Mapping[str, Any]) -> bytes:
+    """A notebook as a file."""
+    return json.dumps(notebook, indent=1).encode()
+
+
+def write_parameters(parameters: Mapping[str, Any], language: str) -> str:
+    """The parameters as code."""
+    if language not in WRITERS:
+        known = ", ".join(sorted(WRITERS))
+        raise NotANotebook(f"parameters can't be given to a notebook in {language}, only to one in {known}")
+    comment, write = WRITERS[language]
+    sign = "<-" if language == "r" else "="
+    return "\n".join([comment, *(f"{name} {sign} {write(value)}" for name, value in parameters.items())])
+
+
+def _write_r(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"list({', '.join(f'{json.dumps(str(name))} = {_write_r(item)}' for name, item in value.items())})"
+    if isinstance(value, list):
+        return f"list({', '.join(map(_write_r, value))})"
+    words: dict[Any, str] = {None: "NULL", True: "TRUE", False: "FALSE"}
+    return words[value] if value is None or isinstance(value, bool) else json.dumps(value)
+
+
+def _write_julia(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return (
+            f"Dict({', '.join(f'{_write_julia(str(name))} => {_write_julia(item)}' for name, item in value.items())})"
+        )
+    if isinstance(value, list):
+        return f"[{', '.join(map(_write_julia, value))}]"
+    if value is None:
+        return "nothing"
+    return json.dumps(value).replace("$", "\\$") if isinstance(value, str) else json.dumps(value)
+
+
+WRITERS: dict[str, tuple[str, Callable[[Any], str]]] = {
+    PYTHON: ("# Parameters", repr),
+    "r": ("# Parameters", _write_r),
+    "julia": ("# Parameters", _write_julia),
+}
+
+# Run before the first cell, unseen, in a namespace of its own: the variables of a session, and what it requires.
+PREPARE = """exec({code!r}, {{"plan": {plan!r}}})"""
+PREPARING = """
+import json, os, subprocess, sys
+plan = json.loads(plan)
+if os.path.basename(os.getcwd()) != "work":
+    raise RuntimeError("the kernel does not see the files of its server: it runs in " + os.getcwd())
+here = os.path.dirname(os.getcwd())
+os.makedirs(os.path.join(here, "tmp"), exist_ok=True)
+os.makedirs(os.path.join(here, "data"), exist_ok=True)
+own = {"SUBLET_DATA": "data", "SUBLET_WARNING": "warning", "TMPDIR": "tmp"}
+os.environ.update({name: os.path.join(here, path) for name, path in own.items()})
+os.environ.update(plan["environment"])
+for target, source in plan["links"]:
+    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    os.makedirs(os.path.join(here, os.path.dirname(source)), exist_ok=True)
+    if not os.path.lexists(target):
+        os.symlink(os.path.join(here, source), target)
+if plan["requirements"]:
+    place = os.path.join(here, "packages")
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", place]
+    done = subprocess.run([*words, *plan["requirements"]], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError("the requirements could not be installed: " + (done.stderr or done.stdout).strip()[-1000:])
+    sys.path.insert(0, place)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (place, os.environ.get("PYTHONPATH"))))
+"""
+ENVIRONMENTS: dict[str, Callable[[str, str], str]] = {  # in other languages: how a variable is set
+    "r": lambda name, value: f"Sys.setenv({name} = {_write_r(value)})",
+    "julia": lambda name, value: f"ENV[{_write_julia(name)}] = {_write_julia(value)}",
+}
+REMOVE = """exec({code!r}, {{"folder": {folder!r}, "key": {key!r}}})"""
+REMOVING = """
+import os, shutil
+here = os.getcwd()
+if os.path.basename(here) == key and os.path.basename(os.path.dirname(here)) == folder:
+    os.chdir("/")
+    shutil.rmtree(here, ignore_errors=True)
+    if not os.listdir(os.path.dirname(here)):
+        os.rmdir(os.path.dirname(here))
+"""
+
+
+def write_preparation(
+    language: str, environment: Mapping[str, str], requirements: Sequence[str], links: Sequence[Sequence[str]] = ()
+) -> str:
+    """The code that a kernel runs first; empty: nothing can be told to a kernel of this language."""
+    if language == PYTHON:
+        plan = {"environment": dict(environment), "requirements": list(requirements), "links": [*links]}
+        return PREPARE.format(code=PREPARING, plan=json.dumps(plan))
+    if requirements:
+        raise NotANotebook(f"requirements can only be installed for a notebook in Python, and it is in {language}")
+    write = ENVIRONMENTS.get(language)
+    return "\n".join(write(name, value) for name, value in environment.items()) if write else ""
+
+
+def write_removal(directory: str) -> str:
+    """The code by which a kernel removes the session's directory that it runs in, and no other."""
+    folder, _, name = directory.rpartition("/")
+    return REMOVE.format(code=REMOVING, folder=folder, key=name)

@@ -1,0 +1,1 @@
+"""Kubernetes, by its API: sessions are Jobs of one namespace."""

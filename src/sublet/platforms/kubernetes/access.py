@@ -1,0 +1,255 @@
+"""Who one is to an API server: what a kubeconfig, a token or a pod's service account says, and nothing kept in words.
+
+A kubeconfig may name a token, a file with one, a client's certificate, or a program that makes credentials (as clouds
+and OpenID Connect do). Tokens are read again when they are needed: they are renewed by others.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import ssl
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+IN_POD = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+USUAL = "~/.kube/config"
+PLUGIN_PATIENCE = 60  # seconds that a program has to make credentials
+SOON = timedelta(minutes=1)  # before they expire, they are made again
+OLD_WAYS = ("auth-provider", "username", "password")
+
+
+class BadAccess(Exception):
+    """What is wrong with a kubeconfig or a token, in words."""
+
+
+@dataclass(frozen=True)
+class ClusterAccess:
+    """How an API server is reached, and as whom."""
+
+    server: str
+    namespace: str
+    tls: ssl.SSLContext
+    token: Callable[[], str] = str
+    proxy: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with every call."""
+        token = self.token()
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+@dataclass(frozen=True)
+class AccessSettings:
+    """What a platform's settings say of it."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    server: str = ""
+    authority: str = ""
+    token_file: str = ""
+
+
+def open_access(settings: AccessSettings, environment: Mapping[str, str] = os.environ) -> ClusterAccess:
+    """By a server and a token's file, else by a kubeconfig, else by the service account of the pod we run in."""
+    if settings.server:
+        access = _by_token(settings)
+    elif settings.kubeconfig or not _is_in_pod(environment):
+        access = _by_config(_find_config(settings.kubeconfig, environment), settings.context)
+    else:
+        access = _by_service_account(environment)
+    named = settings.namespace or access.namespace
+    if not access.server.startswith("https://"):
+        raise BadAccess(f"{access.server} is not an https address")
+    return replace(access, server=access.server.rstrip("/"), namespace=named or "default")
+
+
+def _is_in_pod(environment: Mapping[str, str]) -> bool:
+    return bool(environment.get("KUBERNETES_SERVICE_HOST")) and (IN_POD / "token").exists()
+
+
+def _by_token(settings: AccessSettings) -> ClusterAccess:
+    if not settings.token_file:
+        raise BadAccess("`server` needs a `token_file`: a file that nobody else can read, with the token in it")
+    tls = _trust(Path(settings.authority).expanduser() if settings.authority else None)
+    return ClusterAccess(settings.server, "", tls, _token_reader(Path(settings.token_file).expanduser()))
+
+
+def _by_service_account(environment: Mapping[str, str]) -> ClusterAccess:
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    host = f"[{host}]" if ":" in host else host
+    server = f"https://{host}:{environment.get('KUBERNETES_SERVICE_PORT', '443')}"
+    namespace = _read(IN_POD / "namespace").strip()
+    return ClusterAccess(server, namespace, _trust(IN_POD / "ca.crt"), _token_reader(IN_POD / "token"))
+
+
+def _find_config(named: str, environment: Mapping[str, str]) -> Path:
+    usual = environment.get("KUBECONFIG", "").partition(os.pathsep)[0] or USUAL
+    return Path(named or usual).expanduser()
+
+
+def _by_config(file: Path, context: str) -> ClusterAccess:
+    try:
+        document = yaml.safe_load(_read(file))
+        name = context or document["current-context"]
+        chosen = _find_entry(document, "contexts", name, file)["context"]
+        cluster = _find_entry(document, "clusters", chosen["cluster"], file)["cluster"]
+        user = _find_entry(document, "users", chosen["user"], file)["user"] or {}
+        tls = _trust_cluster(cluster, file.parent)
+        token = _enter(user, tls, file.parent, cluster["server"])
+        return ClusterAccess(cluster["server"], chosen.get("namespace", ""), tls, token, cluster.get("proxy-url", ""))
+    except yaml.YAMLError as error:
+        raise BadAccess(f"{file} is not YAML: {str(error).splitlines()[0]}") from error
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BadAccess(f"{file} is no kubeconfig that can be used: {error} is missing in it") from error
+
+
+def _find_entry(document: Mapping[str, Any], group: str, name: str, file: Path) -> Mapping[str, Any]:
+    entries = {entry["name"]: entry for entry in document.get(group) or ()}
+    if name not in entries:
+        known = ", ".join(entries) or "none"
+        raise BadAccess(f"{file} has no {group.rstrip('s')} {name}; there are: {known}")
+    known_entry: Mapping[str, Any] = entries[name]
+    return known_entry
+
+
+def _trust_cluster(cluster: Mapping[str, Any], folder: Path) -> ssl.SSLContext:
+    if cluster.get("insecure-skip-tls-verify"):
+        raise BadAccess("it says insecure-skip-tls-verify: give it the cluster's certificate-authority instead")
+    if data := cluster.get("certificate-authority-data"):
+        return _trust_text(_decode(data).decode())
+    authority = cluster.get("certificate-authority")
+    return _trust(folder / authority if authority else None)
+
+
+def _trust(authority: Path | None) -> ssl.SSLContext:
+    return _trust_text(_read(authority) if authority else None)
+
+
+def _trust_text(authority: str | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=authority)
+    except ssl.SSLError as error:
+        raise BadAccess(f"the certificate of its authority can't be read: {error}") from error
+
+
+def _enter(user: Mapping[str, Any], tls: ssl.SSLContext, folder: Path, server: str) -> Callable[[], str]:
+    """What makes the token, once a client's certificate is in the context."""
+    if old := [way for way in OLD_WAYS if way in user]:
+        raise BadAccess(f"its user signs in by {old[0]}, which Kubernetes has dropped; use a token or `exec`")
+    certificate = _bytes_of(user, "client-certificate", folder)
+    if certificate:
+        _present(tls, certificate, _bytes_of(user, "client-key", folder))
+    if user.get("tokenFile"):
+        return _token_reader(folder / user["tokenFile"])
+    if user.get("exec"):
+        return CredentialPlugin(user["exec"], folder, tls, server).token
+    token = str(user.get("token") or "")
+    return lambda: token
+
+
+def _bytes_of(user: Mapping[str, Any], name: str, folder: Path) -> bytes:
+    if data := user.get(f"{name}-data"):
+        return _decode(data)
+    return _read(folder / user[name]).encode() if user.get(name) else b""
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError) as error:
+        raise BadAccess(f"a certificate or key in it is not base64: {error}") from error
+
+
+def _present(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Put a client's certificate into a context by a file in memory: OpenSSL reads nothing but files."""
+    file = os.memfd_create("client", os.MFD_CLOEXEC)
+    try:
+        os.write(file, certificate + b"\n" + key)
+        tls.load_cert_chain(f"/proc/self/fd/{file}")
+    except ssl.SSLError as error:
+        raise BadAccess(f"the client's certificate and key can't be used: {error}") from error
+    finally:
+        os.close(file)
+
+
+def _token_reader(file: Path) -> Callable[[], str]:
+    return lambda: _read(file).strip()
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError as error:
+        raise BadAccess(f"{file} can't be read: {error.strerror}") from error
+
+
+@dataclass
+class CredentialPlugin:
+    """A program that makes credentials, as a kubeconfig names it under `exec`; they are kept until they expire."""
+
+    command: Mapping[str, Any]
+    folder: Path
+    tls: ssl.SSLContext
+    server: str
+    _token: str = ""
+    _until: datetime | None = None
+    _is_made: bool = False
+
+    def token(self) -> str:
+        """The token that it made, made anew when it is about to expire."""
+        if not self._is_made or (self._until and datetime.now(UTC) > self._until - SOON):
+            self._make()
+        return self._token
+
+    def _make(self) -> None:
+        version = self.command.get("apiVersion", "client.authentication.k8s.io/v1")
+        info = {"apiVersion": version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        more = {entry["name"]: entry["value"] for entry in self.command.get("env") or ()}
+        words = [self.command["command"], *(self.command.get("args") or ())]
+        if "/" in words[0]:
+            words[0] = str(self.folder / words[0])
+        status = read_credential(_run_plugin(words, {**more, "KUBERNETES_EXEC_INFO": json.dumps(info)}))
+        self._token, self._is_made = str(status.get("token") or ""), True
+        expires = status.get("expirationTimestamp")
+        self._until = datetime.fromisoformat(expires) if expires else None
+        if certificate := status.get("clientCertificateData"):
+            _present(self.tls, certificate.encode(), str(status.get("clientKeyData") or "").encode())
+
+
+def _run_plugin(words: list[str], more: Mapping[str, str]) -> str:
+    try:
+        done = subprocess.run(
+            words,
+            env={**os.environ, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PLUGIN_PATIENCE,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BadAccess(f"{words[0]}, which makes its credentials, can't be run: {error}") from error
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"it exited with {done.returncode}"]
+        raise BadAccess(f"{words[0]} made no credentials: {last[0]}")
+    return done.stdout
+
+
+def read_credential(text: str) -> Mapping[str, Any]:
+    """What a program said that makes credentials."""
+    try:
+        status: Mapping[str, Any] = json.loads(text)["status"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadAccess("what makes its credentials printed none") from error
+    return status

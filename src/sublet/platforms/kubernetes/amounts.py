@@ -1,0 +1,38 @@
+"""Quantities as Kubernetes writes them: 500m, 16Gi, 2, 1e3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+SUFFIXES = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{letter: Decimal(1000) ** power for power, letter in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
+    **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
+}
+DIGITS = "0123456789.+-"
+
+
+def parse_quantity(text: str | float) -> Decimal:
+    """A quantity as a number; 0 for what is none."""
+    written = str(text).strip()
+    try:
+        return Decimal(written)  # also 1e3, as Kubernetes may write it
+    except InvalidOperation:
+        number = written.rstrip("numkKMGTPEi")
+        suffix = written[len(number) :]
+    try:
+        return Decimal(number) * SUFFIXES[suffix]
+    except (InvalidOperation, KeyError):
+        return Decimal(0)
+
+
+def amount_of(amounts: Mapping[str, str], *names: str) -> int | None:
+    """The first of these that is there, in whole units; None if none is."""
+    for name in names:
+        if name in amounts:
+            return int(parse_quantity(amounts[name]))
+    return None

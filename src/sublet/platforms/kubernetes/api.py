@@ -1,0 +1,199 @@
+"""Calls to an API server, and what their failures mean to a platform: its own words are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.platforms.kubernetes.access import BadAccess, ClusterAccess
+
+Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
+PATIENCE = 30.0  # seconds for one answer
+WATCHED = 300  # seconds after which a watch is begun anew
+MERGE = "application/merge-patch+json"
+PAGE = "500"  # objects in one answer
+RENEW = "Renew the token, or the certificate, in its kubeconfig; what waits for it goes on by itself then."
+
+
+class ObjectMissing(Exception):
+    """There is no such object."""
+
+
+class ObjectExists(Exception):
+    """There is one of this name already, or it was changed meanwhile."""
+
+
+class ListExpired(Exception):
+    """What was listed is too old to be watched on from."""
+
+
+class ApiServer:
+    """One API server, as one of its users."""
+
+    def __init__(self, platform: str, access: ClusterAccess) -> None:
+        """Nobody is called yet."""
+        self.platform, self.access = platform, access
+        self._http = httpx2.AsyncClient(
+            base_url=access.server,
+            verify=access.tls,
+            proxy=access.proxy or None,
+            trust_env=False,
+            timeout=PATIENCE,
+            limits=httpx2.Limits(max_connections=50, max_keepalive_connections=10),
+        )
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    def path_of(self, kind: str, name: str = "", part: str = "") -> str:
+        """The address of what is in our namespace: `jobs`, `pods`, `secrets`, …"""
+        group = {"jobs": "/apis/batch/v1"}.get(kind, "/api/v1")
+        path = f"{group}/namespaces/{self.access.namespace}/{kind}"
+        return "/".join(word for word in (path, name, part) if word)
+
+    async def headers(self) -> dict[str, str]:
+        """What goes with every call; making it may run a program."""
+        try:
+            return await asyncio.to_thread(lambda: self.access.headers)
+        except BadAccess as error:
+            raise LoginNeeded(
+                f"{self.platform} can't be entered: {error}.", platform=self.platform, hint=RENEW
+            ) from error
+
+    async def get(self, path: str, **query: str) -> Object:
+        """An object, or a list."""
+        return await self._call("GET", path, query)
+
+    async def list(self, path: str, **query: str) -> Object:
+        """A whole list, page by page."""
+        whole = await self.get(path, limit=PAGE, **query)
+        while more := whole["metadata"].get("continue"):
+            page = await self.get(path, limit=PAGE, **{**query, "continue": more})
+            whole["items"] = (whole.get("items") or []) + (page.get("items") or [])
+            whole["metadata"] = page["metadata"]
+        return whole
+
+    async def create(self, path: str, body: Mapping[str, Any], **query: str) -> Object:
+        """Make an object; ObjectExists if its name is taken."""
+        return await self._call("POST", path, query, body)
+
+    async def replace(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Put an object in the place of another."""
+        return await self._call("PUT", path, {}, body)
+
+    async def patch(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Change parts of an object."""
+        return await self._call("PATCH", path, {}, body, MERGE)
+
+    async def delete(self, path: str, body: Mapping[str, Any] | None = None) -> bool:
+        """Remove an object; whether there was one."""
+        try:
+            await self._call("DELETE", path, {}, body)
+        except ObjectMissing:
+            return False
+        return True
+
+    async def _call(
+        self, method: str, path: str, query: Mapping[str, str], body: Any = None, kind: str = "application/json"
+    ) -> Object:
+        headers = {**await self.headers(), "Accept": "application/json"}
+        content = None
+        if body is not None:
+            headers["Content-Type"], content = kind, json.dumps(body).encode()
+        try:
+            answer = await self._http.request(method, path, params=query, headers=headers, content=content)
+        except httpx2.HTTPError as error:
+            raise self.describe_silence(error) from error
+        if answer.is_success:
+            return read_object(answer.content, self.platform)
+        raise self.describe_refusal(answer.status_code, answer.content)
+
+    def describe_silence(self, error: Exception) -> PlatformUnreachable:
+        """Nobody answered, or not in time."""
+        return PlatformUnreachable(platform=self.platform, why=str(error) or type(error).__name__)
+
+    def describe_refusal(self, status: int, content: bytes) -> Exception:
+        """What an answer means that is no success."""
+        words, reason = read_status(content)
+        words = words or f"it answered {status}"
+        error: SubletError
+        if status == 401:
+            why = f"{self.platform} does not know the token that it was shown: {words}."
+            return LoginNeeded(why, platform=self.platform, hint=RENEW)
+        if status == 404:
+            return ObjectMissing(words)
+        if status == 409:
+            return ObjectExists(words)
+        if status == 410 or reason == "Expired":
+            return ListExpired(words)
+        if status == 429 or status >= 500:
+            error = PlatformUnreachable(platform=self.platform, why=words)
+        else:
+            error = PlatformRefused(platform=self.platform, why=words)
+        return error
+
+    @asynccontextmanager
+    async def watch(self, path: str, **query: str) -> AsyncIterator[AsyncIterator[Object]]:
+        """What changes from a version of a list on, until the server ends it: each event with `type` and `object`."""
+        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCHED), **query}
+        limits = httpx2.Timeout(PATIENCE, read=WATCHED + PATIENCE)
+        try:
+            async with self._http.stream(
+                "GET", path, params=asked, headers=await self.headers(), timeout=limits
+            ) as answer:
+                if not answer.is_success:
+                    raise self.describe_refusal(answer.status_code, await answer.aread())
+                yield self._read_events(answer)
+        except httpx2.HTTPError as error:
+            raise self.describe_silence(error) from error
+
+    @asynccontextmanager
+    async def read_log(self, pod: str, container: str, **query: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """What a container prints, in pieces."""
+        limits = httpx2.Timeout(PATIENCE, read=None)
+        path, asked = self.path_of("pods", pod, "log"), {"container": container, **query}
+        try:
+            async with self._http.stream(
+                "GET", path, params=asked, headers=await self.headers(), timeout=limits
+            ) as answer:
+                if not answer.is_success:
+                    raise self.describe_refusal(answer.status_code, await answer.aread())
+                yield answer.aiter_bytes()
+        except httpx2.HTTPError as error:
+            raise self.describe_silence(error) from error
+
+    async def _read_events(self, answer: httpx2.Response) -> AsyncIterator[Object]:
+        async for line in answer.aiter_lines():
+            event = read_object(line.encode(), self.platform)
+            if event.get("type") == "ERROR":
+                raise self.describe_refusal(
+                    int(event["object"].get("code") or 500), json.dumps(event["object"]).encode()
+                )
+            yield event
+
+
+def read_object(content: bytes, platform: str) -> Object:
+    """An object out of an answer."""
+    try:
+        value = json.loads(content)
+    except ValueError as error:
+        raise PlatformUnreachable(platform=platform, why="what answered is no Kubernetes") from error
+    if not isinstance(value, dict):
+        raise PlatformUnreachable(platform=platform, why="what answered is no Kubernetes")
+    return value
+
+
+def read_status(content: bytes) -> tuple[str, str]:
+    """The words and the reason of a refusal."""
+    try:
+        status = json.loads(content)
+        return str(status.get("message") or ""), str(status.get("reason") or "")
+    except (ValueError, AttributeError):
+        return " ".join(content.decode("utf-8", "replace").split())[:300], ""

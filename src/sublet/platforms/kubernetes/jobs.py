@@ -1,0 +1,293 @@
+"""The Jobs of sessions: made once, looked at through watches, stopped, settled when they have ended, and removed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.session import End, EndKind
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.kernel.log import log
+from sublet.platforms.kubernetes.api import ApiServer, Object, ObjectExists, ObjectMissing
+from sublet.platforms.kubernetes.manifests import PodPlace, make_job, make_secret, write_program
+from sublet.platforms.kubernetes.names import KEEPER, KEY, OWNER, SESSION, STAGE, label_of, name_of, select
+from sublet.platforms.kubernetes.pods import PodFiles
+from sublet.platforms.kubernetes.session import SMALL, PodSession
+from sublet.platforms.kubernetes.states import (
+    ELSEWHERE,
+    Left,
+    Sight,
+    choose_pod,
+    describe_end,
+    has_begun,
+    judge,
+    read_time,
+    runs,
+)
+from sublet.platforms.kubernetes.watch import WatchedObjects
+from sublet.platforms.sessiondir import age
+
+GONE = {"propagationPolicy": "Background"}
+ASKED = 1.0  # seconds between two questions why a Job has no pod
+FORCED = 30.0  # seconds beyond the grace after which a stop that nobody heeded is forced
+BY_OTHERS = (EndKind.SIGNALLED, EndKind.UNKNOWN)  # how a program ends whose pod is being deleted
+LOST = "its pod was deleted; it had been started, so it is not started again"
+FETCHING = "it has ended, and what it left is being fetched: {why}"
+UNCOLLECTED = "what it left could not be fetched: {why}"
+
+
+@dataclass
+class SessionJobs:
+    """What one service has in one namespace, while it is connected to its API server."""
+
+    api: ApiServer
+    place: PodPlace
+    changed: set[str] = field(default_factory=set)  # labels of sessions of which something has changed
+
+    def __post_init__(self) -> None:
+        """Nothing is watched yet."""
+        self.files = PodFiles(self.api)
+        self.pods = WatchedObjects(self.api, "pods", self.place.owner, self.changed.add)
+        self.jobs = WatchedObjects(self.api, "jobs", self.place.owner, self.changed.add)
+        self._watches: list[asyncio.Task[None]] = []
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        self._warnings: dict[str, tuple[float, str]] = {}  # of a Job without a pod: when it was asked why, and why
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._watches = [asyncio.create_task(watched.run()) for watched in (self.pods, self.jobs)]
+
+    async def close(self) -> None:
+        """Let go; what runs goes on."""
+        tasks = [*self._watches, *self._sending.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.files.close()
+        await self.api.close()
+
+    # Submitting
+
+    async def find(self, key: str) -> Object | None:
+        """A session's Job, asked now; one of another service's is refused."""
+        try:
+            job = await self.api.get(self.api.path_of("jobs", name_of(key)))
+        except ObjectMissing:
+            return None
+        if job["metadata"].get("labels", {}).get(OWNER) != self.place.owner:
+            why = f"there is a Job {name_of(key)} in {self.api.access.namespace} that is not this service's"
+            raise PlatformRefused(platform=self.api.platform, why=why)
+        return job
+
+    async def submit(self, job: Job, session: PodSession) -> None:
+        """Make its Secret and its Job; if the Job is there already, that is the one."""
+        length = job.until - datetime.now(UTC)
+        try:
+            program = write_program(job, session.key, length)
+        except ValueError as error:
+            raise PlatformRefused(platform=self.api.platform, why=str(error)) from error
+        if job.nodes == (self.api.access.namespace,):  # what was booked is a part of the quota, on whichever node
+            job = replace(job, nodes=())
+        packed = await asyncio.to_thread(session.pack, SMALL)
+        session.note("packed", "" if packed is None else str(len(packed)))
+        await self._put_secret(make_secret(job, session.key, self.place, program, packed))
+        try:
+            made = await self.api.create(self.api.path_of("jobs"), make_job(job, session.key, self.place, length))
+        except ObjectExists:
+            made = await self.find(session.key) or {}
+        except PlatformRefused:
+            await self.api.delete(self.api.path_of("secrets", name_of(session.key)))
+            raise
+        if made:
+            self.jobs.put(made)
+            session.note("submitted", made["metadata"]["uid"])
+
+    async def _put_secret(self, secret: Object) -> None:
+        """An earlier try, cut off before there was a Job, may have left one."""
+        path = self.api.path_of("secrets")
+        try:
+            await self.api.create(path, secret)
+        except ObjectExists:
+            await self.api.replace(f"{path}/{secret['metadata']['name']}", secret)
+
+    # Looking
+
+    async def refresh(self) -> None:
+        """List what the watches don't tell at the moment."""
+        for watched in (self.jobs, self.pods):
+            if not watched.is_live:
+                await watched.refresh()
+
+    async def see(self, session: PodSession) -> Sight:
+        """A session as the cluster shows it; a Job that seems to be gone is asked for by its name."""
+        label = label_of(session.key)
+        jobs, pods = self.jobs.find(label), self.pods.find(label)
+        if not jobs and (job := await self.find(session.key)):
+            self.jobs.put(job)
+            jobs = [job]
+        warning = await self._warn(jobs[0]) if jobs and not pods else ""
+        return Sight(jobs[0] if jobs else None, pods, warning)
+
+    async def _warn(self, job: Object) -> str:
+        """The same as `_find_warning`, asked for now and then only."""
+        uid, now = job["metadata"]["uid"], time.monotonic()
+        if uid not in self._warnings or now - self._warnings[uid][0] > ASKED:
+            self._warnings[uid] = (now, await self._find_warning(job))
+        return self._warnings[uid][1]
+
+    async def _find_warning(self, job: Object) -> str:
+        """Why a Job has no pod, in the words of its controller."""
+        query = {"fieldSelector": f"involvedObject.uid={job['metadata']['uid']}"}
+        try:
+            events = (await self.api.list(self.api.path_of("events"), **query)).get("items") or []
+        except PlatformRefused:
+            return ""
+        warnings = [event for event in events if event.get("type") == "Warning"]
+        last = max(warnings, key=lambda event: str(event.get("lastTimestamp") or ""), default=None)
+        return f"{last.get('reason', '')}: {last.get('message', '')}" if last else ""
+
+    async def look(self, session: PodSession) -> JobState:
+        """Its state now; whatever has to be done about it is done."""
+        async with self._locks.setdefault(session.key, asyncio.Lock()):
+            if session.ended:
+                return session.state()
+            sight, uid = await self.see(session), session.read_note("pod")
+            pod = choose_pod(sight, uid)
+            if pod is None:
+                return await self._look_at_nothing(session, sight, uid)
+            if has_begun(pod) and not uid:
+                await self._note_begin(session, pod)
+            await self._serve(session, pod)
+            state = judge(pod, datetime.now(UTC), self.place.patience)
+            return await self._finish(session, sight, pod, state) if state.state is State.ENDED else state
+
+    async def _look_at_nothing(self, session: PodSession, sight: Sight, uid: str) -> JobState:
+        """There is no pod: it is still to come, it was lost, or all of it was removed."""
+        by = session.cancelled_by
+        if await self._find_hidden(session.key, uid):
+            return JobState(State.RUNNING, condition="its pod is being looked for")
+        if uid and not by:
+            return await self._settle(session, JobState(State.ENDED, _describe_deletion(sight)))
+        if sight.job is None and (by or session.read_note("submitted")):
+            detail = "it had not started" if not uid else ""
+            end = End(EndKind.CANCELLED, by=by or ELSEWHERE, detail=detail if by else f"its Job was deleted; {detail}")
+            return await self._settle(session, JobState(State.ENDED, end))
+        if sight.job is None:
+            return JobState(State.UNKNOWN)
+        return JobState(State.QUEUED, condition=sight.warning or "its Job has no pod yet")
+
+    async def _find_hidden(self, key: str, uid: str) -> bool:
+        """Whether its pod is there after all: nobody is told as lost because a watch lags behind."""
+        if not uid:
+            return False
+        query = {"labelSelector": f"{select(self.place.owner)},{SESSION}={label_of(key)}"}
+        pods = (await self.api.list(self.api.path_of("pods"), **query)).get("items") or []
+        hidden = [pod for pod in pods if pod["metadata"]["uid"] == uid]
+        for pod in hidden:
+            self.pods.put(pod)
+        return bool(hidden)
+
+    async def _note_begin(self, session: PodSession, pod: Object) -> None:
+        """From now on no other pod is its own: without the Secret none that replaces this one can start."""
+        session.note("pod", pod["metadata"]["uid"])
+        await self.api.delete(self.api.path_of("secrets", name_of(session.key)))
+
+    async def _serve(self, session: PodSession, pod: Object) -> None:
+        """Send its files, if its pod waits for them, and the orders that came before it could be told."""
+        name = pod["metadata"]["name"]
+        is_sent = session.read_note("sent") == pod["metadata"]["uid"]
+        if runs(pod, STAGE) and session.key not in self._sending and not (is_sent or session.read_note("packed")):
+            task = asyncio.create_task(self._send(session, pod))
+            self._sending[session.key] = task
+            task.add_done_callback(lambda done: self._sending.pop(session.key, None))
+        until = session.read_note("until")
+        if until and until != session.read_note("until.sent") and has_begun(pod) and runs(pod, KEEPER):
+            try:
+                await self.files.order(name, "until", until)
+            except (SubletError, ObjectMissing) as error:  # it is tried again at the next look
+                log.warning("kubernetes.unordered", platform=self.api.platform, session=session.key, why=str(error))
+            else:
+                session.note("until.sent", until)
+
+    async def _send(self, session: PodSession, pod: Object) -> None:
+        try:
+            await self.files.send(session, pod["metadata"]["name"])
+            session.note("sent", pod["metadata"]["uid"])
+        except (SubletError, ObjectMissing, OSError) as error:  # it is tried again at the next look
+            log.warning("kubernetes.unsent", platform=self.api.platform, session=session.key, why=str(error))
+
+    # Ending
+
+    async def _finish(self, session: PodSession, sight: Sight, pod: Object, state: JobState) -> JobState:
+        """Fetch what it left, write down how it ended, and remove it from the cluster."""
+        left, why = Left(), ""
+        if runs(pod, KEEPER):
+            try:
+                left = await self.files.collect(session, pod["metadata"]["name"])
+            except PlatformUnreachable as error:
+                if datetime.now(UTC) - (state.ended or datetime.now(UTC)) < self.place.patience:
+                    return JobState(State.RUNNING, started=state.started, condition=FETCHING.format(why=error.message))
+                why = UNCOLLECTED.format(why=error.message)
+            except (PlatformRefused, ObjectMissing) as error:
+                why = UNCOLLECTED.format(why=error)
+        elif has_begun(pod):
+            why = UNCOLLECTED.format(why="its pod has ended")
+        over = state
+        if has_begun(pod) or session.cancelled_by:
+            over = describe_end(pod, left, session.cancelled_by)
+        if over.end and over.end.kind in BY_OTHERS and pod["metadata"].get("deletionTimestamp"):
+            over = replace(over, end=replace(_describe_deletion(sight), usage=over.end.usage))
+        if why and over.end:
+            over = replace(over, end=replace(over.end, detail="; ".join(filter(None, (over.end.detail, why)))))
+        return await self._settle(session, over)
+
+    async def _settle(self, session: PodSession, state: JobState) -> JobState:
+        end = state.end or End(EndKind.UNKNOWN)
+        ended = (state.ended or datetime.now(UTC)).timestamp()
+        started = state.started.timestamp() if state.started else ended
+        await asyncio.to_thread(session.settle, end, started, ended)
+        await self.remove(session.key)
+        return session.state()
+
+    async def stop(self, session: PodSession) -> None:
+        """Have its keeper stop it, so that what it left can be fetched; without one the Job is removed."""
+        pod = choose_pod(await self.see(session), session.read_note("pod"))
+        is_patient = age(session.root / "cancel") < self.place.grace.total_seconds() + FORCED
+        if pod and has_begun(pod) and runs(pod, KEEPER) and is_patient:
+            try:
+                await self.files.order(pod["metadata"]["name"], "cancel", session.cancelled_by)
+            except (PlatformRefused, PlatformUnreachable, ObjectMissing) as error:
+                log.warning("kubernetes.unstopped", platform=self.api.platform, session=session.key, why=str(error))
+            else:
+                return
+        await self.remove(session.key)
+
+    async def remove(self, key: str) -> None:
+        """Remove all that the cluster has of a session."""
+        jobs = self.jobs.find(label_of(key))
+        await self.api.delete(self.api.path_of("jobs", name_of(key)), GONE)
+        await self.api.delete(self.api.path_of("secrets", name_of(key)))
+        for job in jobs:
+            self.jobs.drop(job["metadata"]["uid"])
+
+    async def list_left(self, older_than: timedelta) -> Sequence[str]:
+        """The keys of all sessions that have had something here for so long."""
+        now, keys = datetime.now(UTC), []
+        for kind in ("jobs", "secrets", "pods"):
+            for each in (await self.api.list(self.api.path_of(kind), labelSelector=select(self.place.owner)))["items"]:
+                made = read_time(each["metadata"].get("creationTimestamp")) or now
+                if now - made >= older_than and (key := (each["metadata"].get("annotations") or {}).get(KEY)):
+                    keys.append(key)
+        return list(dict.fromkeys(keys))
+
+
+def _describe_deletion(sight: Sight) -> End:
+    """The end of a session whose pod was deleted: with its Job by someone, else as a node is drained."""
+    if sight.job is None:
+        return End(EndKind.CANCELLED, by=ELSEWHERE, detail="its Job was deleted")
+    return End(EndKind.NODE_LOST, detail=LOST)

@@ -1,0 +1,260 @@
+"""A session as Kubernetes' objects: a Secret with all that it is made of, and a Job of one pod that starts once.
+
+The pod has three containers. `stage` lays the session out and ends; `main` is the program in its own image; `keeper`
+keeps its time, stops it, and keeps its files until they were fetched. No secret stands in a pod's description.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sublet.booking.model.job import Job
+from sublet.booking.model.shape import Shape
+from sublet.platforms.batch.quoting import function, variable, word
+from sublet.platforms.kubernetes.api import Object
+from sublet.platforms.kubernetes.names import KEEPER, KEY, MAIN, PERSON, STAGE, TIME, TITLE, labels_of, name_of
+from sublet.platforms.told import tell_amounts
+
+SESSION = "/sublet/session"  # its directory in the pod
+SCRATCH = "/".join((SESSION, "tmp"))
+PORT = 8888  # on the pod's own loopback, where what someone connects to listens
+START = ["/sublet/bin/busybox", "sh", "/sublet/own/start.sh"]
+VARIABLE = "variable."  # before the name of a variable in the Secret
+LISTENS = ["/sublet/bin/busybox", "grep", "-q", f":{PORT:04X} 00000000:0000 0A", "/proc/net/tcp"]
+LITTLE = {"cpu": "0", "memory": "16Mi"}  # what the helpers ask for, beside the program
+MOST = {"cpu": "200m", "memory": "128Mi"}
+FORGOTTEN = 7 * 24 * 3600  # seconds after which a cluster may remove a Job that has ended, if nobody did
+
+
+@dataclass(frozen=True)
+class PodPlace:
+    """How pods are made in a namespace, as a platform's settings say."""
+
+    owner: str
+    image: str
+    helper: str
+    pull: str = "IfNotPresent"
+    pull_secrets: Sequence[str] = ()
+    user: int | None = None
+    account: str = ""
+    priority: str = ""
+    gpu: str = "nvidia.com/gpu"
+    selector: Mapping[str, str] = field(default_factory=dict)
+    grace: timedelta = timedelta(seconds=5)
+    keep: timedelta = timedelta(days=1)
+    patience: timedelta = timedelta(minutes=10)
+
+
+@cache
+def read_script(name: str) -> str:
+    """A script of ours, for a pod."""
+    return files("sublet.platforms.kubernetes").joinpath("shell", f"{name}.sh").read_text()
+
+
+def seconds_of(time: timedelta) -> int:
+    """In whole seconds, at least one."""
+    return max(1, round(time.total_seconds()))
+
+
+def write_program(job: Job, key: str, time: timedelta) -> str:
+    """What `start.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
+    first, seconds = job.program.argv[0] if job.program.argv else "", seconds_of(time)
+    values: dict[str, object] = {
+        "session": key,
+        "duration": seconds,
+        "warn": min(round(job.warn.total_seconds()), seconds // 2),
+        "first": first,
+        "missing": json.dumps(f"{first[:300]}: no such program is in its image"),
+    }
+    variables = list_variables(job)
+    links = [
+        f"link {word(mount.source)} {word(mount.target)} {int(mount.read_only)}"
+        for mount in job.mounts
+        if not mount.target.startswith("/")
+    ]
+    lines = [f"{name}={word(str(value))}" for name, value in values.items()]
+    lines += [
+        function("links", links),
+        function("environment", [f"export {variable(name)}={word(value)}" for name, value in variables.items()]),
+        function("program", ["exec " + " ".join(word(value) for value in job.program.argv)]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def list_variables(job: Job) -> dict[str, str]:
+    """What a program is told in its environment, beside what only its pod knows."""
+    port = {"SUBLET_HOST": "127.0.0.1", "SUBLET_PORT": str(PORT)} if job.program.connects else {}
+    return {
+        **tell_amounts(job.amounts),
+        "SUBLET_PART": "0",
+        "SUBLET_PARTS": "1",
+        **port,
+        **job.program.environment,
+    }
+
+
+def _list_entrypoint_variables(job: Job, key: str) -> dict[str, str]:
+    """The same for an image's own entrypoint, beside which there is nobody to tell it the rest."""
+    own = {"SUBLET_SESSION": key, "SUBLET_DATA": f"{SESSION}/data", "SUBLET_WARNING": f"{SESSION}/warning"}
+    return {**own, "TMPDIR": SCRATCH, **list_variables(job)}
+
+
+def make_secret(job: Job, key: str, place: PodPlace, program: str, packed: bytes | None) -> Object:
+    """All that a session is made of; `packed` are its files, unless they are too large and are sent later."""
+    given = {"start.sh": read_script("start").encode(), "program": program.encode("utf-8", "surrogateescape")}
+    if packed is not None:
+        given["files"] = packed
+    if job.program.keeps_entrypoint:
+        variables = _list_entrypoint_variables(job, key)
+        given |= {f"{VARIABLE}{name}": value.encode("utf-8", "surrogateescape") for name, value in variables.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name_of(key), "labels": labels_of(key, place.owner), "annotations": {KEY: key}},
+        "type": "Opaque",
+        "data": {name: base64.b64encode(content).decode() for name, content in given.items()},
+    }
+
+
+def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
+    """The Job: one try, one pod, and nothing that starts it again."""
+    labels = labels_of(key, place.owner)
+    notes = {KEY: key, TIME: str(seconds_of(time)), PERSON: job.person[:200], TITLE: job.name[:200]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name_of(key), "labels": labels, "annotations": notes},
+        "spec": {
+            "backoffLimit": 0,
+            "completions": 1,
+            "parallelism": 1,
+            "ttlSecondsAfterFinished": FORGOTTEN,
+            # Newer servers don't replace a pod that was lost; untried, and 1.20 leaves it out.
+            "podReplacementPolicy": "Failed",
+            "template": {"metadata": {"labels": labels, "annotations": notes}, "spec": _make_pod(job, key, place)},
+        },
+    }
+
+
+def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
+    shared = {"name": "session", "mountPath": "/sublet"}
+    given = {"name": "given", "mountPath": "/given", "readOnly": True}
+    spec: Object = {
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "shareProcessNamespace": True,
+        "terminationGracePeriodSeconds": seconds_of(place.grace),
+        "initContainers": [_helper(STAGE, place, [str(seconds_of(place.patience))], [shared, given])],
+        "containers": [
+            _helper(KEEPER, place, [str(seconds_of(place.keep)), str(seconds_of(place.grace))], [shared]),
+            _make_main(job, key, place, shared),
+        ],
+        "volumes": [_make_volume(job.amounts.shape), {"name": "given", "secret": {"secretName": name_of(key)}}],
+        "securityContext": {} if place.user is None else _be_user(place.user),
+    }
+    if place.selector or job.nodes:
+        spec["nodeSelector"] = dict(place.selector)
+    if job.nodes:
+        spec["affinity"] = {"nodeAffinity": _only_on(job.nodes[0])}
+    named = {"serviceAccountName": place.account, "priorityClassName": place.priority}
+    spec |= {name: value for name, value in named.items() if value}
+    if place.pull_secrets:
+        spec["imagePullSecrets"] = [{"name": name} for name in place.pull_secrets]
+    return spec
+
+
+def _helper(name: str, place: PodPlace, words: list[str], mounts: list[Object]) -> Object:
+    return {
+        "name": name,
+        "image": place.helper,
+        "imagePullPolicy": place.pull,
+        "command": ["sh", "-c", read_script({STAGE: "stage", KEEPER: "keep"}[name]), name, *words],
+        "volumeMounts": mounts,
+        "resources": {"requests": dict(LITTLE), "limits": dict(MOST)},
+        "securityContext": _confine(place),
+    }
+
+
+def _make_main(job: Job, key: str, place: PodPlace, shared: Object) -> Object:
+    main: Object = {
+        "name": MAIN,
+        "image": job.program.image or place.image,
+        "imagePullPolicy": place.pull,
+        **(_keep_entrypoint(job, key) if job.program.keeps_entrypoint else {"command": START}),
+        "volumeMounts": [shared, *_mount_absolute(job)],
+        "resources": _size(job.amounts.shape, place.gpu),
+        "securityContext": _confine(place),
+    }
+    if job.program.connects:
+        main["readinessProbe"] = {"exec": {"command": LISTENS}, "periodSeconds": 1}
+    return main
+
+
+def _keep_entrypoint(job: Job, key: str) -> Object:
+    """The image's own entrypoint with these arguments; what it is told comes out of the Secret."""
+    variables = _list_entrypoint_variables(job, key)
+    source = name_of(key)
+    return {
+        **({"args": list(job.program.argv)} if job.program.argv else {}),
+        **({"workingDir": f"{SESSION}/work"} if job.program.in_work else {}),
+        "env": [
+            {"name": name, "valueFrom": {"secretKeyRef": {"name": source, "key": f"{VARIABLE}{name}"}}}
+            for name in variables
+        ],
+    }
+
+
+def _mount_absolute(job: Job) -> list[Object]:
+    """What the program wants to see elsewhere than below its working directory."""
+    return [
+        {
+            "name": "session",
+            "mountPath": mount.target,
+            "subPath": f"session/{mount.source}",
+            "readOnly": mount.read_only,
+        }
+        for mount in job.mounts
+        if mount.target.startswith("/")
+    ]
+
+
+def _size(shape: Shape, gpu: str) -> Object:
+    amounts = {"cpu": str(shape.cores), "memory": str(shape.memory)}
+    amounts |= {gpu: str(shape.gpus)} if shape.gpus else {}
+    amounts |= {"ephemeral-storage": str(shape.disk)} if shape.disk else {}
+    return {"requests": amounts, "limits": dict(amounts)}
+
+
+def _make_volume(shape: Shape) -> Object:
+    return {"name": "session", "emptyDir": {"sizeLimit": str(shape.disk)} if shape.disk else {}}
+
+
+def _be_user(user: int) -> Object:
+    """What namespaces with restricted pods insist on."""
+    return {
+        "runAsUser": user,
+        "runAsGroup": user,
+        "fsGroup": user,
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+
+
+def _confine(place: PodPlace) -> Object:
+    """No program gets more than it had; as a plain user none has anything at all."""
+    if place.user is None:
+        return {"allowPrivilegeEscalation": False}
+    return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+
+
+def _only_on(node: str) -> Object:
+    term: dict[str, Any] = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}

@@ -1,0 +1,181 @@
+"""When a namespace has room for a request: by its quota, by the nodes that can be seen, and by what waits already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from sublet.booking.model.calendar import Calendar, Slot
+from sublet.booking.model.limits import LIMIT, check_limits
+from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Take, take_of
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.shape import Shape
+from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
+from sublet.platforms.kubernetes.survey import ClusterView, limit_nodes
+
+HORIZON = timedelta(days=400)
+UNKNOWN_END = timedelta(hours=1)  # how long a pod is taken to stay that doesn't say
+QUOTA = "quota"
+TRIES = 20  # times that a start is moved on until nodes and quota agree
+WAITING = 200  # pods of those that wait that are counted, at most
+FREE, LATER = "there is room now", "when there is room in the namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesOffers:
+    """Whose offers they are, and what its settings add."""
+
+    platform: str
+    stated: Shape | None = None
+    longest: timedelta | None = None
+
+    def answer(self, view: ClusterView, request: Request, way: str, now: datetime) -> Answer:
+        """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
+        nodes = limit_nodes(view, self.stated)
+        reasons = self._find_reasons(view, request, nodes)
+        if reasons:
+            return Answer(reasons=tuple(replace(reason, platform=self.platform) for reason in reasons))
+        calendars = _fill(view, nodes, now)
+        shape = request.compute.least
+        asked = windows_of(request, now, HORIZON) if request.windows or request.recurring else ()
+        if (request.windows or request.recurring) and not asked:
+            return self._refuse("urn:window-passed", "schedule", "The windows that were asked for are over.")
+        first = max(now, request.not_before or now)
+        windows = asked or [Window(first, first + HORIZON)]
+        earliest = _find_start(calendars, shape, request.duration, windows)
+        if earliest is None:
+            why = f"{self.platform} has no room in the windows that were asked for."
+            return self._refuse("urn:window-passed", "schedule", why)
+        starts = [earliest, *_in_other_windows(calendars, request, shape, earliest, now)]
+        return Answer(offers=tuple(self._offer(view, request, start, way, now) for start in starts))
+
+    def _find_reasons(self, view: ClusterView, request: Request, nodes: Sequence[Node]) -> list[Reason]:
+        if not nodes:
+            return [Reason("urn:not-supported", "platform", describe_nothing(view, self.platform))]
+        reasons = [*self.unfit(request), *self._find_closed_ports(view, request)]
+        return reasons or check_limits(
+            request, Calendar(nodes), platform=self.platform, pools={}, metrics=(), longest=self.longest
+        )
+
+    def unfit(self, request: Request) -> Iterator[Reason]:
+        """What no calendar has to be opened for."""
+        if (count := request.compute.nodes.min) > 1:
+            why = f"{self.platform} runs each session in one pod, and {count} nodes were asked for."
+            yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")
+
+    def _find_closed_ports(self, view: ClusterView, request: Request) -> Iterator[Reason]:
+        executable = request.executable
+        ports = ((executable.fields.get("network") or {}) if executable else {}).get("ports") or ()
+        listens = executable and (executable.kind == "interactive" or any(port.get("access") for port in ports))
+        if listens and "ports" in view.missing:
+            why = f"{self.platform}: you may not create pods/portforward in the namespace {view.namespace}."
+            yield Reason("urn:not-supported", "executable.kind", why)
+
+    def _refuse(self, kind: str, field: str, why: str) -> Answer:
+        return Answer(reasons=(Reason(kind, field, why, platform=self.platform),))
+
+    def _offer(self, view: ClusterView, request: Request, slot: Slot, way: str, now: datetime) -> Offer:
+        asked = windows_of(request, now, HORIZON) if request.windows or request.recurring else ()
+        window = next((each for each in asked if admits(each, slot.start)), None)
+        start = max(slot.start, now)
+        return Offer(
+            platform=self.platform,
+            way=way,
+            start=start,
+            latest_start=max(start, last_start(window)) if window else start,
+            duration=request.duration,
+            nodes=(),
+            shape=request.compute.least,
+            terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=view.as_of),
+            why=FREE if start <= now else LATER,
+            queue="" if start <= now else view.namespace,  # what is free now needs no track record
+            begin=window.start if window and window.start > now else None,
+        )
+
+
+def describe_nothing(view: ClusterView, platform: str) -> str:
+    """Why there is nothing to offer."""
+    if view.sees_nodes:
+        return f"{platform} has no node that takes pods now."
+    return (
+        f"{platform} shows neither its nodes nor a quota of the namespace {view.namespace}: "
+        f"say in its settings how many `cores` and how much `memory` a session may have."
+    )
+
+
+def _fill(view: ClusterView, nodes: Sequence[Node], now: datetime) -> list[Calendar]:
+    """A calendar of the nodes, and one of the quota, with what is taken of each."""
+    calendar = Calendar(nodes)
+    if view.sees_nodes:
+        for number, take in enumerate(list_takes(view, nodes, now)):
+            calendar.put(f"pod {number}", [take])
+        _put_waiting(calendar, view, now)
+    calendars = [calendar]
+    if view.quota:
+        bounded = Calendar([replace(view.quota.most, name=QUOTA)])
+        for number, take in enumerate(_list_quota_takes(view, now)):
+            bounded.put(f"pod {number}", [take])
+        calendars.append(bounded)
+    return calendars
+
+
+def list_takes(view: ClusterView, nodes: Sequence[Node], now: datetime, *, of_others: bool = False) -> Iterator[Take]:
+    """What pods take of the nodes that can be seen; `of_others`: of those alone that are not ours."""
+    known = {node.name: node for node in nodes}
+    for use in view.uses:
+        if use.node in known and not (of_others and use.is_ours):
+            yield take_of(use.node, now, max(now, use.until or now + UNKNOWN_END) + timedelta(seconds=1), use.shape)
+
+
+def _put_waiting(calendar: Calendar, view: ClusterView, now: datetime) -> None:
+    """Pods that wait come first."""
+    for number, use in enumerate([use for use in view.uses if not use.node][:WAITING]):
+        if slot := calendar.earliest(use.shape, 1, UNKNOWN_END, [Window(now, now + HORIZON)]):
+            calendar.put(f"waiting {number}", [take_of(slot.nodes[0], slot.start, slot.start + UNKNOWN_END, use.shape)])
+
+
+def _list_quota_takes(view: ClusterView, now: datetime) -> Iterator[Take]:
+    """What is used of the quota: by sessions until they end, and all else for as long as nobody says."""
+    quota = view.quota
+    if quota is None:
+        return
+    used = {name: getattr(quota.most, name) - getattr(quota.left, name) for name in ("cores", "memory", "gpus", "disk")}
+    for use in (use for use in view.uses if use.until and use.until > now):
+        size = Shape(*(min(used[name], getattr(use.shape, name)) for name in used))
+        used = {name: used[name] - getattr(size, name) for name in used}
+        yield take_of(QUOTA, now, use.until or now, size)
+    yield take_of(QUOTA, now, now + UNKNOWN_END, Shape(**used))
+
+
+def _find_start(calendars: Sequence[Calendar], shape: Shape, time: timedelta, windows: Sequence[Window]) -> Slot | None:
+    """The first start at which nodes and quota both have room."""
+    for _ in range(TRIES):
+        slots = [calendar.earliest(shape, 1, time, windows) for calendar in calendars]
+        if None in slots:
+            return None
+        starts = [slot for slot in slots if slot]
+        latest = max(starts, key=lambda slot: slot.start)
+        if all(slot.start == latest.start for slot in starts):
+            return replace(starts[0], start=latest.start)
+        windows = [
+            replace(window, start=max(window.start, latest.start))
+            for window in windows
+            if last_start(window) >= latest.start
+        ]
+        if not windows:
+            return None
+    return None
+
+
+def _in_other_windows(
+    calendars: Sequence[Calendar], request: Request, shape: Shape, first: Slot, now: datetime
+) -> Iterator[Slot]:
+    """A start in each of the windows that were named, where the first is in another."""
+    starts = [first.start]
+    for window in list_named_windows(request, now, HORIZON):
+        if any(admits(window, start) for start in starts):
+            continue
+        if slot := _find_start(calendars, shape, request.duration, [window]):
+            starts.append(slot.start)
+            yield slot

@@ -1,0 +1,399 @@
+"""Kubernetes, by its API: for a person with a kubeconfig or a token for one namespace, or a gateway's service account.
+
+A session is a Job of one pod, named by the session's key. Below the platform's own directory here lie
+
+    sessions/KEY/   one session (told in session.py): what is sent to its pod, and what came back
+    s/              a Unix socket for each session that someone can connect to
+    owner           the name by which what is ours is known in the cluster
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, PrivateAttr
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.request import Request
+from sublet.booking.model.session import Connector, End, EndKind
+from sublet.booking.model.shape import Shape
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.platforms.batch.guest import own_name
+from sublet.platforms.kubernetes.access import AccessSettings, BadAccess, open_access
+from sublet.platforms.kubernetes.api import RENEW, ApiServer, ObjectMissing
+from sublet.platforms.kubernetes.forwards import PortForwards
+from sublet.platforms.kubernetes.jobs import SessionJobs
+from sublet.platforms.kubernetes.manifests import PORT, SESSION, PodPlace
+from sublet.platforms.kubernetes.names import label_of, name_of
+from sublet.platforms.kubernetes.offers import KubernetesOffers, describe_nothing, list_takes
+from sublet.platforms.kubernetes.session import PodSession
+from sublet.platforms.kubernetes.states import choose_pod, is_ready, runs
+from sublet.platforms.kubernetes.streams import PodStreams
+from sublet.platforms.kubernetes.survey import ClusterView, limit_nodes, look, share_quota
+from sublet.platforms.local.launch import socket_of
+from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
+from sublet.platforms.sessiondir import remove_tree
+
+GIB = 1 << 30
+AT_ONCE = 8  # sessions that are looked at, and whose results are fetched, side by side
+FRESH = 20.0  # seconds that a look at the cluster is good for
+OWN_TOOLS = {"sh": "/bin/sh", "kubernetes": "kubernetes"}
+
+
+class Kubernetes(Platform):
+    """A namespace of a Kubernetes cluster."""
+
+    kind: ClassVar[str] = "kubernetes"
+    tells: ClassVar[bool] = True
+    terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
+        default="predicted",
+        description="`predicted`: others use the cluster too. `booked`: its nodes, or the namespace's quota, are for "
+        "Sublet's sessions alone.",
+    )
+    kubeconfig: str = Field(
+        default="",
+        description="The kubeconfig file; empty: $KUBECONFIG, else ~/.kube/config, and in a pod its service account.",
+    )
+    context: str = Field(default="", description="The context of the kubeconfig; empty: its current one.")
+    namespace: str = Field(default="", description="The namespace of all sessions; empty: that of the context.")
+    server: str = Field(default="", description="Instead of a kubeconfig: the API server's https address.")
+    authority: str = Field(default="", description="The file with the certificate that the API server is known by.")
+    token_file: str = Field(default="", description="The file with the token for the API server, read at each use.")
+    image: str = Field(
+        default="docker.io/library/python:3.12-slim", description="The image that commands and scripts run in."
+    )
+    tools: tuple[str, ...] = Field(
+        default=("python3",), description="What that image has of what kinds need: python3, papermill, jupyter-lab."
+    )
+    helper: str = Field(
+        default="docker.io/library/busybox:1.36-musl",
+        description="The image, with a static BusyBox, that lays sessions out, keeps their time and their results.",
+    )
+    image_pull: Literal["IfNotPresent", "Always", "Never"] = Field(
+        default="IfNotPresent", description="When nodes pull images."
+    )
+    pull_secrets: tuple[str, ...] = Field(default=(), description="Secrets of the namespace that images are pulled by.")
+    user: int | None = Field(
+        default=None,
+        ge=1,
+        description="The number of the user that pods run as, as restricted namespaces want it; unset: as images say.",
+    )
+    service_account: str = Field(default="", description="The service account of pods; they never see its token.")
+    priority_class: str = Field(default="", description="The priority class of pods.")
+    node_selector: dict[str, str] = Field(default_factory=dict, description="Labels that a node must have.")
+    gpu_resource: str = Field(default="nvidia.com/gpu", description="What a GPU is called in the cluster.")
+    cores: int | None = Field(default=None, ge=1, description="The most cores of a session, where nothing else says.")
+    memory: Memory | None = Field(default=None, ge=1 << 26, description="The most memory of a session, likewise.")
+    gpus: int = Field(default=0, ge=0, description="The most GPUs of a session, likewise.")
+    longest: Duration | None = Field(default=None, description="The longest time of a session; unset: any.")
+    grace: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
+    )
+    keep_results: Duration = Field(
+        default=timedelta(days=1),
+        description="How long a pod keeps what its session left while the service is not there to fetch it.",
+    )
+    patience: Duration = Field(
+        default=timedelta(minutes=10), description="How long pulling an image, or sending files, may fail at first."
+    )
+    output_limit: Memory = Field(default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is shown.")
+    _home: Path = PrivateAttr()
+    _owner: str = PrivateAttr(default="")
+    _jobs: SessionJobs | None = PrivateAttr(default=None)
+    _forwards: PortForwards | None = PrivateAttr(default=None)
+    _stamp: object = PrivateAttr(default=None)
+    _view: ClusterView | None = PrivateAttr(default=None)
+    _viewed: float = PrivateAttr(default=float("-inf"))
+    _has_told: bool = PrivateAttr(default=False)
+
+    async def open(self, home: Path) -> None:
+        """Make the directories; the API server is called when it is needed."""
+        await asyncio.to_thread(self._open, home)
+
+    def _open(self, home: Path) -> None:
+        self._home = home.absolute()
+        try:
+            for name in ("sessions", "running", "news", "trash", "s"):
+                (self._home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._owner = own_name(self._home)
+        except OSError as error:
+            raise PlatformUnreachable(platform=self.name, why=str(error)) from error
+        for left in (self._home / "trash").iterdir():
+            remove_tree(left)
+
+    async def close(self) -> None:
+        """Let go; what runs goes on."""
+        if self._forwards:
+            await self._forwards.close_all()
+        if self._jobs:
+            await self._jobs.close()
+        self._jobs = self._forwards = None
+
+    async def _connect(self) -> SessionJobs:
+        """The jobs there, by a connection that is made anew when the kubeconfig has changed."""
+        stamp = self._read_stamp()
+        if self._jobs and stamp == self._stamp:
+            return self._jobs
+        await self.close()
+        asked = AccessSettings(
+            self.kubeconfig, self.context, self.namespace, self.server, self.authority, self.token_file
+        )
+        try:
+            access = await asyncio.to_thread(open_access, asked)
+        except BadAccess as error:
+            raise LoginNeeded(f"{self.name} can't be entered: {error}.", platform=self.name, hint=RENEW) from error
+        api = ApiServer(self.name, access)
+        self._jobs, self._stamp, self._has_told = SessionJobs(api, self._place), stamp, False
+        self._forwards = PortForwards(PodStreams(api))
+        self._jobs.start()
+        return self._jobs
+
+    def _read_stamp(self) -> object:
+        """What changes when someone renews the kubeconfig."""
+        file = Path(self.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
+        with suppress(OSError):
+            seen = file.stat()
+            return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
+        return None
+
+    @property
+    def _place(self) -> PodPlace:
+        return PodPlace(
+            owner=self._owner,
+            image=self.image,
+            helper=self.helper,
+            pull=self.image_pull,
+            pull_secrets=self.pull_secrets,
+            user=self.user,
+            account=self.service_account,
+            priority=self.priority_class,
+            gpu=self.gpu_resource,
+            selector=self.node_selector,
+            grace=self.grace,
+            keep=self.keep_results,
+            patience=self.patience,
+        )
+
+    # What there is
+
+    @property
+    def _offers(self) -> KubernetesOffers:
+        return KubernetesOffers(self.name, self._stated, self.longest)
+
+    @property
+    def _stated(self) -> Shape | None:
+        return Shape(self.cores, self.memory, self.gpus) if self.cores and self.memory else None
+
+    async def _look(self, good_for: float = FRESH) -> ClusterView:
+        jobs = await self._connect()
+        if self._view is None or time.monotonic() - self._viewed > good_for:
+            self._view = await look(jobs.api, self._owner, self.gpu_resource)
+            self._viewed = time.monotonic()
+        return self._view
+
+    def expire_survey(self) -> None:
+        """Ask anew."""
+        self._viewed = float("-inf")
+
+    async def survey(self) -> Survey:
+        """The nodes that can be seen, within the quota; else the quota."""
+        view = await self._look()
+        nodes = tuple(limit_nodes(view, self._stated))
+        if self.terms == "booked":
+            nodes = tuple(share_quota(nodes, view.quota))
+        if not nodes:
+            raise PlatformRefused(platform=self.name, why=describe_nothing(view, self.name))
+        is_booked = self.terms == "booked" and view.sees_nodes
+        return Survey(
+            view.as_of,
+            nodes,
+            tools=OWN_TOOLS | dict.fromkeys(self.tools, ""),
+            notes=describe_view(view),
+            taken=tuple(list_takes(view, nodes, view.as_of, of_others=True)) if is_booked else (),
+            good_for=timedelta(seconds=FRESH),
+        )
+
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """Several nodes for one session."""
+        return [*self._offers.unfit(request)]
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """When there is room for it, by the quota and what runs and waits there; or why not."""
+        return self._offers.answer(await self._look(1.0), request, ways[0], now)
+
+    # Sessions
+
+    def _session(self, key: str) -> PodSession:
+        return PodSession(self.name, self._home, key)
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory here: what is brought to it is sent to its pod."""
+        session = self._session(key)
+        session.make()
+        return session.root
+
+    async def session_directory(self, key: str) -> str:
+        """Where every session's directory is in its own pod."""
+        return SESSION
+
+    async def find(self, key: str) -> str | None:
+        """The session's Job, by our note of it, else by its name."""
+        session = self._session(key)
+        if session.ended or session.read_note("submitted"):
+            return key
+        job = await (await self._connect()).find(key)
+        if job and session.root.is_dir():
+            session.note("submitted", job["metadata"]["uid"])
+        return key if job else None
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Make its Job, once: its name is its key."""
+        session = self._session(key)
+        if await self.find(key):
+            return key
+        await asyncio.to_thread(session.lay_out, job, self.output_limit)
+        if by := session.cancelled_by:
+            now = time.time()
+            session.settle(End(EndKind.CANCELLED, by=by, detail="it had not started"), now, now)
+            return key
+        await (await self._connect()).submit(job, session)
+        return key
+
+    def find_own_id(self, key: str) -> str:
+        """The name of its Job, by which `kubectl` knows it."""
+        return name_of(key) if self._session(key).read_note("submitted") else ""
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many sessions at once, as watches tell them."""
+        sessions = {id: self._session(id) for id in ids}
+        states = {id: session.state() for id, session in sessions.items() if session.ended}
+        there = {id: session for id, session in sessions.items() if id not in states and session.root.is_dir()}
+        if there:
+            jobs = await self._connect()
+            await jobs.refresh()
+            turns = asyncio.Semaphore(AT_ONCE)
+            looks = (self._look_at(session, jobs, turns) for session in there.values())
+            states |= dict(zip(there, await asyncio.gather(*looks), strict=True))
+        return {id: states.get(id) or JobState(State.UNKNOWN) for id in ids}
+
+    async def _look_at(self, session: PodSession, jobs: SessionJobs, turns: asyncio.Semaphore) -> JobState:
+        async with turns:
+            return await self._with_connector(session, await jobs.look(session), jobs)
+
+    async def _with_connector(self, session: PodSession, state: JobState, jobs: SessionJobs) -> JobState:
+        """The same; one that someone can connect to, once it listens, by a socket here."""
+        connects = (session.read("job.json") or {}).get("connects")
+        if state.state is not State.RUNNING or not connects or self._forwards is None:
+            return state
+        pod = choose_pod(await jobs.see(session), session.read_note("pod"))
+        path = socket_of(self._home, session.key)
+        if pod is None or not is_ready(pod):
+            return state
+        if not path:
+            return replace(state, condition="the path of a socket to it would be too long; use a shorter SUBLET_HOME")
+        await self._forwards.open(Path(path), pod["metadata"]["name"], PORT)
+        return replace(state, connector=Connector(connects, "AVAILABLE", "HTTP", f"unix:{path}"))
+
+    async def news(self) -> Sequence[str] | None:
+        """The sessions of which the watches have told something since the last call; None at first."""
+        jobs = await self._connect()
+        changed = {label for label in jobs.changed if label}
+        jobs.changed.difference_update(changed)
+        keys = sorted(key for key in os.listdir(self._home / "sessions") if label_of(key) in changed)
+        for key in keys:  # what ended and was cut off before it could be removed
+            if self._session(key).ended and jobs.jobs.find(label_of(key)):
+                await jobs.remove(key)
+        is_first, self._has_told = not self._has_told, True
+        return None if is_first else keys
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Stop them: the keeper of each pod stops all its processes; what waits is removed."""
+        for id in ids:
+            session = self._session(id)
+            if session.ended:
+                continue
+            session.cancel(by or "someone")
+            jobs = await self._connect()
+            if session.root.is_dir():
+                await jobs.stop(session)
+            else:
+                await jobs.remove(id)
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of its time; its keeper is told when it can be."""
+        session, wanted = self._session(id), str(round(until.timestamp()))
+        if not session.root.is_dir() or session.ended or session.read_note("until") == wanted:
+            return
+        session.note("until", wanted)
+        await (await self._connect()).look(session)
+
+    # What they leave
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed: it comes here as it is printed, while someone wants to see it."""
+        session = self._session(key)
+        await self._follow(session)
+        return session.output(stream, offset, limit)
+
+    async def _follow(self, session: PodSession) -> None:
+        if session.ended or not session.root.is_dir():
+            return
+        with suppress(PlatformRefused, PlatformUnreachable, ObjectMissing):
+            jobs = await self._connect()
+            await jobs.refresh()
+            await jobs.look(session)
+            pod = choose_pod(await jobs.see(session), session.read_note("pod"))
+            if pod and runs(pod, "main"):
+                jobs.files.follow(session, pod["metadata"]["name"])
+
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much of what it printed is here."""
+        session = self._session(key)
+        await self._follow(session)
+        return session.output_size(stream)
+
+    async def results(self, key: str) -> Results:
+        """The files that it left: there are none before its end."""
+        session = self._session(key)
+        return await asyncio.to_thread(session.results) if session.ended else Results()
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
+        async for piece in self._session(key).pieces(path, offset):
+            yield piece
+
+    async def clean(self, key: str) -> None:
+        """Remove all of it, here and there; what still runs must be cancelled first."""
+        session = self._session(key)
+        state = (await self.ask([key]))[key]
+        if state.state in (State.RUNNING, State.QUEUED):
+            raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
+        await (await self._connect()).remove(key)
+        if self._forwards and (path := socket_of(self._home, key)):
+            await self._forwards.close(Path(path))
+        await asyncio.to_thread(session.remove, self._home / "trash")
+
+    async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+        """The sessions that have something in the cluster that is ours."""
+        return await (await self._connect()).list_left(age)
+
+
+def describe_view(view: ClusterView) -> tuple[str, ...]:
+    """What a person may want to know of what was seen."""
+    notes = [f"Kubernetes {view.version}, namespace {view.namespace}"]
+    if not view.sees_nodes:
+        notes.append("its nodes may not be seen: what is offered follows the namespace's quota")
+    if view.quota and view.quota.pods_left == 0:
+        notes.append("the quota has no pod left: what is submitted now waits")
+    if "ports" in view.missing:
+        notes.append("ports of pods may not be forwarded: no interactive sessions")
+    return tuple(notes)

@@ -1,0 +1,183 @@
+"""What is done in a session's pod while it is there: files in, orders, what it prints, and what it left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.platforms.kubernetes.api import ApiServer, ObjectMissing
+from sublet.platforms.kubernetes.manifests import read_script
+from sublet.platforms.kubernetes.names import KEEPER, MAIN, STAGE
+from sublet.platforms.kubernetes.session import PodSession
+from sublet.platforms.kubernetes.states import Left
+from sublet.platforms.kubernetes.streams import STDERR, STDOUT, PodStreams
+
+BLOCK = 1 << 17
+QUIET = 60.0  # seconds after which nobody is taken to follow any more
+WORDS = 2000
+ORDER = 'printf "%s\\n" "$1" >/sublet/own/order.part && mv /sublet/own/order.part "/sublet/own/$2"'
+
+
+class PodFiles:
+    """The files of sessions, here and in their pods."""
+
+    def __init__(self, api: ApiServer) -> None:
+        """Nothing is followed yet."""
+        self._api, self._platform, self._streams = api, api.platform, PodStreams(api)
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._asked: dict[str, float] = {}  # when someone last wanted to see what a session prints
+
+    async def run(self, pod: str, container: str, script: str, *words: str) -> bytes:
+        """What a script of ours prints in a container."""
+        output, errors = bytearray(), bytearray()
+        code = await self._streams.run(
+            pod,
+            container,
+            ["sh", "-c", script, "sublet", *words],
+            lambda channel, content: (errors if channel == STDERR else output).extend(content),
+        )
+        if code:
+            raise self._refuse(code, bytes(errors))
+        return bytes(output)
+
+    def _refuse(self, code: int, errors: bytes) -> PlatformRefused:
+        words = errors.decode("utf-8", "replace").strip()[-WORDS:] or f"it exited with {code}"
+        return PlatformRefused(platform=self._platform, why=f"what was run in its pod failed: {words}")
+
+    async def order(self, pod: str, name: str, text: str) -> None:
+        """Leave the keeper a word: `cancel`, `until` or `done`."""
+        await self.run(pod, KEEPER, ORDER, text, name)
+
+    async def send(self, session: PodSession, pod: str) -> None:
+        """Bring its files to a pod that waits for them."""
+        packed = session.root / "sent.tgz"
+        try:
+            size = await asyncio.to_thread(session.pack_into, packed)
+            errors = bytearray()
+            code = await self._streams.run(
+                pod,
+                STAGE,
+                ["sh", "-c", read_script("receive"), "sublet", str(size)],
+                lambda channel, content: errors.extend(content),
+                _read_file(packed),
+            )
+        finally:
+            packed.unlink(missing_ok=True)
+        if code:
+            raise self._refuse(code, bytes(errors))
+
+    async def collect(self, session: PodSession, pod: str) -> Left:
+        """Fetch all that it left, and put it in its place here."""
+        await self.stop_following(session.key)
+        archive, errors = session.root / f"left.{os.getpid()}.tar", bytearray()
+        try:
+            with archive.open("wb") as file:
+                code = await self._streams.run(
+                    pod,
+                    KEEPER,
+                    ["sh", "-c", read_script("collect")],
+                    lambda channel, content: _put_apart(channel, content, file, errors),
+                )
+            if code:
+                raise self._refuse(code, bytes(errors))
+            left = await asyncio.to_thread(session.unpack, archive)
+            if session.prints_to_log:
+                await self._fetch_log(session, pod)
+            return left
+        finally:
+            archive.unlink(missing_ok=True)
+
+    async def _fetch_log(self, session: PodSession, pod: str) -> None:
+        """What an image's own entrypoint printed, of which its container's log is all there is."""
+        with (session.root / "stdout.log").open("wb") as file:
+            async with self._api.read_log(pod, MAIN) as blocks:
+                async for block in blocks:
+                    file.write(block)
+        (session.root / "stdout.log").rename(session.root / "stdout")
+
+    # What it prints
+
+    def follow(self, session: PodSession, pod: str) -> None:
+        """Have what it prints come here as it is printed, as long as someone wants to see it."""
+        self._asked[session.key] = asyncio.get_running_loop().time()
+        if session.key not in self._following:
+            task = asyncio.create_task(self._follow(session, pod))
+            self._following[session.key] = task
+            task.add_done_callback(lambda done: self._following.pop(session.key, None))
+
+    async def _follow(self, session: PodSession, pod: str) -> None:
+        files = {STDOUT: session.root / "stdout", STDERR: session.root / "stderr"}
+        if session.prints_to_log:
+            reading = asyncio.create_task(self._follow_log(pod, files[STDOUT]))
+        else:
+            begins = [str(_size(files[channel]) + 1) for channel in (STDOUT, STDERR)]
+            words = ["sh", "-c", read_script("follow"), "sublet", *begins]
+            take = partial(_append_to, files)
+            reading = asyncio.create_task(self._streams.run(pod, KEEPER, words, take))
+        clock = asyncio.get_running_loop().time
+        try:
+            while not reading.done() and clock() - self._asked.get(session.key, 0) < QUIET:
+                await asyncio.wait([reading], timeout=QUIET / 10)
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError, SubletError, ObjectMissing, OSError):
+                await reading
+
+    async def _follow_log(self, pod: str, target: Path) -> int:
+        """Follow a container's log, which has no offsets: what is here already is left out."""
+        known, seen = _size(target), 0
+        async with self._api.read_log(pod, MAIN, follow="true") as blocks:
+            async for block in blocks:
+                fresh = block[max(0, known - seen) :]
+                seen += len(block)
+                _append(target, fresh)
+        return 0
+
+    async def stop_following(self, key: str) -> None:
+        """See no more of what it prints: its whole output is fetched now."""
+        task = self._following.pop(key, None)
+        self._asked.pop(key, None)
+        if task:
+            task.cancel()
+            with suppress(asyncio.CancelledError, PlatformUnreachable):
+                await task
+
+    async def close(self) -> None:
+        """Follow nothing any more."""
+        for key in list(self._following):
+            await self.stop_following(key)
+
+
+def _put_apart(channel: int, content: bytes, output: IO[bytes], errors: bytearray) -> None:
+    if channel == STDOUT:
+        output.write(content)
+    else:
+        errors.extend(content)
+
+
+async def _read_file(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while block := await asyncio.to_thread(file.read, BLOCK):
+            yield block
+
+
+def _append_to(files: Mapping[int, Path], channel: int, content: bytes) -> None:
+    _append(files[channel], content)
+
+
+def _append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,272 @@
+"""What a namespace may use: nodes where they can be seen, quotas, what runs already, and what may be created."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sublet.booking.model.offer import Node
+from sublet.booking.model.shape import Shape
+from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.kubernetes.amounts import amount_of, parse_quantity
+from sublet.platforms.kubernetes.api import ApiServer, Object
+from sublet.platforms.kubernetes.manifests import LITTLE, MOST
+from sublet.platforms.kubernetes.names import MANAGED, OWNER, TIME
+from sublet.platforms.kubernetes.states import read_time
+
+MUST = {  # what no session can do without: verb, resource, group
+    "jobs": ("create", "jobs", "batch"),
+    "deleting jobs": ("delete", "jobs", "batch"),
+    "pods": ("list", "pods", ""),
+    "watching pods": ("watch", "pods", ""),
+    "secrets": ("create", "secrets", ""),
+    "deleting secrets": ("delete", "secrets", ""),
+    "exec": ("create", "pods/exec", ""),
+}
+MAY = {"ports": ("create", "pods/portforward", ""), "events": ("list", "events", "")}
+REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+BARRING = ("NoSchedule", "NoExecute")
+OVER = ("Succeeded", "Failed")
+UNBOUNDED = 1 << 50
+BESIDE = int(parse_quantity(LITTLE["memory"]))  # bytes that what stays beside a program takes of a node
+BESIDE_IN_QUOTA = {  # what stays beside a program takes of a quota
+    "requests.memory": LITTLE["memory"],
+    "memory": LITTLE["memory"],
+    "limits.memory": MOST["memory"],
+    "limits.cpu": MOST["cpu"],
+}
+QUOTA_NAMES = {  # of our amounts: those of a quota that bound them
+    "cores": ("requests.cpu", "cpu", "limits.cpu"),
+    "memory": ("requests.memory", "memory", "limits.memory"),
+    "disk": ("requests.ephemeral-storage", "limits.ephemeral-storage"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PodUse:
+    """What one pod takes, and until when, as far as that is known."""
+
+    node: str  # empty while it waits for one
+    shape: Shape
+    until: datetime | None = None
+    is_ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRoom:
+    """What a namespace may have in all, and what is left of it."""
+
+    most: Node
+    left: Shape
+    pods_left: int = UNBOUNDED
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterView:
+    """What there is, as of a time."""
+
+    as_of: datetime
+    namespace: str
+    nodes: tuple[Node, ...] = ()
+    sees_nodes: bool = False
+    quota: QuotaRoom | None = None
+    uses: tuple[PodUse, ...] = ()
+    sees_all_pods: bool = False
+    missing: tuple[str, ...] = ()  # what of MAY may not be done
+    version: str = ""
+
+
+async def look(api: ApiServer, owner: str, gpu: str) -> ClusterView:
+    """Ask the API server for all of it at once; PlatformRefused, in its words, if sessions can't be created."""
+    missing = await review(api)
+    nodes, quotas, (pods, is_whole), version = await asyncio.gather(
+        _list_or_nothing(api, "/api/v1/nodes"),
+        _list_or_nothing(api, api.path_of("resourcequotas")),
+        _list_pods(api),
+        api.get("/version"),
+    )
+    return ClusterView(
+        as_of=datetime.now(UTC),
+        namespace=api.access.namespace,
+        nodes=tuple(read_node(node, gpu) for node in nodes or () if takes_pods(node)),
+        sees_nodes=nodes is not None,
+        quota=read_quota(quotas or (), gpu),
+        uses=tuple(read_uses(pods, owner, gpu)),
+        sees_all_pods=is_whole,
+        missing=missing,
+        version=f"{version.get('major', '')}.{version.get('minor', '')}",
+    )
+
+
+async def _list_or_nothing(api: ApiServer, path: str) -> list[Object] | None:
+    """A list; None if we may not see it."""
+    try:
+        return (await api.list(path)).get("items") or []
+    except PlatformRefused:
+        return None
+
+
+async def _list_pods(api: ApiServer) -> tuple[list[Object], bool]:
+    """All pods of the cluster, else those of our namespace; and whether these are all."""
+    everywhere = await _list_or_nothing(api, "/api/v1/pods")
+    if everywhere is not None:
+        return everywhere, True
+    return (await api.list(api.path_of("pods"))).get("items") or [], False
+
+
+async def review(api: ApiServer) -> tuple[str, ...]:
+    """Ask what we may do; what of MAY is denied. What must be allowed and isn't is refused in the server's words."""
+    wanted = {**MUST, **MAY}
+    allowed = dict(zip(wanted, await asyncio.gather(*(_may(api, *each) for each in wanted.values())), strict=True))
+    for what, (verb, resource, _) in MUST.items():
+        if not allowed[what]:
+            await _ask_in_vain(api)
+            why = f"you may not {verb} {resource} in the namespace {api.access.namespace}"
+            hint = "Ask whoever runs the cluster for a Role that lets you; docs/platforms/kubernetes-role.yaml is one."
+            raise PlatformRefused(platform=api.platform, why=why, hint=hint)
+    return tuple(what for what in MAY if not allowed[what])
+
+
+async def _ask_in_vain(api: ApiServer) -> None:
+    """Have the server say in its own words what it does not allow, where it can be tried without doing it."""
+    trial = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": "sublet-trial-"}}
+    container = {"name": "trial", "image": "none"}
+    spec = {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    await api.create(api.path_of("jobs"), {**trial, "spec": spec}, dryRun="All")
+    await api.list(api.path_of("pods"))
+
+
+async def _may(api: ApiServer, verb: str, resource: str, group: str) -> bool:
+    name, _, part = resource.partition("/")
+    attributes = {
+        "namespace": api.access.namespace,
+        "verb": verb,
+        "resource": name,
+        "subresource": part,
+        "group": group,
+    }
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    answer = await api.create(REVIEW, {**body, "spec": {"resourceAttributes": attributes}})
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+def takes_pods(node: Mapping[str, Any]) -> bool:
+    """Whether new pods may go to a node."""
+    spec, status = node.get("spec") or {}, node.get("status") or {}
+    is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
+    barred = any(taint.get("effect") in BARRING for taint in spec.get("taints") or ())
+    return is_ready and not barred and not spec.get("unschedulable")
+
+
+def read_node(node: Mapping[str, Any], gpu: str) -> Node:
+    """What pods may use of a node."""
+    room = (node.get("status") or {}).get("allocatable") or {}
+    disk = amount_of(room, "ephemeral-storage") or 0
+    return Node(
+        node["metadata"]["name"],
+        amount_of(room, "cpu") or 0,
+        max(0, (amount_of(room, "memory") or 0) - BESIDE),
+        amount_of(room, gpu) or 0,
+        disk,
+    )
+
+
+def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | None:
+    """What all quotas of a namespace together allow; None if there is none on what we count."""
+    most: dict[str, int] = {}
+    left: dict[str, int] = {}
+    names = {**QUOTA_NAMES, "gpus": (f"requests.{gpu}",), "pods": ("pods", "count/pods", "count/jobs.batch")}
+    for quota in quotas:
+        spec, status = quota.get("spec") or {}, quota.get("status") or {}
+        if spec.get("scopes") or spec.get("scopeSelector"):
+            continue  # of other pods than ours, or of some of them only
+        hard = status.get("hard") or spec.get("hard") or {}  # a new quota has no status yet
+        used = status.get("used") or {}
+        for amount, called in names.items():
+            for name in (name for name in called if name in hard):
+                limit = parse_quantity(hard[name]) - parse_quantity(BESIDE_IN_QUOTA.get(name, "0"))
+                free = int(limit - parse_quantity(used.get(name, "0")))
+                most[amount] = min(max(0, int(limit)), most.get(amount, UNBOUNDED))
+                left[amount] = min(max(0, free), left.get(amount, UNBOUNDED))
+    if not most:
+        return None
+    sizes = ("cores", "memory", "gpus", "disk")
+    whole = Node("", *(most.get(name, UNBOUNDED) for name in sizes))
+    return QuotaRoom(whole, Shape(*(left.get(name, UNBOUNDED) for name in sizes)), left.get("pods", UNBOUNDED))
+
+
+def read_uses(pods: Iterable[Mapping[str, Any]], owner: str, gpu: str) -> Iterator[PodUse]:
+    """What pods take: each session its own, and all that say no end together, node by node, in whole cores."""
+    endless: dict[str, list[dict[str, Decimal]]] = {}
+    for pod in pods:
+        if (pod.get("status") or {}).get("phase") in OVER:
+            continue
+        labels, node = pod["metadata"].get("labels") or {}, pod["spec"].get("nodeName", "")
+        is_ours = labels.get(MANAGED) == "sublet" and labels.get(OWNER) == owner
+        until, taken = _find_end(pod), _sum_requests(pod, gpu)
+        if node and not is_ours and until is None:
+            endless.setdefault(node, []).append(taken)
+        else:
+            yield PodUse(node, _round([taken]), until, is_ours)
+    for node, several in endless.items():
+        yield PodUse(node, _round(several))
+
+
+def _sum_requests(pod: Mapping[str, Any], gpu: str) -> dict[str, Decimal]:
+    asked = [(each.get("resources") or {}).get("requests") or {} for each in pod["spec"].get("containers") or ()]
+    names = ("cpu", "memory", gpu, "ephemeral-storage")
+    return {name: sum((parse_quantity(each.get(name, "0")) for each in asked), Decimal(0)) for name in names}
+
+
+def _round(several: Sequence[Mapping[str, Decimal]]) -> Shape:
+    """What they take together, in whole units."""
+    return Shape(*(math.ceil(sum(each[name] for each in several)) for name in several[0]))
+
+
+def _find_end(pod: Mapping[str, Any]) -> datetime | None:
+    """When a session of Sublet's ends at the latest; None if a pod doesn't say."""
+    seconds = str((pod["metadata"].get("annotations") or {}).get(TIME, ""))
+    began = read_time((pod.get("status") or {}).get("startTime"))
+    return began + timedelta(seconds=int(seconds)) if began and seconds.isdigit() else None
+
+
+def limit_nodes(view: ClusterView, stated: Shape | None) -> Sequence[Node]:
+    """The nodes that sessions are offered: those that can be seen, within the quota; else the quota as one."""
+    quota = view.quota.most if view.quota else None
+    if view.sees_nodes:
+        return [_within(node, quota, stated) for node in view.nodes]
+    if quota is None and stated is None:
+        return ()
+    whole = Node(view.namespace, UNBOUNDED, UNBOUNDED, 0 if stated else UNBOUNDED, 0)
+    if stated:
+        whole = Node(view.namespace, stated.cores, stated.memory, stated.gpus, 0)
+    bounded = _within(whole, quota, None)
+    gpus = 0 if bounded.gpus == UNBOUNDED else bounded.gpus
+    return [Node(view.namespace, bounded.cores, bounded.memory, gpus, 0)]
+
+
+def share_quota(nodes: Sequence[Node], quota: QuotaRoom | None) -> Sequence[Node]:
+    """The nodes, of which no more counts in all than a quota allows: whoever books them must not book it twice."""
+    if quota is None:
+        return nodes
+    left = {name: getattr(quota.most, name) for name in ("cores", "memory", "gpus", "disk")}
+    shared = []
+    for node in nodes:
+        part = {name: min(getattr(node, name), left[name]) for name in left}
+        left = {name: left[name] - part[name] for name in left}
+        if part["cores"] and part["memory"]:
+            shared.append(Node(node.name, **part))
+    return shared
+
+
+def _within(node: Node, quota: Node | None, stated: Shape | None) -> Node:
+    """A node, of which no more counts than a quota and the settings allow."""
+    bounds = [bound for bound in (quota, stated) if bound is not None]
+    cores, memory, gpus = (min(getattr(each, name) for each in (node, *bounds)) for name in ("cores", "memory", "gpus"))
+    disk = min(each.disk for each in (node, *([quota] if quota else [])))
+    return Node(node.name, cores, memory, gpus, disk)

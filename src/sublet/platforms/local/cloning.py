@@ -1,0 +1,96 @@
+"""Showing files of the cache to a session: clones where the file system has them, else links or copies."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+FICLONE = 0x40049409  # shares a file's blocks with another until one of them is changed
+NO_CLONES = (errno.EOPNOTSUPP, errno.ENOTTY, errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EPERM)
+NO_LINK = (errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP)
+OWNER_WRITES = 0o200
+
+
+def clone(source: Path, target: Path) -> bool:
+    """Make a file that shares its blocks, where the file system can; what is written to it is its own."""
+    with source.open("rb") as original, target.open("xb") as fresh:
+        try:
+            fcntl.ioctl(fresh.fileno(), FICLONE, original.fileno())
+        except OSError as error:
+            if error.errno not in NO_CLONES:
+                raise
+        else:
+            return True
+    target.unlink()
+    return False
+
+
+def copy_file(source: Path, target: Path, mode: int) -> None:
+    """A file of one's own with the same content."""
+    if not clone(source, target):
+        shutil.copyfile(source, target)
+    _copy_marks(source, target, mode)
+
+
+def _copy_marks(source: Path, target: Path, mode: int) -> None:
+    status = source.stat()
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
+    target.chmod(mode)
+
+
+def share_file(source: Path, target: Path, *, can_link: bool) -> None:
+    """A file that is only read: it takes no room where that is possible, and never is a way to change the source."""
+    if clone(source, target):
+        _copy_marks(source, target, source.stat().st_mode & 0o777)
+        return
+    try:
+        if can_link:
+            os.link(source, target)
+            return
+    except OSError as error:
+        if error.errno not in NO_LINK:
+            raise
+    copy_file(source, target, source.stat().st_mode & 0o777)
+
+
+def lay(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> None:
+    """Put a file or a folder of the cache at a path; what an earlier try put there goes first."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = target.with_name(f".{target.name[:100]}.{os.urandom(4).hex()}")
+    try:
+        _lay(source, aside, is_writable=is_writable, can_link=can_link)
+        remove(target)
+        aside.rename(target)
+    finally:
+        remove(aside)
+
+
+def _lay(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> None:
+    if not source.is_dir():
+        _lay_file(source, target, is_writable=is_writable, can_link=can_link)
+        return
+    target.mkdir(mode=0o755)
+    for folder, folders, names in os.walk(source):
+        below = target / Path(folder).relative_to(source)
+        for name in folders:
+            (below / name).mkdir(mode=0o755)
+        for name in names:
+            _lay_file(Path(folder, name), below / name, is_writable=is_writable, can_link=can_link)
+
+
+def _lay_file(source: Path, target: Path, *, is_writable: bool, can_link: bool) -> None:
+    if is_writable:
+        copy_file(source, target, source.stat().st_mode & 0o777 | OWNER_WRITES)
+    else:
+        share_file(source, target, can_link=can_link)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

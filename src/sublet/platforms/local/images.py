@@ -1,0 +1,76 @@
+"""Images of registries on this machine: which of them its tools have, and having one before a session needs it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sublet.kernel.log import log
+
+STORES = ("podman", "docker")  # tools that keep images in a store of their own
+SIF = ("apptainer", "singularity")
+FETCHING = 1800  # seconds that a tool has to fetch an image
+LOOKING = 5  # seconds that it has to say whether it has one
+FRESH = 60.0  # seconds for which it is known that an image is there
+PREFIX = "docker://"
+
+
+@dataclass
+class LocalImages:
+    """What the container tools of this machine are asked for, with the environment that sessions have."""
+
+    environment: Mapping[str, str]
+    _seen: dict[str, float] = field(default_factory=dict)  # images that were there → when
+
+    async def find(self, tools: Mapping[str, str], locations: Collection[str]) -> list[str]:
+        """Those that one of the tools has already."""
+        return [location for location in locations if await self._has(tools, location)]
+
+    async def _has(self, tools: Mapping[str, str], location: str) -> bool:
+        if time.monotonic() - self._seen.get(location, -FRESH) < FRESH:
+            return True
+        for tool in STORES:
+            words = (tools.get(tool, ""), "image", "inspect", location.removeprefix(PREFIX))
+            if words[0] and await self._run(words, LOOKING):
+                self._seen[location] = time.monotonic()
+                return True
+        return False
+
+    async def fetch(self, tools: Mapping[str, str], location: str, tool: str, target: Path) -> bool:
+        """Have a tool fetch an image, into its own store or as a file at `target`; whether it is there now."""
+        path, reference = tools.get(tool, ""), location.removeprefix(PREFIX)
+        if tool in STORES:
+            has_image = bool(path) and await self._run((path, "image", "inspect", reference), LOOKING)
+            return has_image or await self._run((path, "pull", "--quiet", reference), FETCHING)
+        if tool in SIF:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return await self._run((path, "--silent", "pull", "--force", str(target), location), FETCHING)
+        if tool == "charliecloud" and "ch-image" in tools:
+            return await self._run((tools["ch-image"], "pull", reference), FETCHING)
+        return False
+
+    async def _run(self, words: tuple[str, ...], seconds: float) -> bool:
+        quiet = asyncio.subprocess.DEVNULL
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words, stdin=quiet, stdout=quiet, stderr=asyncio.subprocess.PIPE, env=dict(self.environment)
+            )
+        except OSError:
+            return False
+        try:
+            async with asyncio.timeout(seconds):
+                _, complaint = await process.communicate()
+        except TimeoutError:
+            return False
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode and seconds == FETCHING:
+            log.info("image.not-fetched", words=words, why=complaint.decode(errors="replace")[-300:].strip())
+        return process.returncode == 0

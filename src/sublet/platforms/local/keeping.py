@@ -1,0 +1,87 @@
+"""What this machine keeps for later sessions: settings of its cache, and what can be asked of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import Field, PrivateAttr
+
+from sublet.platforms.batch.kept import name_of
+from sublet.platforms.caching import DataCache
+from sublet.platforms.local.cache import LocalCache
+from sublet.platforms.local.images import LocalImages
+from sublet.platforms.local.places import measure
+from sublet.platforms.port import Duration, KeptFile, Memory, Platform
+from sublet.platforms.sessiondir import SessionDir
+
+GIB = 1 << 30
+
+
+class KeepsData(Platform):
+    """A platform that is this machine, as far as it keeps data."""
+
+    cache: Memory = Field(
+        default=20 * GIB,
+        ge=0,
+        description="How much data from elsewhere is kept for later sessions, as `200GiB`: that goes first which has "
+        "not been needed for the longest time; 0: no limit but `unused`.",
+    )
+    unused: Duration = Field(
+        default=timedelta(days=7), description="How long data from elsewhere stays with no session that needs it."
+    )
+    _data_cache: LocalCache | None = PrivateAttr(default=None)
+    _images: LocalImages | None = PrivateAttr(default=None)  # None: every session has a home, and images, of its own
+
+    def _open_data_cache(self, home: Path, environment: Mapping[str, str], *, has_mounts: bool) -> None:
+        """Without mounts of a session's own, root could write through a link whatever its permissions are."""
+        if "HOME" in environment or os.geteuid() == 0:
+            self._images = LocalImages(environment)
+
+        def is_over(key: str) -> bool:
+            session = SessionDir(self.name, home, key)
+            return not session.root.is_dir() or session.ended
+
+        can_link = has_mounts or os.geteuid() != 0
+        self._data_cache = LocalCache(self.name, home, self.cache, can_link, is_over)
+
+    async def open_cache(self) -> DataCache:
+        """The cache of data here."""
+        return self._cache_here
+
+    @property
+    def _cache_here(self) -> LocalCache:
+        if self._data_cache is None:
+            raise RuntimeError("the platform was not opened")
+        return self._data_cache
+
+    async def find_images(self, locations: Collection[str]) -> Collection[str]:
+        """Those that the container tools here have; all, where each session has a store of its own."""
+        if self._images is None:
+            return locations
+        return await self._images.find((await self.survey()).tools, locations)
+
+    async def fetch_image(self, location: str, tool: str, target: Path) -> bool:
+        """Have the tool of a session fetch its image."""
+        if self._images is None:
+            return False
+        return await self._images.fetch((await self.survey()).tools, location, tool, target)
+
+    async def measure_place(self, path: str) -> int:
+        """How many bytes the files below a directory here take."""
+        return await asyncio.to_thread(measure, path)
+
+    async def list_kept(self) -> Sequence[KeptFile]:
+        """The data that is kept here."""
+        return await self._cache_here.list_kept()
+
+    async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
+        """Remove data that no session needs, or needed for so long."""
+        return await self._cache_here.let_go([name_of(digest) for digest in digests], idle)
+
+    async def sweep(self) -> Sequence[str]:
+        """Let go of data that was not needed for long."""
+        return await self.let_go(idle=self.unused)

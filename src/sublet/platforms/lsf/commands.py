@@ -1,0 +1,50 @@
+"""Which commands an LSF site is asked; how they answer is in `readers.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.scheduler import Rows
+from sublet.platforms.lsf import readers as read
+from sublet.reach.port import Command, Outcome, as_is
+
+PACKAGE = "sublet.platforms.lsf"
+AWAY = re.compile(
+    r"batch system daemon not responding|lsf is down|lim is down|mbatchd|try later|still trying|timed? ?out"
+    r"|connection refused|communication (time out|error)|slave lim configuration",
+    re.IGNORECASE,
+)
+NONE = re.compile(r"No (unfinished )?job found|Job <[^>]*> is not found", re.IGNORECASE)
+JOBS = ("env", "LSB_DISPLAY_YEAR=Y", "bjobs", "-json", "-o", read.FIELDS)
+SURVEY = {
+    "load": Command(("bhosts", "-w"), as_is, calls=1),
+    "hosts": Command(("lshosts", "-w"), as_is, calls=1),
+    "gpus": Command(("lshosts", "-gpu"), as_is, calls=1),
+    "queues": Command(("bqueues", "-l"), as_is, calls=1),
+}
+
+
+def to_queue(failures: Failures) -> Command[Rows]:
+    """The person's own jobs, those that ended a while ago too."""
+
+    def check(outcome: Outcome) -> Rows:
+        if outcome.code and not NONE.search(outcome.complaint):
+            raise failures.explain(outcome)
+        return read.read_jobs(outcome.text)
+
+    return Command((*JOBS, "-a"), check, calls=1)
+
+
+def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
+    """What LSF still knows of jobs by their names."""
+    return [
+        Command((*JOBS, "-a", "-J", key), lambda outcome: read.read_jobs(outcome.text), seconds=30, calls=1)
+        for key in keys
+    ]
+
+
+def to_plan() -> Command[Outcome]:
+    """Ask for everybody's jobs that run, of which a plan can be made."""
+    return Command((*JOBS, "-r", "-u", "all"), as_is, seconds=30, calls=1)

@@ -1,0 +1,41 @@
+"""The words of bsub that a job's amounts become."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts
+
+MIB, MINUTE = 1 << 20, timedelta(minutes=1)
+LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
+TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what LSF has a word for
+
+
+@dataclass(frozen=True, slots=True)
+class LsfWish:
+    """What is asked of LSF for one job."""
+
+    queue: str
+    amounts: Amounts
+    begin: datetime | None = None
+
+    @property
+    def limit(self) -> timedelta:
+        """LSF's run limit for it, in whole minutes."""
+        return math.ceil((self.amounts.time + LEEWAY) / MINUTE) * MINUTE
+
+
+def words_for(wish: LsfWish, asked: SchedulerOptions) -> tuple[str, ...]:
+    """The words for bsub; every value is one word."""
+    amounts, each = wish.amounts, wish.amounts.shape
+    words = ["-n", str(amounts.nodes * each.cores), "-R", f"span[ptile={each.cores}]"]
+    words += ["-R", f"rusage[mem={math.ceil(each.memory / MIB)}MB]"] if each.memory else []
+    words += ["-gpu", f"num={each.gpus}"] if each.gpus else []
+    words += ["-W", str(wish.limit // MINUTE)]
+    words += ["-q", wish.queue] if wish.queue else []
+    words += ["-P", asked.project] if asked.project else []
+    words += ["-b", f"{wish.begin.astimezone(UTC):%Y:%m:%d:%H:%M}"] if wish.begin else []
+    return tuple(words)

@@ -1,0 +1,149 @@
+"""How LSF's commands answer: jobs in JSON, hosts and queues as tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sublet.booking.model.offer import Node, Take
+from sublet.platforms.batch.site import SiteNode, SiteQueue
+from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.lsf.states import HELD, describe_exit
+
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "": 1 << 20}
+AWAY = re.compile(r"unavail|unreach|closed_Adm|closed_Lock|closed_Wind")
+FIELDS = (
+    "jobid jobindex stat job_name queue exit_code exit_reason start_time finish_time pend_reason exec_host slots "
+    "runtimelimit"
+)
+A_DAY = timedelta(days=1)  # of a job that has no limit
+NOTHING = frozenset({"", "-"})
+
+
+def read_table(text: str) -> Iterator[dict[str, str]]:
+    """The rows of a table whose head names its columns; the last column may have spaces in it."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    head = lines[0].split() if lines else []
+    for line in lines[1:]:
+        yield dict(zip(head, line.split(maxsplit=len(head) - 1), strict=False))
+
+
+def read_size(text: str) -> int:
+    """Bytes in `251.4G`."""
+    match = re.fullmatch(r"([\d.]+)([KMGT]?)", text)
+    return int(float(match[1]) * UNITS[match[2]]) if match else 0
+
+
+def read_nodes(load: str, hosts: str, gpus: str) -> tuple[SiteNode, ...]:
+    """The hosts in `bhosts -w`, with what `lshosts -w` and `lshosts -gpu` say of them."""
+    sizes = {row.get("HOST_NAME", ""): row for row in read_table(hosts)}
+    cards: dict[str, int] = {}
+    for host in _fill_down(gpus):
+        cards[host] = cards.get(host, 0) + 1
+    nodes = []
+    for row in read_table(load):
+        name, most = row.get("HOST_NAME", ""), row.get("MAX", "")
+        own = sizes.get(name, {})
+        cores = int(most) if most.isdecimal() else int(own["ncpus"]) if own.get("ncpus", "").isdecimal() else 0
+        if cores:
+            node = Node(name, cores, read_size(own.get("maxmem", "")), cards.get(name, 0))
+            nodes.append(SiteNode(node, (), here=not AWAY.search(row.get("STATUS", ""))))
+    return tuple(nodes)
+
+
+def _fill_down(text: str) -> Iterator[str]:
+    """The host of each GPU: only the first line of a host names it."""
+    host = ""
+    for line in text.splitlines()[1:]:
+        host = line.split()[0] if line[:1].strip() else host
+        if line.strip() and host and line.split()[-1] != "-":
+            yield host
+
+
+def read_queues(text: str) -> tuple[SiteQueue, ...]:
+    """The queues in `bqueues -l`."""
+    return tuple(_queue(block) for block in re.split(r"^QUEUE:\s*", text, flags=re.MULTILINE)[1:])
+
+
+def _queue(block: str) -> SiteQueue:
+    limit = re.search(r"RUNLIMIT\s*\n\s*([\d.]+)\s*min", block)
+    return SiteQueue(
+        name=block.split()[0],
+        up="Open:Active" in block,
+        default="default queue" in block,
+        max_time=timedelta(minutes=float(limit[1])) if limit else None,
+    )
+
+
+def moment(text: str) -> datetime | None:
+    """A time as bjobs prints it with LSB_DISPLAY_YEAR and TZ=UTC; a mark for how sure it is may follow."""
+    plain = " ".join(text.split()[:4])
+    for form in ("%b %d %H:%M:%S %Y", "%b %d %H:%M %Y"):
+        try:
+            return datetime.strptime(plain, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
+
+
+def list_records(text: str) -> list[Mapping[str, Any]]:
+    """The jobs in `bjobs -json`."""
+    try:
+        answer = json.loads(text[text.find("{") :], strict=False) if "{" in text else {}
+    except ValueError:
+        return []
+    return [record for record in answer.get("RECORDS") or () if "ERROR" not in record]
+
+
+def read_jobs(text: str) -> dict[str, QueueRow]:
+    """The jobs in `bjobs -json`, by their names, which are their sessions' keys; those of an array as KEY/N."""
+    rows: dict[str, QueueRow] = {}
+    for record in list_records(text):
+        row = _row(record)
+        index = str(record.get("JOBINDEX", "0") or "0")
+        if index.isdecimal() and int(index):
+            part = replace(row, id=f"{row.id}[{index}]", array=row.id)
+            rows[part_of(row.name, int(index) - 1)] = part
+        elif row.name:
+            rows[row.name] = row
+    return rows
+
+
+def _row(record: Mapping[str, Any]) -> QueueRow:
+    state = str(record.get("STAT", ""))
+    code = str(record.get("EXIT_CODE", "")).strip()
+    is_over = state in ("DONE", "EXIT", "ZOMBI")
+    return QueueRow(
+        id=str(record.get("JOBID", "")),
+        name=str(record.get("JOB_NAME", "")).partition("[")[0],
+        state=describe_exit(str(record.get("EXIT_REASON", ""))) if state == "EXIT" else state,
+        reason=HELD if state == HELD else str(record.get("PEND_REASON", "")).strip().rstrip(";"),
+        start=moment(str(record.get("START_TIME", ""))),
+        end=moment(str(record.get("FINISH_TIME", ""))) if is_over else None,
+        queue=str(record.get("QUEUE", "")),
+        nodes=str(record.get("EXEC_HOST", "")),
+        code=0 if state == "DONE" else int(code) if state == "EXIT" and code.isdecimal() else None,
+    )
+
+
+def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
+    """What everybody's jobs that run have of the hosts, until their limit is reached."""
+    takes: list[Take] = []
+    for record in list_records(text):
+        start = moment(str(record.get("START_TIME", "")))
+        if record.get("STAT") in ("RUN", "USUSP", "SSUSP") and start:
+            limit = str(record.get("RUNTIMELIMIT", "")).split(".")[0].split()
+            time = timedelta(minutes=int(limit[0])) if limit and limit[0].isdecimal() else A_DAY
+            end = max(start + time, now + timedelta(minutes=1))
+            takes += [Take(host, start, end, cores=cores) for host, cores in _hosts(str(record.get("EXEC_HOST", "")))]
+    return tuple(takes)
+
+
+def _hosts(text: str) -> list[tuple[str, int]]:
+    """The hosts in `4*c1:2*c2`, and the slots on each."""
+    matches = [re.fullmatch(r"(?:(\d+)\*)?(.+)", word) for word in text.split(":") if word not in NOTHING]
+    return [(match[2], int(match[1] or 1)) for match in matches if match]

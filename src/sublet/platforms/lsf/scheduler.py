@@ -1,0 +1,19 @@
+"""LSF, as what batch systems share knows it."""
+
+from __future__ import annotations
+
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.lsf import commands as to
+from sublet.platforms.lsf.states import STATES
+
+LSF = Scheduler(
+    title="LSF",
+    package=to.PACKAGE,
+    states=STATES,
+    away=to.AWAY,
+    to_queue=to.to_queue,
+    to_remember=to.to_remember,
+    survey=to.SURVEY,
+    needed=("load", "queues"),
+    can_pause=True,
+)

@@ -1,0 +1,182 @@
+"""OAR, by its own command line: oarsub, oarstat, oardel; here, or on a machine that is reached over OpenSSH.
+
+An ordinary user of OAR reserves nodes ahead. So an offer here can be *booked*: it is a reservation, under the key of
+the session to come, which is cancelled when nobody takes the offer. A job's name is its session's key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from sublet.booking.model.job import Job
+from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.request import Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts
+from sublet.kernel.errors import LoginNeeded
+from sublet.platforms.batch import fitting
+from sublet.platforms.batch.commands import to_move_end
+from sublet.platforms.batch.job import Submission
+from sublet.platforms.batch.planning import AHEAD, SitePlan, round_up, windows_ahead, windows_now
+from sublet.platforms.batch.reserving_platform import ReservingPlatform
+from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.site import SiteNode, SiteQueue, note_absent
+from sublet.platforms.oar import commands as to
+from sublet.platforms.oar import readers as read
+from sublet.platforms.oar.offers import share_memory
+from sublet.platforms.oar.options import LEEWAY, TAKEN, OarWish, words_for, words_to_reserve
+from sublet.platforms.oar.scheduler import OAR
+from sublet.platforms.port import Duration, Memory, Survey
+
+UNPLANNED = "; OAR's plan was not seen"
+
+
+class Oar(ReservingPlatform):
+    """A cluster with OAR."""
+
+    kind: ClassVar[str] = "oar"
+    scheduler: ClassVar[Scheduler] = OAR
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
+    lead: Duration = Field(
+        default=timedelta(minutes=5),
+        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
+    )
+    properties: str = Field(
+        default="",
+        max_length=500,
+        pattern=r"^[\x20-\x7e]*$",
+        description="What nodes must be, as oarsub's `-p` takes it: `cluster='dahu' AND memnode > 100000`.",
+    )
+    node_memory: Memory = Field(
+        default=4 << 30, gt=0, description="The memory of a node, where OAR has no property `memnode` or `mem` for it."
+    )
+
+    # What there is
+
+    async def survey(self) -> Survey:
+        """What OAR shows, at most `fresh` old; without a login, what it showed last."""
+        await self._look_around()
+        nodes = self._list_nodes()
+        notes = [*note_absent(nodes), "OAR gives no memory by itself: it comes with cores", *self._manners.notes]
+        return self._surveyor.describe(nodes, *notes)
+
+    def _list_resources(self) -> tuple[read.OarResource, ...]:
+        return read.read_resources(self._surveyor.said.get("nodes", ""))
+
+    def _list_nodes(self) -> tuple[SiteNode, ...]:
+        return read.read_nodes(self._list_resources(), self.node_memory)
+
+    def can_take(self, option: str) -> bool:
+        """A queue, a project and a type of GPU."""
+        return option in TAKEN
+
+    # Offers
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """What OAR would start by its plan if it were submitted now; and reservations, which are booked."""
+        if closed := fitting.find_closed(request, self.name, self._manners.interactive, self.connects):
+            return Answer(reasons=(closed,))
+        await self._look_around()
+        nodes = self._list_nodes()
+        queue = SiteQueue(request.scheduler.queue or self.queue or read.DEFAULT_QUEUE)
+        no = fitting.find_untyped(request, nodes, self.name)
+        nodes = tuple(fitting.of_type(nodes, request.scheduler.gpu_type))
+        if no := no or fitting.find_excess(request, queue, nodes, self.name):
+            return Answer(reasons=(no,))
+        wish = OarWish(queue.name, share_memory(request.least, nodes), self._find_core())
+        plan = await self._find_plan(now, nodes)
+        answers = [self._predict(request, wish, plan, ways[0], now)]
+        if plan and not request.after and self.reservations:
+            answers += await self._reserve_all(request, wish, plan, ways[0], now)
+        reasons = [each for each in answers if isinstance(each, Reason)]
+        return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
+
+    async def _find_plan(self, now: datetime, nodes: tuple[SiteNode, ...]) -> SitePlan | None:
+        """OAR's plan for all jobs on these nodes; None while nobody is signed in."""
+        try:
+            outcome = await self.reach.run(to.to_gantt(now, now + AHEAD))
+        except LoginNeeded:
+            return None
+        if outcome.code:
+            raise self.failures.explain(outcome)
+        return SitePlan(nodes, read.read_gantt(outcome.text, self._list_resources()))
+
+    def _predict(
+        self, request: Request, wish: OarWish, plan: SitePlan | None, way: str, now: datetime
+    ) -> Offer | Reason:
+        windows = windows_now(request, now)
+        if not windows:
+            message = f"{self.name}: OAR starts jobs as soon as it can; a later time is had by a reservation alone."
+            return Reason("urn:not-supported", "schedule", message, nearest="now", platform=self.name)
+        start = plan.find_start(wish.amounts, wish.limit, windows) if plan else now
+        if start is None:
+            message = f"{self.name}: OAR's plan has no room for it in the time asked for."
+            return Reason("urn:window-passed", "schedule", message, platform=self.name)
+        cut = replace(wish, amounts=self._cut(request, wish.amounts))
+        note = "" if plan else UNPLANNED
+        return fitting.offer_for(OAR.title, request, cut, start, way, self.name, now, note)
+
+    def _cut(self, request: Request, amounts: Amounts) -> Amounts:
+        """In as many parts as the kind wants, and the settings and the site allow."""
+        return replace(amounts, parts=min(request.parts, self._manners.parts))
+
+    async def _reserve_all(
+        self, request: Request, wish: OarWish, plan: SitePlan, way: str, now: datetime
+    ) -> list[Offer | Reason]:
+        soonest = round_up(max(now + self.lead, request.not_before or now))
+        answers = [
+            await self._reserve(request, wish, plan, window, way, now) for window in windows_ahead(request, soonest)
+        ]
+        return [answer for answer in answers if answer]
+
+    async def _reserve(
+        self, request: Request, wish: OarWish, plan: SitePlan, window: Window, way: str, now: datetime
+    ) -> Offer | Reason | None:
+        start = plan.find_start(wish.amounts, wish.limit, [window])
+        if start is None:
+            return None
+        alone = replace(request, windows=(window,), recurring=(), parts=1)
+        offer = fitting.offer_for(OAR.title, alone, wish, start, way, self.name, now, why="reserved, the earliest")
+        if isinstance(offer, Reason):
+            return offer
+        constraint = self.properties
+        words = words_to_reserve(wish, self._list_options(request), offer.start, constraint)
+        return await self.reserve(offer, words, is_named=request.platform == self.name)
+
+    def _list_options(self, request: Request | Job) -> SchedulerOptions:
+        return replace(request.scheduler, project=request.scheduler.project or self.project)
+
+    def _find_core(self) -> str:
+        """What the site calls a core: sites that don't name cores give resources."""
+        return "core" if '"core"' in self._surveyor.said.get("nodes", "") else "resource_id"
+
+    # Jobs
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Send what was brought, then submit; what was reserved is started by its reservation."""
+        self.check_connects(job)
+        await self._look_around()
+        now = datetime.now(UTC)
+        amounts = replace(job.amounts, time=max(timedelta(seconds=1), job.until - now))
+        queue = job.scheduler.queue or self.queue
+        wish = OarWish(queue, share_memory(amounts, self._list_nodes()), self._find_core())
+        self.check_room(key)
+        words = words_for(wish, self._list_options(job), self.properties)
+        if job.reservation:
+            words = ("--reserved",)
+            self.take_reservation(job.reservation)
+        return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of its time, if OAR's walltime leaves room for it, or lets itself be changed."""
+        if not await self.must_move_end(id, until):
+            return
+        limit = self.find_time_limit(id, LEEWAY)
+        if until + self.grace > limit:
+            await self.reach.run(to.to_move_limit(self.failures, id, until + self.grace - limit))
+        await self.reach.run(to_move_end(self.failures, await self.root(), id, round(until.timestamp())))

@@ -1,0 +1,11 @@
+# OAR's piece of pause.sh. What waits is held; what runs only an administrator suspends.
+
+pause_job() {
+    state=$(oarstat -s -j "$id") || exit 1
+    case $verb:$state in
+        hold:*Waiting*) oarhold "$id" >&2 && echo queued || exit 1 ;;
+        release:*Hold*) oarresume "$id" >&2 && echo queued || exit 1 ;;
+        *Running* | *Launch*) echo "on OAR only an administrator can suspend a job that runs" >&2; exit 1 ;;
+    esac
+}
+

@@ -1,0 +1,44 @@
+"""Which commands a PBS site is asked; how they answer is in `readers.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sublet.platforms.batch.failures import Failures
+from sublet.platforms.batch.scheduler import Rows
+from sublet.platforms.pbs import readers as read
+from sublet.reach.port import Command, Outcome, as_is
+
+PACKAGE = "sublet.platforms.pbs"
+AWAY = re.compile(
+    r"cannot connect to server|connection refused|communication failure|premature end of message|timed? ?out"
+    r"|server is busy|no default server|end of file|try again",
+    re.IGNORECASE,
+)
+SURVEY = {
+    "nodes": Command(("pbsnodes", "-a", "-F", "json"), as_is, calls=1),
+    "queues": Command(("qstat", "-Q", "-f", "-F", "json"), as_is, calls=1),
+}
+OWN = 'ids=$(qselect -u "$(id -un)") || exit; [ -n "$ids" ] || exit 0; exec qstat -t -f -F json $ids'
+PAST = 'ids=$(qselect -x -N "$1"); [ -n "$ids" ] || exit 0; exec qstat -x -t -f -F json $ids'
+
+
+def to_queue(failures: Failures) -> Command[Rows]:
+    """The person's own jobs that wait or run, each part of an array for itself."""
+    return Command(("sh", "-c", OWN), failures.reading(read.read_jobs), calls=2)
+
+
+def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
+    """What the server's history tells of jobs that are over, where it keeps one."""
+    return [
+        Command(
+            ("sh", "-c", PAST, "sublet", f"{read.MARK}{key}"), lambda outcome: read.read_jobs(outcome.text), calls=2
+        )
+        for key in keys
+    ]
+
+
+def to_plan() -> Command[Outcome]:
+    """Ask for everybody's jobs, of which a plan can be made."""
+    return Command(("qstat", "-t", "-f", "-F", "json"), as_is, seconds=30, calls=1)

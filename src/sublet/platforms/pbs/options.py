@@ -1,0 +1,49 @@
+"""The words of qsub that a job's amounts become."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.shape import Amounts
+
+MIB = 1 << 20
+LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
+TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what PBS has a word for
+
+
+@dataclass(frozen=True, slots=True)
+class PbsWish:
+    """What is asked of PBS for one job."""
+
+    queue: str
+    amounts: Amounts
+    begin: datetime | None = None
+
+    @property
+    def limit(self) -> timedelta:
+        """PBS's walltime for it."""
+        return timedelta(seconds=math.ceil((self.amounts.time + LEEWAY).total_seconds()))
+
+
+def write_span(span: timedelta) -> str:
+    """A time as PBS writes it: `01:30:00`."""
+    minutes, seconds = divmod(math.ceil(span.total_seconds()), 60)
+    return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}"
+
+
+def words_for(wish: PbsWish, asked: SchedulerOptions) -> tuple[str, ...]:
+    """The words for qsub; every value is one word."""
+    amounts, each = wish.amounts, wish.amounts.shape
+    chunk = f"select={amounts.nodes}:ncpus={each.cores}:mpiprocs={each.cores}"
+    chunk += f":mem={math.ceil(each.memory / MIB)}mb" if each.memory else ""
+    chunk += f":ngpus={each.gpus}" if each.gpus else ""
+    words = ["-l", chunk, "-l", f"walltime={write_span(wish.limit)}"]
+    words += ["-l", "place=scatter"] if amounts.nodes > 1 else []
+    words += ["-q", wish.queue] if wish.queue else []
+    words += ["-P", asked.project] if asked.project else []
+    words += ["-a", f"{wish.begin.astimezone(UTC):%Y%m%d%H%M.%S}"] if wish.begin else []
+    words += ["-J", f"0-{amounts.parts - 1}"] if amounts.parts > 1 else []
+    return tuple(words)

@@ -1,0 +1,142 @@
+"""How PBS's commands answer with `-F json`; numbers may be text there, and times are local."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sublet.booking.model.offer import Node, Take
+from sublet.platforms.batch.site import SiteNode, SiteQueue
+from sublet.platforms.batch.states import QueueRow, part_of
+from sublet.platforms.pbs.states import FINISHED, HOLD, KILLED, describe_end
+
+UNITS = {"b": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30, "tb": 1 << 40, "w": 8, "kw": 8 << 10, "mw": 8 << 20}
+AWAY = re.compile(r"down|offline|unknown|stale|maintenance|provisioning|initializing")
+A_DAY = timedelta(days=1)  # of a job that names no walltime
+MARK = "s-"  # before a session's key: names are letters first
+
+
+def read_json(text: str) -> dict[str, Any]:
+    """What a command printed; some versions leave a comma, or text before it."""
+    body = text[text.find("{") :]
+    try:
+        answer = json.loads(re.sub(r",(\s*[}\]])", r"\1", body), strict=False) if "{" in text else {}
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def read_size(value: object) -> int:
+    """Bytes in `263794756kb`."""
+    match = re.fullmatch(r"(\d+)([a-z]*)", str(value or "").lower())
+    return int(match[1]) * UNITS.get(match[2] or "b", 1) if match else 0
+
+
+def read_length(value: object) -> timedelta | None:
+    """A time in `24:00:00` or in seconds."""
+    parts = str(value or "").split(":")
+    if not all(part.isdecimal() for part in parts):
+        return None
+    seconds = 0
+    for part in parts:
+        seconds = seconds * 60 + int(part)
+    return timedelta(seconds=seconds)
+
+
+def moment(value: object) -> datetime | None:
+    """A time as qstat prints it with TZ=UTC, or in seconds since the epoch."""
+    text = " ".join(str(value or "").split())
+    if text.isdecimal():
+        return datetime.fromtimestamp(int(text), UTC) if int(text) else None
+    try:
+        return datetime.strptime(text, "%a %b %d %H:%M:%S %Y").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def count(value: object) -> int:
+    """A whole number; 0 if it is none."""
+    return int(str(value)) if str(value or "").isdecimal() else 0
+
+
+def read_nodes(text: str) -> tuple[SiteNode, ...]:
+    """The nodes in `pbsnodes -a -F json`."""
+    return tuple(_node(name, node) for name, node in (read_json(text).get("nodes") or {}).items())
+
+
+def _node(name: str, node: Mapping[str, Any]) -> SiteNode:
+    has: Mapping[str, Any] = node.get("resources_available") or {}
+    cores = count(has.get("ncpus")) or count(node.get("pcpus"))
+    own = Node(str(has.get("host") or name), cores, read_size(has.get("mem")), count(has.get("ngpus")))
+    queue = str(node.get("queue") or has.get("Qlist") or "")
+    return SiteNode(own, tuple(queue.split(",")) if queue else (), here=not AWAY.search(str(node.get("state", ""))))
+
+
+def read_queues(text: str) -> tuple[SiteQueue, ...]:
+    """The queues in `qstat -Q -f -F json` that jobs run from, or are sent on from."""
+    queues = read_json(text).get("Queue") or {}
+    return tuple(_queue(name, each) for name, each in queues.items() if not re.fullmatch(r"[RMS]\d+", name))
+
+
+def _queue(name: str, queue: Mapping[str, Any]) -> SiteQueue:
+    most: Mapping[str, Any] = queue.get("resources_max") or {}
+    return SiteQueue(
+        name,
+        up=str(queue.get("enabled", "True")) == "True" and str(queue.get("started", "True")) == "True",
+        max_time=read_length(most.get("walltime")) if most.get("walltime") else None,
+        max_nodes=count(most.get("nodect")) or None,
+    )
+
+
+def read_jobs(text: str) -> dict[str, QueueRow]:
+    """The jobs in `qstat -f -F json`, by their sessions' keys, those of an array as KEY/N."""
+    rows: dict[str, QueueRow] = {}
+    for number, job in (read_json(text).get("Jobs") or {}).items():
+        name = str(job.get("Job_Name", ""))
+        if name.startswith(MARK):
+            row = _row(number, name.removeprefix(MARK), job)
+            part = re.match(r"\d+\[(\d+)\]", number)
+            rows[part_of(row.name, int(part[1])) if part else row.name] = row
+    return rows
+
+
+def _row(number: str, key: str, job: Mapping[str, Any]) -> QueueRow:
+    state, comment = str(job.get("job_state", "")), str(job.get("comment") or "")
+    status = int(job["Exit_status"]) if re.fullmatch(r"-?\d+", str(job.get("Exit_status", ""))) else None
+    is_over = state in FINISHED
+    estimated: Mapping[str, Any] = job.get("estimated") or {}
+    signal = status - KILLED if status is not None and status >= KILLED else 0
+    return QueueRow(
+        id=number,
+        name=key,
+        state=describe_end(status or 0, comment) if is_over else state,
+        reason=HOLD if state == HOLD else comment.removeprefix("Not Running: ").strip(),
+        start=moment(job.get("stime")) or moment(estimated.get("start_time")),
+        end=moment(job.get("mtime")) if is_over else None,
+        queue=str(job.get("queue", "")),
+        nodes=str(job.get("exec_host", "")),
+        code=None if status is None or status < 0 or signal else status,
+        signal=signal,
+        array=re.sub(r"\[\d*\]", "[]", number) if "[" in number else "",
+    )
+
+
+def read_takes(text: str, now: datetime) -> tuple[Take, ...]:
+    """What everybody's jobs that run have of the nodes, until their walltime is over."""
+    takes: list[Take] = []
+    for job in (read_json(text).get("Jobs") or {}).values():
+        start = moment(job.get("stime"))
+        if job.get("job_state") in ("R", "E", "S") and start:
+            time = read_length((job.get("Resource_List") or {}).get("walltime")) or A_DAY
+            end = max(start + time, now + timedelta(minutes=1))
+            takes += [Take(host, start, end, cores=cores) for host, cores in _hosts(str(job.get("exec_host", "")))]
+    return tuple(takes)
+
+
+def _hosts(text: str) -> list[tuple[str, int]]:
+    """The hosts in `c1/0*4+c2/1*4`, and the cores on each."""
+    matches = re.findall(r"([^/+]+)/\d+(?:\*(\d+))?", text)
+    return [(host, int(cores or 1)) for host, cores in matches]

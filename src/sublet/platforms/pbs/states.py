@@ -1,0 +1,48 @@
+"""What PBS's states mean, and its exit status where a job could not run or was stopped."""
+
+from __future__ import annotations
+
+from sublet.booking.model.session import EndKind
+from sublet.platforms.batch.states import StateTable
+
+HOLD = "H"
+WAITS: dict[str, str] = {
+    "Q": "waits",
+    "W": "waits for its time",
+    "T": "is being moved",
+    "M": "was moved to another server",
+    HOLD: "is held",
+}
+RUNS: dict[str, str] = {
+    "R": "",
+    "B": "",  # an array of which something runs
+    "E": "is ending",
+    "S": "is suspended by the system",
+    "U": "is suspended by the system",
+}
+ENDS: dict[str, tuple[EndKind, str]] = {
+    "deleted": (EndKind.CANCELLED, ""),
+    "walltime": (EndKind.TIMEOUT, "PBS's walltime was reached"),
+    "memory": (EndKind.OUT_OF_MEMORY, "PBS stopped it for using more memory than it had asked for"),
+    "not started": (EndKind.NOT_STARTED, "PBS could not start it"),
+    "node lost": (EndKind.NODE_LOST, "a node that it ran on went away"),
+}
+STATES = StateTable("PBS", WAITS, RUNS, ENDS, held=HOLD)
+FINISHED = frozenset({"F", "X"})
+NODE_LOST = frozenset({-4, -24})  # of the exit status: the node was restarted while it ran
+WALLTIME, MEMORY = frozenset({-29}), frozenset({-27, -28})  # limits that PBS held by killing it
+KILLED = 256  # and the signal's number
+
+
+def describe_end(status: int, comment: str) -> str:
+    """What PBS's exit status means for the job; `ended` if the job itself has ended."""
+    if status in WALLTIME:
+        return "walltime"
+    if status in MEMORY:
+        return "memory"
+    if status in NODE_LOST:
+        return "node lost"
+    if status < 0:
+        return "not started"
+    is_deleted = status >= KILLED and "terminated" in comment.lower()
+    return "deleted" if is_deleted else "ended"

@@ -1,0 +1,1 @@
+"""CANFAR's Skaha: containers and interactive sessions by its REST API, as its own client calls it."""

@@ -1,0 +1,19 @@
+"""How long the jobs were to take whose starts were recorded: jobs of like length wait alike."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0023"
+down_revision = "0022"
+
+
+def upgrade() -> None:
+    """Add the column."""
+    op.add_column("starts", sa.Column("length", sa.BigInteger(), nullable=False, server_default="0"))
+
+
+def downgrade() -> None:
+    """Drop it again."""
+    op.drop_column("starts", "length")

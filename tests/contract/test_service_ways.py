@@ -1,0 +1,70 @@
+"""All ways to run something are explained, platform by platform, and an operator's images are used by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.booking.ways import OUTSIDE, WayFinding
+from sublet.kernel.errors import NoOffers
+from sublet.people.model.person import Person
+from sublet.service import Service
+from tests.contract.services import allow, ask, serving
+
+pytestmark = pytest.mark.anyio
+ME = Person("me", operator=True)
+BOB = Person("bob@example.org")
+IMAGES = {"jupyter": {"location": "ghcr.io/owner/jupyter:1", "digest": f"sha256:{'a' * 64}"}}
+TOOLS = {"python3": "/usr/bin/python3", "papermill": "/usr/bin/papermill", "podman": "/usr/bin/podman"}
+PLATFORMS = {"one": {"kind": "memory"}, "two": {"kind": "memory"}}
+
+
+async def give_tools(service: Service) -> None:
+    """Let the first platform have seen these tools, and the other none."""
+    for name, tools in (("one", TOOLS), ("two", {})):
+        survey = await service.platforms.survey(name)
+        service.platforms.surveys[name] = replace(survey, tools=tools, good_for=timedelta(hours=1))
+
+
+async def explain(service: Service, person: Person, **short: Any) -> dict[tuple[str, str], WayFinding]:
+    asked = await service.asking.read(json.dumps(short).encode(), "application/json", person)
+    return {(each.platform, each.way): each for each in await service.ways.explain(person, asked)}
+
+
+async def test_every_way_on_every_platform_is_possible_or_says_why_not(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False, images=IMAGES, platforms=PLATFORMS) as service:
+        await give_tools(service)
+        plain = await explain(service, ME, notebook="https://example.org/a.ipynb")
+        assert plain["one", "papermill"].is_possible
+        assert plain["one", "kernel"].why == "there is no jupyter-kernel"
+        assert plain["one", "podman"].why == "no image is named, and none is set for such requests"
+        assert plain["two", "papermill"].why == "there is no papermill and no python3"
+        named = await explain(service, ME, notebook="https://example.org/a.ipynb", image="jupyter", platform="one")
+        assert [key for key, each in named.items() if each.is_possible] == [("one", "podman")]
+        assert named["one", "papermill"].why == "it is to run in its image alone"
+        with pytest.raises(NoOffers) as refused:
+            await explain(service, ME, notebook="https://example.org/a.ipynb", image="nothing")
+        assert refused.value.reasons[0].message == "There is no image called nothing here; there are: jupyter."
+        assert await service.offers.open_offers(ME) == [], "nothing is held"
+
+
+async def test_on_a_gateway_a_notebook_runs_in_the_operators_image_and_without_one_nowhere(tmp_path: Path) -> None:
+    settings = {"mode": "gateway", "images": IMAGES, "platforms": PLATFORMS}
+    book = {"notebook": "data:,{}"}
+    async with serving(tmp_path / "without", loop=False, **settings) as service:
+        await allow(service, BOB.name)
+        await give_tools(service)
+        assert (await explain(service, BOB, **book))["one", "papermill"].why == OUTSIDE
+        refused = await ask(service, BOB, run=None, **book)
+        assert "a gateway runs containers only" in refused.reasons[0].message
+    usual = {"standard_images": {"notebook": "jupyter"}}
+    async with serving(tmp_path / "with", loop=False, **settings, **usual) as service:
+        await allow(service, BOB.name)
+        await give_tools(service)
+        offerset = await ask(service, BOB, run=None, **book)
+        assert [offer.offer.way for offer in offerset.offers] == ["podman"], offerset.reasons

@@ -1,0 +1,89 @@
+"""A real Grid Engine of one node on one machine: its master, its execution daemon, and a person who may use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.engines.boxes import have_box
+from tests.engines.machines import PERSON, EngineMachine, start_machine
+
+PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client")
+BEFORE = "echo gridengine-master shared/gridengineconfig boolean false | debconf-set-selections"
+SLOTS = 4
+START = """
+rm -rf /var/spool/gridengine/spooldb/*
+init=/usr/share/gridengine/scripts/init_cluster
+su -s /bin/sh -c "$init /var/lib/gridengine default /var/spool/gridengine/spooldb sgeadmin" sgeadmin >/tmp/init.log 2>&1
+host=$(hostname)
+echo $host >/var/lib/gridengine/default/common/act_qmaster
+chown sgeadmin /var/lib/gridengine/default/common/act_qmaster
+export SGE_ROOT=/var/lib/gridengine SGE_CELL=default
+SGE_MASTER_PIDFILE=/run/q.pid /usr/sbin/sge_qmaster
+for i in $(seq 200); do qconf -sh >/dev/null 2>&1 && break; sleep 0.1; done
+cd /tmp
+qconf -am root || :
+qconf -as $host
+for name in load_scaling user_lists xuser_lists projects xprojects usage_scaling report_variables; do
+    echo "$name NONE"
+done >host
+printf 'hostname %s\\ncomplex_values h_vmem=3G,gpu=2,scratch=20G\\n' $host >>host
+qconf -sc | sed 's/^h_vmem .*/h_vmem h_vmem MEMORY <= YES YES 0 0/' >complexes
+echo 'gpu gpu INT <= YES YES 0 0' >>complexes
+echo 'scratch scratch MEMORY <= YES YES 0 0' >>complexes
+qconf -Mc complexes
+qconf -Ae host
+printf 'group_name @allhosts\\nhostlist %s\\n' $host >group
+qconf -Ahgrp group
+cat >environment <<X
+pe_name smp
+slots 999
+user_lists NONE
+xuser_lists NONE
+start_proc_args NONE
+stop_proc_args NONE
+allocation_rule \\$pe_slots
+control_slaves FALSE
+job_is_first_task TRUE
+urgency_slots min
+accounting_summary FALSE
+qsort_args NONE
+X
+qconf -Ap environment
+{
+    printf 'qname all.q\\nhostlist @allhosts\\nseq_no 0\\nnsuspend 1\\nsuspend_interval 00:05:00\\npriority 0\\n'
+    printf 'min_cpu_interval 00:05:00\\nprocessors UNDEFINED\\nqtype BATCH INTERACTIVE\\npe_list smp\\nrerun FALSE\\n'
+    printf 'slots {slots}\\ntmpdir /tmp\\nshell /bin/sh\\nshell_start_mode unix_behavior\\nnotify 00:00:60\\n'
+    printf 'initial_state default\\n'
+    for name in load_thresholds suspend_thresholds ckpt_list prolog epilog starter_method suspend_method \\
+        resume_method terminate_method owner_list user_lists xuser_lists subordinate_list complex_values \\
+        projects xprojects calendar; do
+        echo "$name NONE"
+    done
+    for name in rt cpu fsize data stack core rss vmem; do printf 's_%s INFINITY\\nh_%s INFINITY\\n' $name $name; done
+} >queue
+qconf -Aq queue
+qconf -ssconf | sed 's/^schedule_interval.*/schedule_interval 0:0:2/; s/^flush_submit_sec.*/flush_submit_sec 1/
+    s/^flush_finish_sec.*/flush_finish_sec 1/; s/^max_reservation.*/max_reservation 20/' >scheduling
+qconf -Msconf scheduling
+qconf -sconf | sed '1d; s/flush_time=00:00:15/flush_time=00:00:00 accounting_flush_time=00:00:00/' >global
+qconf -Mconf global
+{reserving}
+/usr/sbin/sge_execd
+for i in $(seq 150); do qstat -f | grep -q "all.q@$host.*lx" && exit 0; sleep 0.2; done
+qstat -f >&2
+exit 1
+"""
+LET_RESERVE = f"qconf -au {PERSON} arusers"
+
+
+@contextmanager
+def serve_gridengine(place: Path, *, lets_reserve: bool = True) -> Iterator[EngineMachine]:
+    """A site with Grid Engine, which is gone afterwards."""
+    box = have_box("gridengine", PACKAGES, BEFORE)
+    with start_machine("gridengine", box, place) as machine:
+        script = START.replace("{slots}", str(SLOTS)).replace("{reserving}", LET_RESERVE if lets_reserve else "")
+        machine.run_script(script)
+        machine.run_script("echo 'export SGE_ROOT=/var/lib/gridengine' >/etc/profile.d/sge.sh")
+        yield machine

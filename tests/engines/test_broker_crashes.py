@@ -1,0 +1,116 @@
+"""An aggregator, or a broker below it, that is killed between any two messages leaves no hold, and no session twice."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from sublet.kernel.errors import SubletError
+from sublet.kernel.faults import BROKER_POINTS
+from tests.broker_processes import BrokerProcess
+from tests.serving import eventually
+
+pytestmark = pytest.mark.engines
+SITE = '[platforms.{name}]\nkind = "memory"\ntakes = "1s"\n'
+NONE = "[platforms]\n"
+
+
+@dataclass
+class Federation:
+    """Two sites, and an aggregator above them."""
+
+    one: BrokerProcess
+    two: BrokerProcess
+    top: BrokerProcess
+
+    def list_sessions(self) -> list[str]:
+        """The sessions at the sites that anyone accepted."""
+        return [
+            each.id
+            for site in (self.one, self.two)
+            for each in site.client.sessions()
+            if each.phase not in ("OFFERED", "REJECTED", "EXPIRED")
+        ]
+
+    def wait_until_nothing_is_held(self) -> None:
+        eventually(lambda: not self.one.count_offers() + self.two.count_offers(), "giving back what the sites hold")
+
+
+@pytest.fixture
+def federation(tmp_path: Path) -> Iterator[Federation]:
+    with contextlib.ExitStack() as stack:
+
+        def start(name: str, settings: str) -> BrokerProcess:
+            process = BrokerProcess.start(tmp_path / name, settings)
+            stack.callback(process.serving.stop)
+            return process
+
+        one, two = (start(name, SITE.format(name=name)) for name in ("one", "two"))
+        top = start("top", NONE)
+        top.add("one", one)
+        top.add("two", two)
+        yield Federation(one, two, top)
+
+
+@pytest.mark.parametrize("point", ["passing.recorded", "passing.answered"])
+def test_an_aggregator_that_dies_while_it_asks_leaves_nothing_held(federation: Federation, point: str) -> None:
+    top = federation.top
+    top.restart(SUBLET_CRASH_AT=point)
+    with contextlib.suppress(SubletError):
+        top.client.ask(run=["true"], time="2m")
+    assert top.serving.died() == -9
+    assert bool(federation.one.count_offers()) == (point == "passing.answered"), "the sites have answered by then"
+    top.restart()
+    federation.wait_until_nothing_is_held()
+    assert federation.list_sessions() == []
+
+
+@pytest.mark.parametrize("point", ["accept.before", "accept.after", *BROKER_POINTS[2:]])
+def test_an_aggregator_that_dies_while_it_accepts_has_one_session_and_nothing_held(
+    federation: Federation, point: str
+) -> None:
+    top = federation.top
+    top.restart(SUBLET_CRASH_AT=point)
+    offer = top.client.ask(run=["true"], time="2m")[0]
+    with contextlib.suppress(SubletError):
+        offer.accept()
+    assert top.serving.died() == -9
+    top.restart()
+    session = top.client.session(offer.id)
+    if session.phase == "OFFERED":
+        session = session.accept()
+    assert session.wait(timeout=40).phase == "COMPLETED"
+    federation.wait_until_nothing_is_held()
+    assert len(federation.list_sessions()) == 1
+
+
+@pytest.mark.parametrize("point", ["accept.before", "accept.after", "submit.after"])
+def test_a_broker_that_dies_while_it_is_asked_to_accept_has_the_session_once(
+    federation: Federation, point: str
+) -> None:
+    offers = federation.top.client.ask(run=["true"], time="2m")
+    for site in (federation.one, federation.two):
+        site.restart(SUBLET_CRASH_AT=point)
+    session = offers[0].accept()
+    died = next(site for site, name in ((federation.one, "one"), (federation.two, "two")) if name == session.platform)
+    assert died.serving.died() == -9
+    died.restart()
+    assert session.wait(timeout=60).phase == "COMPLETED"
+    federation.wait_until_nothing_is_held()
+    assert len(federation.list_sessions()) == 1
+
+
+def test_a_site_that_is_away_while_another_is_accepted_gives_back_when_it_returns(federation: Federation) -> None:
+    offers = federation.top.client.ask(run=["true"], time="2m")
+    chosen = offers[0]
+    other = federation.two if chosen.platform == "one" else federation.one
+    other.serving.kill()
+    session = chosen.accept()
+    assert session.wait(timeout=40).phase == "COMPLETED"
+    other.restart()
+    assert other.count_offers(), "it still holds what nobody has told it to give back"
+    federation.wait_until_nothing_is_held()

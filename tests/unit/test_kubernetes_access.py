@@ -1,0 +1,144 @@
+"""How a kubeconfig, a token's file and a pod's service account are read, and what is wrong with some."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sublet.platforms.kubernetes import access as access_module
+from sublet.platforms.kubernetes.access import AccessSettings, BadAccess, ClusterAccess, open_access
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate that signs itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    files = ["-keyout", str(folder / "key"), "-out", str(folder / "crt"), "-days", "1", "-subj", "/CN=x"]
+    subprocess.run([*words, *files], check=True, capture_output=True)
+    return folder / "crt", folder / "key"
+
+
+def write(folder: Path, user: Any, cluster: Any = None, **more: Any) -> Path:
+    document = {
+        "clusters": [{"name": "c", "cluster": {"server": "https://api.example.org:6443/", **(cluster or {})}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [
+            {"name": "lab", "context": {"cluster": "c", "user": "u", "namespace": "alice"}},
+            {"name": "other", "context": {"cluster": "c", "user": "u"}},
+        ],
+        "current-context": "lab",
+        **more,
+    }
+    file = folder / "config"
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+def opened(file: Path, **more: str) -> ClusterAccess:
+    return open_access(AccessSettings(kubeconfig=str(file), **more), {})
+
+
+def test_a_kubeconfig_says_where_who_and_in_which_namespace(tmp_path: Path) -> None:
+    file = write(tmp_path, {"token": "radium"})
+    access = opened(file)
+    assert (access.server, access.namespace) == ("https://api.example.org:6443", "alice")
+    assert access.headers == {"Authorization": "Bearer radium"}
+    assert opened(file, context="other").namespace == "default"
+    assert opened(file, namespace="bob").namespace == "bob"
+    assert "radium" not in repr(access)
+
+
+def test_without_a_name_the_environment_says_which_file(tmp_path: Path) -> None:
+    file = write(tmp_path, {"token": "x"})
+    assert open_access(AccessSettings(), {"KUBECONFIG": f"{file}:/nowhere"}).namespace == "alice"
+
+
+def test_a_token_in_a_file_is_read_at_each_use(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("first\n")
+    access = opened(write(tmp_path, {"tokenFile": "token"}))
+    assert access.token() == "first"
+    (tmp_path / "token").write_text("second\n")
+    assert access.token() == "second"
+    settings = AccessSettings(server="https://x", token_file=str(tmp_path / "token"), namespace="n")
+    assert open_access(settings, {}).token() == "second"
+
+
+def test_certificates_are_taken_from_files_and_from_the_kubeconfig_itself(
+    tmp_path: Path, pair: tuple[Path, Path]
+) -> None:
+    certificate, key = pair
+    files = {"client-certificate": str(certificate), "client-key": str(key)}
+    assert opened(write(tmp_path, files, {"certificate-authority": str(certificate)})).headers == {}
+    data = {f"{name}-data": base64.b64encode(Path(path).read_bytes()).decode() for name, path in files.items()}
+    authority = {"certificate-authority-data": base64.b64encode(certificate.read_bytes()).decode()}
+    assert opened(write(tmp_path, data, authority)).tls.get_ca_certs()
+
+
+def test_a_program_makes_credentials_until_they_expire(tmp_path: Path) -> None:
+    soon = (datetime.now(UTC) + timedelta(seconds=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    later = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for expires, runs in ((soon, 2), (later, 1)):
+        (tmp_path / "runs").write_text("")
+        said = json.dumps({"status": {"token": "made", "expirationTimestamp": expires}})
+        script = f'echo "$KUBERNETES_EXEC_INFO" | grep -q ExecCredential && echo run >>"$RUNS" && echo \'{said}\''
+        plugin = {"command": "sh", "args": ["-c", script], "env": [{"name": "RUNS", "value": str(tmp_path / "runs")}]}
+        access = opened(write(tmp_path, {"exec": plugin}))
+        assert [access.token(), access.token()] == ["made", "made"]
+        assert (tmp_path / "runs").read_text().count("run") == runs
+
+
+def test_in_a_pod_its_service_account_is_used(
+    tmp_path: Path, pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access_module, "IN_POD", tmp_path)
+    (tmp_path / "token").write_text("mounted")
+    (tmp_path / "namespace").write_text("science\n")
+    (tmp_path / "ca.crt").write_bytes(pair[0].read_bytes())
+    access = open_access(AccessSettings(), {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"})
+    assert (access.server, access.namespace, access.token()) == ("https://[fd00::1]:443", "science", "mounted")
+
+
+BROKEN = [
+    ({"token": "x"}, {}, {"current-context": "gone"}, "has no context gone; there are: lab, other"),
+    ({"token": "x"}, {"insecure-skip-tls-verify": True}, {}, "certificate-authority instead"),
+    ({"auth-provider": {"name": "gcp"}}, {}, {}, "signs in by auth-provider"),
+    ({"username": "u", "password": "p"}, {}, {}, "signs in by username"),
+    ({"token": "x"}, {"server": "http://plain"}, {}, "http://plain is not an https address"),
+    ({"token": "x"}, {"certificate-authority-data": "*"}, {}, "not base64"),
+    ({"client-certificate": "gone"}, {}, {}, "gone can't be read: No such file"),
+    ({"token": "x"}, {}, {"contexts": 3}, "no kubeconfig that can be used"),
+]
+
+
+@pytest.mark.parametrize(("user", "cluster", "more", "words"), BROKEN, ids=[words for *_, words in BROKEN])
+def test_what_is_wrong_with_a_kubeconfig_is_told(
+    tmp_path: Path, user: Any, cluster: Any, more: Any, words: str
+) -> None:
+    with pytest.raises(BadAccess, match=words):
+        opened(write(tmp_path, user, cluster, **more))
+
+
+def test_what_is_no_kubeconfig_at_all_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadAccess, match="can't be read: No such file"):
+        opened(tmp_path / "none")
+    (tmp_path / "odd").write_text("a: [b")
+    with pytest.raises(BadAccess, match="is not YAML"):
+        opened(tmp_path / "odd")
+    with pytest.raises(BadAccess, match="needs a `token_file`"):
+        open_access(AccessSettings(server="https://x"), {})
+    plugins = {
+        "false": "made no credentials: it exited with 1",
+        "no-such-plugin": "can't be run",
+        "true": "printed none",
+    }
+    for program, words in plugins.items():
+        with pytest.raises(BadAccess, match=words):
+            opened(write(tmp_path, {"exec": {"command": program}})).token()

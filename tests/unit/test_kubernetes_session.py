@@ -1,0 +1,214 @@
+"""What goes to a pod and comes back from it, and what two watches know of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import json
+import tarfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.booking.model.session import Usage
+from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.kubernetes.api import ListExpired
+from sublet.platforms.kubernetes.names import SESSION
+from sublet.platforms.kubernetes.session import PodSession
+from sublet.platforms.kubernetes.states import Left
+from sublet.platforms.kubernetes.streams import read_exit
+from sublet.platforms.kubernetes.watch import WatchedObjects
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> PodSession:
+    for name in ("sessions", "running", "news"):
+        (tmp_path / name).mkdir()
+    made = PodSession("lab", tmp_path, "k1")
+    made.make()
+    made.write_job({"mounts": [{"target": "in/cube"}], "output_limit": 1000})
+    return made
+
+
+def write_archive(target: Path, *entries: tuple[str, Any]) -> Path:
+    with tarfile.open(target, "w") as archive:
+        for name, content in entries:
+            entry = tarfile.TarInfo(name)
+            if content is None:
+                entry.type = tarfile.DIRTYPE
+            elif isinstance(content, tuple):
+                entry.type, entry.linkname = content
+            else:
+                entry.size, entry.mtime = len(content), 1000
+            archive.addfile(entry, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return target
+
+
+def test_what_a_pod_left_is_put_in_its_place_and_its_notes_are_read(session: PodSession, tmp_path: Path) -> None:
+    archive = write_archive(
+        tmp_path / "a",
+        ("session/work", None),
+        ("session/work/in", None),
+        ("session/work/in/cube", (tarfile.SYMTYPE, "/sublet/session/data/cube")),
+        ("session/work/a", None),
+        ("session/work/a/b", b"hello"),
+        ("session/work/c", (tarfile.LNKTYPE, "session/work/a/b")),
+        ("session/work/empty", None),
+        ("session/stdout", b"out"),
+        ("own/code", b"3\n"),
+        ("own/times", b"0m0.000s 0m0.000s\n1m2.500s 0m0.250s\n"),
+        ("own/peak", b"4096\n"),
+        ("own/killed", b"1"),
+        ("own/time", b""),
+    )
+    left = session.unpack(archive)
+    assert left == Left(code=3, usage=Usage(0.0, 62.75, 4096), is_over_time=True, killed=1)
+    results = session.results()
+    assert sorted((file.path, file.size) for file in results.files) == [("a/b", 5), ("c", 5)]
+    assert results.folders == ("empty",)
+    assert session.output("stdout", 0, 10) == b"out"
+
+
+def test_a_kinds_own_word_on_the_end_is_read(session: PodSession, tmp_path: Path) -> None:
+    words = b'not-started\n"the image is broken"\n'
+    assert session.unpack(write_archive(tmp_path / "a", ("session/unstarted", words))) == Left(
+        unstarted="not-started", detail="the image is broken"
+    )
+
+
+def test_what_was_brought_and_is_as_it_was_is_not_taken_for_a_result(session: PodSession, tmp_path: Path) -> None:
+    for name in ("same", "changed"):
+        (session.work / name).write_bytes(b"12345")
+    brought = {name: [5, 1000 * 10**9 + 7] for name in ("same", "changed")}
+    session.write("brought.json", json.dumps(brought).encode())
+    session.unpack(write_archive(tmp_path / "a", ("session/work/same", b"12345"), ("session/work/changed", b"other")))
+    assert (session.work / "same").read_bytes() == b"12345"
+    assert [file.path for file in session.results().files if file.path != "same"] == ["changed"]
+
+
+def test_no_link_and_no_name_leads_out_of_the_working_directory(session: PodSession, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (session.work / "way").symlink_to(outside)
+    session.unpack(write_archive(tmp_path / "a", ("session/work/way/file", b"x")))
+    assert not list(outside.iterdir())
+    with pytest.raises(Exception, match="not below the working directory"):
+        session.unpack(write_archive(tmp_path / "b", ("session/work/../../up", b"x")))
+
+
+def test_what_is_small_fits_a_secret_and_belongs_to_nobody(session: PodSession) -> None:
+    (session.work / "x").write_bytes(b"x" * 1000)
+    packed = session.pack(10_000)
+    assert packed is not None
+    with tarfile.open(fileobj=gzip.GzipFile(fileobj=io.BytesIO(packed))) as archive:
+        assert {entry.name for entry in archive} >= {"work", "work/x", "data"}
+        assert {(entry.uid, entry.uname) for entry in archive} == {(0, "")}
+    (session.work / "y").write_bytes(bytes(300_000))
+    assert session.pack(10_000) is None
+
+
+def test_the_first_to_cancel_stands(session: PodSession) -> None:
+    session.cancel("marie")
+    session.cancel("pierre")
+    assert session.cancelled_by == "marie"
+
+
+def test_how_a_program_in_a_pod_ended_is_read() -> None:
+    failed = {"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "3"}]}}
+    assert [read_exit(json.dumps(each).encode()) for each in ({"status": "Success"}, failed, {})] == [0, 3, 126]
+    assert read_exit(b"\xff") == 126
+
+
+class PlayedApi:
+    """An API server that plays: lists, and the events of each watch, as they are given."""
+
+    platform = "lab"
+
+    def __init__(self, lists: list[Any], watches: list[Any]) -> None:
+        self.lists, self.watches = lists, watches
+
+    def path_of(self, kind: str) -> str:
+        return kind
+
+    async def list(self, path: str, **query: str) -> Any:
+        if not self.lists:
+            await asyncio.Event().wait()
+        answer = self.lists.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @asynccontextmanager
+    async def watch(self, path: str, **query: str) -> AsyncIterator[Any]:
+        async def events() -> AsyncIterator[Any]:
+            for event in self.watches.pop(0) if self.watches else [asyncio.Event()]:
+                if isinstance(event, Exception):
+                    raise event
+                if isinstance(event, asyncio.Event):
+                    await event.wait()
+                yield event
+
+        yield events()
+
+
+def pod(uid: str, version: int, label: str = "k1") -> dict[str, Any]:
+    return {"metadata": {"uid": uid, "resourceVersion": str(version), "labels": {SESSION: label}}}
+
+
+def listed(version: int, *pods: Any) -> dict[str, Any]:
+    return {"metadata": {"resourceVersion": str(version)}, "items": list(pods)}
+
+
+def list_versions(watched: WatchedObjects) -> list[str]:
+    return [each["metadata"]["resourceVersion"] for each in watched.find("k1")]
+
+
+async def watched_by(api: PlayedApi, until: Any) -> tuple[WatchedObjects, list[str]]:
+    labels: list[str] = []
+    watched = WatchedObjects(api, "pods", "me", labels.append, 0)  # type: ignore[arg-type]
+    task = asyncio.create_task(watched.run())
+    try:
+        async with asyncio.timeout(5):
+            while not until(watched):  # noqa: ASYNC110 (a look costs nothing, and nobody tells)
+                await asyncio.sleep(0)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    return watched, labels
+
+
+async def test_a_watch_tells_what_changes_and_goes_on_from_where_the_last_one_ended() -> None:
+    added, changed = {"type": "ADDED", "object": pod("b", 11)}, {"type": "MODIFIED", "object": pod("a", 12)}
+    mark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "13"}}}
+    gone = {"type": "DELETED", "object": pod("b", 14)}
+    api = PlayedApi([listed(10, pod("a", 9))], [[added, changed, mark], [gone]])
+    watched, labels = await watched_by(
+        api, lambda seen: [each["metadata"]["resourceVersion"] for each in seen.find("k1")] == ["12"]
+    )
+    assert watched.is_live
+    assert labels == ["k1"] * 4
+
+
+async def test_what_a_watch_has_forgotten_and_a_server_that_was_away_are_listed_anew() -> None:
+    api = PlayedApi([listed(1, pod("a", 1)), listed(20, pod("c", 20))], [[ListExpired("too old")]])
+    await watched_by(api, lambda seen: list_versions(seen) == ["20"])
+    away = PlatformUnreachable(platform="lab", why="down")
+    api = PlayedApi([away, listed(2, pod("d", 2, "k2"))], [])
+    _, labels = await watched_by(api, lambda seen: bool(seen.find("k2")))
+    assert labels == ["k2"]
+
+
+async def test_an_older_answer_overrules_no_newer_one() -> None:
+    watched = WatchedObjects(PlayedApi([], []), "pods", "me", lambda label: None)  # type: ignore[arg-type]
+    watched.put(pod("a", 5))
+    watched.put(pod("a", 3))
+    assert watched.find("k1") == [pod("a", 5)]
+    watched.drop("a")
+    watched.put(pod("a", 6))
+    assert watched.find("k1") == []

@@ -1,0 +1,77 @@
+"""What LSF's commands print, as its manuals show it, is understood, and what is asked of it is said in its words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sublet.booking.model.offer import Node, Take
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch.states import SiteLook, judge
+from sublet.platforms.lsf import readers as read
+from sublet.platforms.lsf.options import LsfWish, words_for
+from sublet.platforms.lsf.states import STATES
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "lsf"
+KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
+GIB, HOUR = 1 << 30, timedelta(hours=1)
+NOW = datetime(2016, 11, 16, 6, 30, tzinfo=UTC)
+
+
+def recorded(name: str) -> str:
+    return next(RECORDED.glob(f"{name}.*")).read_text()
+
+
+def test_hosts_are_nodes_with_slots_memory_and_gpus() -> None:
+    nodes = read.read_nodes(recorded("load"), recorded("hosts"), recorded("gpus"))
+    memory = int(376.2 * GIB)
+    assert [(each.node, each.here) for each in nodes] == [
+        (Node("c001", 40, memory, 2), True),
+        (Node("c002", 40, memory), True),  # full now, and to be waited for
+        (Node("c003", 40, memory), False),
+    ]
+    assert read.read_nodes("", "", "") == ()
+
+
+def test_queues_are_read_with_their_limits() -> None:
+    normal, night = read.read_queues(recorded("queues"))
+    assert (normal.name, normal.up, normal.default, normal.max_time) == ("normal", True, True, 24 * HOUR)
+    assert (night.name, night.up, night.default, night.max_time) == ("night", False, False, None)
+
+
+def test_jobs_are_read_by_their_names_and_ends_by_lsfs_reasons() -> None:
+    rows = read.read_jobs(recorded("jobs"))
+    ends = {}
+    for key, row in rows.items():
+        state = judge(STATES, SiteLook(claimed=True, ran=True), row)
+        if state and state.end:
+            ends[key.replace(KEY, "")] = (state.end.kind, state.end.code)
+    assert ends == {
+        "3/0": (EndKind.EXITED, 3),
+        "3/1": (EndKind.EXITED, 0),
+        "4": (EndKind.TIMEOUT, None),
+        "5": (EndKind.CANCELLED, None),
+    }
+    waits = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}2"])
+    assert waits
+    assert waits.condition == "LSF job 102 waits in normal (Not enough job slot(s): 2 hosts)"
+    held = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}6"])
+    assert held
+    assert "held" in held.condition
+    assert rows[f"{KEY}3/0"].number == "103"
+
+
+def test_what_runs_is_known_until_its_limit() -> None:
+    eight = datetime(2016, 11, 16, 8, tzinfo=UTC)
+    assert read.read_takes(recorded("jobs"), NOW) == (Take("c001", eight - 2 * HOUR, eight, cores=32),)
+    assert read.read_takes("No job found", NOW) == ()
+
+
+def test_what_is_asked_is_said_in_its_words() -> None:
+    amounts = Amounts(Shape(4, 3 * GIB, gpus=1), nodes=2, time=HOUR)
+    assert words_for(LsfWish("normal", amounts, NOW), SchedulerOptions(project="p1")) == (
+        *("-n", "8", "-R", "span[ptile=4]", "-R", "rusage[mem=3072MB]", "-gpu", "num=1", "-W", "62"),
+        *("-q", "normal", "-P", "p1", "-b", "2016:11:16:06:30"),
+    )

@@ -1,0 +1,146 @@
+"""What OAR's commands print (2.5.9, recorded) is understood, and what is asked of it is said in its words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from sublet.booking.model.offer import Node, Take
+from sublet.booking.model.request import Compute, Range, Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch.fitting import find_untyped
+from sublet.platforms.batch.planning import SitePlan, windows_ahead, windows_now
+from sublet.platforms.batch.states import SiteLook, judge
+from sublet.platforms.oar import readers as read
+from sublet.platforms.oar.offers import share_memory
+from sublet.platforms.oar.options import OarWish, words_for, words_to_reserve
+from sublet.platforms.oar.states import STATES, describe_error
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "oar"
+KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
+GIB, HOUR = 1 << 30, timedelta(hours=1)
+NOW = datetime(2026, 11, 17, 11, 24, tzinfo=UTC)
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / f"{name}.json").read_text()
+
+
+def plan() -> SitePlan:
+    resources = read.read_resources(recorded("nodes"))
+    return SitePlan(read.read_nodes(resources), read.read_gantt(recorded("gantt"), resources))
+
+
+def test_resources_become_nodes_with_cores_memory_and_gpus() -> None:
+    resources = read.read_resources(recorded("nodes"))
+    nodes = sorted(read.read_nodes(resources), key=lambda each: each.node.name)
+    assert [each.node for each in nodes] == [Node("c1", 2, 2 * GIB), Node("c2", 2, 2 * GIB, 2)]
+    assert all(each.here for each in nodes)
+
+
+@pytest.mark.parametrize("text", ["", "null", "not JSON", "{}", "[]", '{"1": null}'])
+def test_an_answer_with_nothing_in_it_is_no_node_and_no_job(text: str) -> None:
+    assert read.read_resources(text) == ()
+    assert read.read_jobs(text if text != '{"1": null}' else "{}") == {}
+    assert read.read_gantt(text if text != '{"1": null}' else "{}", []) == ()
+
+
+def test_licences_and_what_is_dead_are_no_nodes_to_run_on() -> None:
+    text = """{"1": {"resource_id": 1, "network_address": "c1", "core": 1, "state": "Dead", "type": "default"},
+        "2": {"resource_id": 2, "network_address": "", "state": "Alive", "type": "licence"}}"""
+    [node] = read.read_nodes(read.read_resources(text), memory=GIB)
+    assert (node.node, node.here) == (Node("c1", 1, GIB), False)
+
+
+def test_jobs_are_read_by_their_names_and_parts_by_their_index() -> None:
+    rows = read.read_jobs(recorded("jobs"))
+    states = {key.replace(KEY, ""): (row.state, row.number) for key, row in rows.items()}
+    assert states == {
+        "1": ("Running", "1"),
+        "2/1": ("toLaunch", "2"),
+        "3": ("Hold", "4"),
+        "4": ("Running", "5"),
+        "5": ("Waiting", "6"),
+    }
+    waiting = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}5"])
+    assert waiting
+    assert waiting.condition == "OAR job 6 waits in default; planned to start at 2026-11-18 09:00 UTC"
+    held = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}3"])
+    assert held
+    assert "held" in held.condition
+
+
+def test_an_end_is_told_by_the_exit_code_or_by_what_happened_to_the_job() -> None:
+    rows = read.read_jobs(recorded("past"))
+    ends = {}
+    for key, row in rows.items():
+        state = judge(STATES, SiteLook(claimed=True, ran=True), row)
+        assert state
+        assert state.end
+        ends[key.replace(KEY, "")] = (state.end.kind, state.end.code)
+    assert ends == {
+        "1": (EndKind.CANCELLED, None),
+        "2/0": (EndKind.EXITED, 3),
+        "2/1": (EndKind.EXITED, 3),
+        "4": (EndKind.TIMEOUT, None),
+    }
+    assert describe_error({"SUSPECTED_NODE_KILL", "FRAG_JOB_REQUEST"}) == "node lost"
+    assert describe_error(set()) == "Error"
+
+
+def test_the_plan_finds_the_first_time_with_room_beside_jobs_and_reservations() -> None:
+    one, two = Amounts(Shape(1, 0), time=HOUR), Amounts(Shape(2, 0), nodes=2, time=HOUR)
+    free = datetime.fromtimestamp(1794914631, UTC)  # when the short job on c1 ends
+    assert plan().find_start(one, HOUR, [Window(NOW, NOW + HOUR)]) == max(NOW, free)
+    morning = datetime(2026, 11, 18, 8, 30, tzinfo=UTC)
+    assert plan().find_start(two, HOUR, [Window(morning, morning + 8 * HOUR)]) == morning + 1.5 * HOUR
+    assert plan().find_start(two, HOUR, [Window(morning, morning + HOUR)]) is None
+    assert Take("c2", morning + HOUR / 2, morning + 1.5 * HOUR, cores=1, gpus=1) in plan().takes
+
+
+def test_what_is_asked_is_said_in_oars_words() -> None:
+    wish = OarWish("fast", Amounts(Shape(2, 0), nodes=3, time=HOUR, parts=4))
+    words = words_for(wish, SchedulerOptions(project="mine"), "cluster='dahu'")
+    assert words == (
+        *("-l", "/nodes=3/core=2,walltime=1:02:00", "-q", "fast", "--project", "mine"),
+        *("-p", "(cluster='dahu')", "--array", "4"),
+    )
+    gpus = OarWish("default", Amounts(Shape(8, 0, gpus=2), time=HOUR))
+    assert words_to_reserve(gpus, SchedulerOptions(), NOW) == (
+        *("-r", "2026-11-17 11:24:00", "-l", "/nodes=1/gpu=2,walltime=1:02:00"),
+    )
+
+
+def test_a_type_of_gpu_is_a_property_and_those_that_are_there_are_told() -> None:
+    row = '{"resource_id": 1, "network_address": "c1", "core": 1, "gpu": 1, "gpu_model": "A100", "state": "Alive"}'
+    nodes = read.read_nodes(read.read_resources(f'{{"1": {row}}}'), GIB)
+    assert [each.gpu_types for each in nodes] == [("A100",)]
+    wish = OarWish("", Amounts(Shape(1, 0, gpus=1), time=HOUR))
+    assert words_for(wish, SchedulerOptions(gpu_type="A100"), "x=1")[-2:] == ("-p", "(x=1) AND (gpu_model = 'A100')")
+    asked = Request(None, Compute(gpus=Range.exactly(1)), scheduler=SchedulerOptions(gpu_type="V100"))
+    reason = find_untyped(asked, nodes, "site")
+    assert reason
+    assert reason.message == "site has no GPUs of the type V100; it has: A100."
+    assert find_untyped(replace(asked, scheduler=SchedulerOptions(gpu_type="A100")), nodes, "site") is None
+    none = find_untyped(replace(asked, compute=Compute()), nodes, "site")
+    assert none
+    assert none.message == "site: a type of GPU was asked for, and no GPU."
+
+
+def test_memory_comes_with_cores() -> None:
+    nodes = read.read_nodes(read.read_resources(recorded("nodes")))
+    assert share_memory(Amounts(Shape(1, GIB // 2)), nodes).shape.cores == 1
+    assert share_memory(Amounts(Shape(1, 2 * GIB)), nodes).shape.cores == 2
+    assert share_memory(Amounts(Shape(1, 9 * GIB)), nodes).shape.cores == 1
+
+
+def test_only_what_may_start_now_is_left_to_the_queue() -> None:
+    request = Request(None, Compute(cores=Range(1, 1)), windows=(Window(NOW + HOUR, NOW + 2 * HOUR),))
+    assert windows_now(request, NOW) == []
+    assert windows_now(request, NOW + 1.5 * HOUR) == [Window(NOW + 1.5 * HOUR, NOW + 2 * HOUR)]
+    assert windows_ahead(request, NOW) == [Window(NOW + HOUR, NOW + 2 * HOUR)]

@@ -1,0 +1,105 @@
+"""What PBS's commands print, as its manuals and sites show it, is understood; what is asked is said in its words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sublet.booking.model.offer import Node, Take
+from sublet.booking.model.request import Compute, Range, Request
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch.planning import SitePlan
+from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
+from sublet.platforms.batch.states import SiteLook, judge
+from sublet.platforms.pbs import readers as read
+from sublet.platforms.pbs.options import LEEWAY, PbsWish, words_for
+from sublet.platforms.pbs.states import STATES
+
+RECORDED = Path(__file__).parent.parent / "recorded" / "pbs"
+KEY = "4f0c1bd4-52a5-4b6c-9b0d-0d6f5a1f7a0"
+KIB, HOUR = 1 << 10, timedelta(hours=1)
+NOW = datetime(2016, 11, 16, 6, 30, tzinfo=UTC)
+
+
+def recorded(name: str) -> str:
+    return (RECORDED / f"{name}.json").read_text()
+
+
+def test_nodes_and_queues_are_read_with_their_limits() -> None:
+    first, second = read.read_nodes(recorded("nodes"))
+    assert first.node == Node("x3006c0s13b1n0", 64, 527672488 * KIB, 4)
+    assert (first.here, first.queues, second.here, second.queues) == (True, (), False, ("debug",))
+    workq, debug = read.read_queues(recorded("queues"))
+    assert (workq.name, workq.up, workq.max_time, workq.max_nodes) == ("workq", True, 24 * HOUR, 16)
+    assert (debug.name, debug.up, debug.max_time) == ("debug", False, HOUR)
+    assert [queue.name for queue in choose_queues([workq, debug], "")] == ["workq"]
+    assert [queue.name for queue in choose_queues([workq, debug], "debug")] == ["debug"]
+
+
+def test_jobs_are_read_by_their_names_with_the_reason_why_they_wait() -> None:
+    rows = read.read_jobs(recorded("jobs"))
+    waits = judge(STATES, SiteLook(claimed=True), rows[f"{KEY}1"])
+    assert waits
+    assert waits.condition == (
+        "PBS job 1.vbox waits in workq (Insufficient amount of resource: ncpus); "
+        "planned to start at 2016-11-16 07:06 UTC"
+    )
+    assert {key.replace(KEY, ""): row.state for key, row in rows.items()} == {
+        "1": "Q",
+        "2": "R",
+        "3": "B",
+        "3/0": "ended",
+        "3/1": "Q",
+        "4": "H",
+        "5": "walltime",
+        "6": "deleted",
+        "7": "ended",
+    }
+    assert rows[f"{KEY}3/1"].number == "3[].vbox"
+
+
+def test_ends_are_told_by_the_exit_status() -> None:
+    rows = read.read_jobs(recorded("jobs"))
+    ends = {}
+    for part in ("3/0", "5", "6", "7"):
+        state = judge(STATES, SiteLook(claimed=True, ran=True), rows[f"{KEY}{part}"])
+        assert state
+        assert state.end
+        ends[part] = (state.end.kind, state.end.code)
+    assert ends == {
+        "3/0": (EndKind.EXITED, 3),
+        "5": (EndKind.TIMEOUT, None),
+        "6": (EndKind.CANCELLED, None),
+        "7": (EndKind.EXITED, 0),
+    }
+
+
+def test_offers_follow_what_runs_and_say_why_not() -> None:
+    nodes = [replace(node, queues=("workq", "debug")) for node in read.read_nodes(recorded("nodes"))]
+    takes = read.read_takes(recorded("jobs"), NOW)
+    eight = datetime(2016, 11, 16, 8, tzinfo=UTC)
+    assert takes == (Take("x3006c0s13b1n0", eight - 2 * HOUR, eight, cores=32),)
+    offers = QueueOffers("PBS", "site", read.read_queues(recorded("queues")), nodes, LEEWAY)
+    request = Request(None, Compute(cores=Range.exactly(64)), duration=HOUR)
+    answer = offers.answer(request, SitePlan(tuple(nodes), takes), "exec", NOW, 1)
+    assert [(offer.queue, offer.start) for offer in answer.offers] == [("workq", eight)]
+    large = Request(None, Compute(cores=Range.exactly(65)), duration=HOUR)
+    reasons = offers.answer(large, None, "exec", NOW, 1).reasons
+    assert reasons[0].message == "The queue workq of site gives at most 64 cores on a node, and 65 were asked for."
+    assert "takes no jobs now" in reasons[1].message
+
+
+def test_what_is_asked_is_said_in_its_words() -> None:
+    amounts = Amounts(Shape(4, 3 << 30, gpus=1), nodes=2, time=HOUR, parts=3)
+    assert words_for(PbsWish("workq", amounts, NOW), SchedulerOptions(project="p1")) == (
+        *("-l", "select=2:ncpus=4:mpiprocs=4:mem=3072mb:ngpus=1", "-l", "walltime=01:02:00", "-l", "place=scatter"),
+        *("-q", "workq", "-P", "p1", "-a", "201611160630.00", "-J", "0-2"),
+    )
+
+
+def test_an_answer_that_is_no_json_is_nothing() -> None:
+    assert read.read_nodes("pbsnodes: cannot connect") == ()
+    assert read.read_jobs("") == {}
