@@ -99,6 +99,9 @@ class ForeignBroker:
         if self.is_older != ("update" in update):
             return JSONResponse({"message": "which update?"}, 400)
         session = self.sessions[request.path_params["id"]]
+        if delta := update.get("delta"):
+            session["schedule"]["available"]["duration"] = f"PT{7200 + delta}S"
+            return JSONResponse(session)
         wanted = update.get("update", update)["value"]
         if wanted != "ACCEPTED" or self.accepts:
             session["phase"] = "READY" if wanted == "ACCEPTED" and self.is_older else wanted

@@ -29,6 +29,7 @@ from sublet.archive.advice import KnownHabits
 from sublet.archive.archive import SessionArchive
 from sublet.booking.asking import Asking
 from sublet.booking.brokers.forwarding import Forwarding
+from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.brokers.outbox import BrokerOutbox
 from sublet.booking.candidates import Candidates
 from sublet.booking.connect import Connect
@@ -148,6 +149,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
     )
     offers = Offers(store, now, signals, asking)
     endings = SessionEndings(now, signals)
+    admissions = [caps, quotas, budgets, approved]
     sessions = Sessions(
         settings,
         store,
@@ -159,10 +161,11 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         authority,
         names,
         guests=annex_platforms,
-        admissions=[caps, quotas, budgets, approved],
+        admissions=admissions,
         code=approved,
         endings=endings,
         price_book=price_book,
+        lengthening=Lengthening(store, now, platforms, signals, admissions, [policy]),
         reviews=[policy],
     )
     direct = Direct(presenter, asking, offers, sessions)

@@ -18,7 +18,7 @@ from sublet.booking.model.offer import Booked, Predicted, Remote, find_first_ter
 from sublet.booking.model.phases import Phase
 from sublet.people.model.person import Person
 from tests.brokers import RunningBroker, platforms_of, running_broker
-from tests.contract.services import ME, ask, in_phase, over, reach
+from tests.contract.services import ME, OTHER, ask, in_phase, over, reach
 
 pytestmark = pytest.mark.anyio
 SOON = 5.0  # seconds: one is what it takes on a machine with nothing else to do
@@ -243,3 +243,44 @@ async def test_a_live_broker_keeps_the_promises_of_one(tree: Tree) -> None:
     findings = await tree.top.service.usable_platforms.check("uksrc")
     assert [(finding.rule, finding.detail) for finding in findings if not finding.ok] == []
     assert len(findings) == 3
+
+
+async def _remove_cam(tree: Tree) -> None:
+    """Pass nothing on to it directly any more, once it holds nothing."""
+    await tree.top.service.offers.reject_all(ME)
+    async with asyncio.timeout(20):
+        while (await tree.top.service.store.read(lambda tx: tx.broker_calls.count()))[1]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+    await tree.top.service.brokers.remove(Person(ME.name, operator=True), "cam")
+
+
+async def test_a_broker_that_is_reached_by_two_ways_is_asked_and_offered_once(tree: Tree) -> None:
+    operator = Person(ME.name, operator=True)
+    alone = await ask(tree.top.service, time="1h", platform="uksrc/cam")
+    held = await tree.one.open_offers()
+    await tree.top.service.offers.reject_set(alone.id, ME)
+    await tree.one.nothing_is_held()
+    await tree.top.service.brokers.add(operator, "cam", tree.one.url, tree.one.token)
+    try:
+        answer = await ask(tree.top.service, time="1h")
+        ways = {route for route in platforms_of(answer) if route.endswith("cam/slurm")}
+        assert len(ways) == 1, answer.reasons
+        assert set(platforms_of(answer)) == {"own", "uksrc/man/queue", *ways}
+        assert await tree.one.open_offers() == held, "nor does it hold anything twice"
+        assert "urn:broker-reached-twice" in {reason.kind for reason in answer.reasons}
+    finally:
+        await _remove_cam(tree)
+
+
+async def test_a_broker_that_knows_the_asker_by_two_names_is_offered_by_the_shorter_way(tree: Tree) -> None:
+    operator = Person(ME.name, operator=True)
+    _, token = await tree.one.service.people.tokens.make_token(OTHER)
+    await tree.top.service.brokers.add(operator, "cam", tree.one.url, token)
+    try:
+        answer = await ask(tree.top.service, time="1h")
+        assert set(platforms_of(answer)) == {"own", "uksrc/man/queue", "cam/slurm"}, answer.reasons
+        (reason,) = [reason for reason in answer.reasons if reason.kind == "urn:broker-reached-twice"]
+        assert (reason.platform, "cam/slurm is offered by way of cam" in reason.message) == ("uksrc", True)
+        await tree.one.nothing_is_held()  # for who was asked for by the longer way
+    finally:
+        await _remove_cam(tree)

@@ -278,6 +278,20 @@ def test_answers_that_came_to_nothing_are_forgotten_and_others_are_not(store: St
     assert {event.session for event in store.read_sync(lambda tx: tx.events.after())} == left | {taken[0].id}
 
 
+def test_offers_that_were_not_taken_are_forgotten_once_what_was_taken_is_over(store: Store) -> None:
+    store.write_sync(define)
+    taken, *others = store.write_sync(lambda tx: offer_some(tx, hold=(whole("n0"),)))
+    store.write_sync(lambda tx: accept(tx, taken.id, NOON, (whole("n0"),)))
+    store.write_sync(lambda tx: tx.events.add(NOON, others[0].id, "alice", EventKind.REJECTED))
+    store.write_sync(lambda tx: tx.offersets.forget(NOON + HOUR))
+    assert len(store.read_sync(lambda tx: tx.sessions.list()).items) == 1 + len(others), "the archive will name them"
+    store.write_sync(lambda tx: tx.sessions.move(taken.id, Phase.CANCELLED, now=NOON))
+    assert store.write_sync(lambda tx: tx.offersets.forget(NOON + HOUR)).removed == 0, "no answer is"
+    assert [session.id for session in store.read_sync(lambda tx: tx.sessions.list()).items] == [taken.id]
+    assert store.read_sync(lambda tx: tx.events.after(0, session=others[0].id)) == []
+    assert store.read_sync(lambda tx: tx.offersets.get(taken.offerset))
+
+
 def test_any_text_can_be_stored(store: Store) -> None:
     odd = "naïve; $(rm) 'x' \"y\" % :a \\ 日本 \0 \ud800"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from sublet.kernel.errors import SubletError
-from sublet.kernel.faults import BROKER_POINTS
+from sublet.kernel.faults import BROKER_POINTS, LENGTHEN_POINTS
 from tests.broker_processes import BrokerProcess
 from tests.serving import eventually
 
@@ -114,3 +115,23 @@ def test_a_site_that_is_away_while_another_is_accepted_gives_back_when_it_return
     other.restart()
     assert other.count_offers(), "it still holds what nobody has told it to give back"
     federation.wait_until_nothing_is_held()
+
+
+@pytest.mark.parametrize("point", LENGTHEN_POINTS)
+def test_an_aggregator_that_dies_while_it_extends_knows_the_end_that_counts(federation: Federation, point: str) -> None:
+    top = federation.top
+    session = top.client.ask(run=["true"], time="1h", env={"SUBLET_PLAY_TAKES": "1h"})[0].accept()
+    eventually(lambda: session.refresh().phase == "RUNNING", "running")
+    before = session.view.until
+    top.restart(SUBLET_CRASH_AT=point)
+    with contextlib.suppress(SubletError):
+        top.client.session(session.id).extend(by="30m")
+    assert top.serving.died() == -9
+    again = top.restart().session(session.id)
+    site = federation.one if session.platform == "one" else federation.two
+    (inner,) = [each for each in site.client.sessions() if each.phase == "RUNNING"]
+    assert (inner.view.until > before) == (point == "lengthen.after")
+    eventually(lambda: again.refresh().view.until == inner.view.until, "knowing when its time is over")
+    longer = again.extend(until=before + timedelta(minutes=45))
+    assert inner.refresh().view.until == longer.view.until == before + timedelta(minutes=45), "and it is extended once"
+    again.cancel()

@@ -42,6 +42,7 @@ class Asked:
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned
     passable: Mapping[str, Any] | None = None  # the document that other brokers may be sent; None: none may be
     via: tuple[str, ...] = ()  # the ids of the brokers that it has come through
+    request_id: str = ""  # which the first of those brokers gave it: the same by whichever way it comes
     within: timedelta | None = None  # how long the asker waits for the answer, if they said so
 
 

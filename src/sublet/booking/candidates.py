@@ -88,8 +88,8 @@ class Candidates:
 
     async def find(self, asked: Asked, person: Person) -> tuple[list[Candidate], list[Reason]]:
         """The platforms that could run it, and every reason that speaks against it before any calendar is opened."""
-        if loop := self.forwarding.find_loop(asked):
-            return [], [loop]
+        if known := self.forwarding.find_loop(asked) or self.forwarding.find_repeat(asked, person):
+            return [], [known]
         open_to = await self.open_to(person)
         brokers = {name: platform for name, platform in open_to.items() if is_broker(platform)}
         if not brokers or asked.request.executable is None:

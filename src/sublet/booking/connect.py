@@ -37,7 +37,8 @@ class Connect:
         if state is None or state.connector is None:
             raise PlatformUnreachable(platform=session.offer.platform, why="the session does not listen (yet)")
         if isinstance(platform, PassesOn):
-            raise SessionElsewhere(location=state.connector.location)
+            location = state.connector.location
+            raise SessionElsewhere(location=location, is_own=platform.has_address(location))
         return state.connector.location
 
     async def may_stay(self, id: str) -> bool:

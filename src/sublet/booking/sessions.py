@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypedDict, Unpack
 
+from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.dependencies import begin
 from sublet.booking.extending import price_longer
 from sublet.booking.holds import list_held_platforms
@@ -110,6 +111,7 @@ class Sessions:
     code: CodeGuard
     endings: SessionEndings
     price_book: PriceBook
+    lengthening: Lengthening
     reviews: Sequence[AcceptReview] = ()
 
     async def get(self, name: str, person: Person) -> Session:
@@ -309,13 +311,16 @@ class Sessions:
     ) -> Session:
         """Move the end of a session's time, while there is room after it."""
         session = await self.get_to_change(name, person)
+        by = parse_duration(by) if isinstance(by, str) else by
+        if session.offer.terms.kind == "remote":
+            return self.presenter.with_connectors(await self.lengthening.extend(session, person, until, by), person)
         if session.until is None or session.phase not in GOING_ON:
             raise refuse_move(session.phase, "extended", session.id)
         if not session.offer.is_in_calendar:
             why = "a reservation there keeps its end" if session.offer.reservation else UNBOOKED
             raise PlatformRefused(platform=session.offer.platform, why=why)
         if by is not None:
-            until = session.until + (parse_duration(by) if isinstance(by, str) else by)
+            until = session.until + by
         if until is None or until <= session.until:
             raise BadRequest(detail=f"the new end must be after the present one, {instant(session.until)}")
         end = until

@@ -21,5 +21,6 @@ POINTS = (
 LEASE_POINTS = ("lease.recorded", "lease.offered", "lease.sent", "accept.before", "accept.after", "lease.accepted")
 SENDING_POINTS = ("send.before", "send.between", "send.after")
 UPLOAD_POINTS = ("upload.begun", "upload.written", "upload.finished")
+LENGTHEN_POINTS = ("lengthen.before", "lengthen.after")
 BROKER_POINTS = ("passing.recorded", "passing.answered", "submit.before", "submit.after", "outbox.given_back")
 HOOK_POINTS = ("hook.spread", "hook.claimed", "hook.sent")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
-from sublet.booking.model.offer import Answer, Remote
+from sublet.booking.model.offer import Answer, Quote, Remote
 from sublet.people.model.assertion import Errand
 from sublet.platforms.port import Platform
 
@@ -23,6 +23,7 @@ class PassedRequest:
     within: timedelta  # how long the other broker has for its answer
     duration: timedelta  # the least that was asked for, as far as it was understood
     is_understood: bool  # whether this service could have read all of it
+    request_id: str = ""  # the same by whichever way it comes to a broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,10 @@ class PassesOn(Protocol):
         """Show the broker who asks in this way."""
         ...
 
+    def has_address(self, location: str) -> bool:
+        """Whether an address is below that broker's own, and so was chosen by an operator here."""
+        ...
+
     async def pass_on(self, request: PassedRequest, now: datetime) -> PassedAnswer:
         """Ask the other broker; what can't be true of its answer is dropped, and is said among the reasons."""
         ...
@@ -68,6 +73,13 @@ class PassesOn(Protocol):
         """Accept an offer there, and see that it is accepted; again and again, it is the same session.
 
         PlatformRefused if it can't be accepted any more.
+        """
+        ...
+
+    async def lengthen(self, key: str, duration: timedelta) -> tuple[Quote, ...]:
+        """Have a session there last so long in all, and say what it costs then; again and again, it is the same.
+
+        PlatformRefused if it can't.
         """
         ...
 

@@ -26,6 +26,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin, Subprotocol
 
 from sublet.api.problems import problem_response
+from sublet.booking.api.leading_on import WayThere, lead_on
 from sublet.kernel.errors import NotFound, NotSignedIn, SessionElsewhere, SessionUnreachable, SubletError
 from sublet.kernel.tls import trust_machine
 
@@ -158,16 +159,15 @@ class ConnectProxy:
         try:
             session, _ = self._let_in(socket)
             _same_origin(socket.headers)
-            upstream, through = _place(await self.doors.upstream(session))
-            place = urlsplit(upstream)
-            there = await (partial(unix_connect, through) if through else connect)(
-                uri=f"ws://{place.netloc}{_target(socket.scope)}",
-                origin=Origin(upstream.rstrip("/")) if "origin" in socket.headers else None,
+            way = await self._find_way(session, socket)
+            left_out = {"host", "origin"} | ({"authorization"} if way.is_elsewhere else set())
+            there = await way.open(
+                origin=Origin(way.upstream) if "origin" in socket.headers else None,
                 subprotocols=[Subprotocol(name) for name in socket.scope.get("subprotocols", ())] or None,
                 additional_headers=[
                     (name, value)
-                    for name, value in self._headers(socket, session, upstream)
-                    if not name.startswith("sec-websocket-") and name not in {"host", "origin"}
+                    for name, value in self._headers(socket, session, way.upstream)
+                    if not name.startswith("sec-websocket-") and name not in left_out
                 ],
                 compression=None,
                 max_size=None,
@@ -179,6 +179,17 @@ class ConnectProxy:
         async with there:
             await socket.accept(there.subprotocol)
             await _both_ways(socket, there, self._welcome(session, socket))
+
+    async def _find_way(self, session: str, socket: WebSocket) -> WayThere:
+        """Where a WebSocket goes: to the session here, or to the broker that has it."""
+        try:
+            upstream, through = _place(await self.doors.upstream(session))
+        except SessionElsewhere as elsewhere:
+            rest = _target(socket.scope).partition(f"/connect/{session}/")[2]
+            return await lead_on(elsewhere, rest)
+        address = f"ws://{urlsplit(upstream).netloc}{_target(socket.scope)}"
+        opener = partial(unix_connect, through) if through else connect
+        return WayThere(upstream.rstrip("/"), partial(opener, uri=address))
 
     async def _welcome(self, session: str, socket: WebSocket) -> None:
         """Look now and then whether they may stay; ends, and says so, when they may not."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 from sublet.access.model.bounds import Bounds
 from sublet.booking.asked import Asked
+from sublet.booking.brokers.repeats import RecentRequests, drop_repeats
 from sublet.booking.candidate import Candidate, PassedOn, describe_failure
 from sublet.booking.model.answers import find_fault
 from sublet.booking.model.brokers import BrokerAsk, BrokerOffer
@@ -45,11 +46,16 @@ class Forwarding:
     store: Store
     now: Clock
     secrets: SessionSecrets
+    recent: RecentRequests = field(default_factory=RecentRequests)
 
     @property
     def own_id(self) -> str:
         """How this broker is known to others: the same in every process that shares this home, and tells nothing."""
         return self.secrets.of("broker id")[:16]
+
+    def prove(self, request_id: str) -> str:
+        """What only this broker can make of a request's id: who offers the same by two ways is known by it."""
+        return self.secrets.of(f"broker request {request_id}")[:16]
 
     def find_loop(self, asked: Asked) -> Reason | None:
         """Why a request is not answered at all: it has come through here before."""
@@ -57,6 +63,13 @@ class Forwarding:
             return None
         why = "This broker has passed the request on itself, and it came back by way of others."
         return Reason("urn:broker-loop", "request", why)
+
+    def find_repeat(self, asked: Asked, person: Person) -> Reason | None:
+        """Why a request is not answered once more: it has come here by another way, and was answered there."""
+        if not asked.request_id or self.recent.note(person.name, asked.request_id, asked.via, self.now()):
+            return None
+        why = "The same request has come to this broker by another way, and is answered there."
+        return Reason("urn:broker-reached-twice", "request", why)
 
     def find_objection(self, asked: Asked) -> Reason | None:
         """Why a request is not passed on to any broker."""
@@ -86,6 +99,7 @@ class Forwarding:
         if objection := self.find_objection(asked):
             return [], [replace(objection, platform=name) for name in brokers]
         answers = await self.ask(asked, person, brokers, limit, waiting) if brokers else {}
+        offered, repeats = drop_repeats({name: p for name, p in answers.items() if isinstance(p, PassedOn)})
         candidates = [
             Candidate(
                 platform=name,
@@ -95,14 +109,14 @@ class Forwarding:
                 staging=NOTHING_TO_STAGE,
                 interactive=frozenset(),
                 bounds=bounds[name],
-                answer=drop_unaffordable(passed.answered.answer, asked.request, name),
+                answer=drop_unaffordable(offered[name], asked.request, name),
                 passed=passed,
             )
             for name, passed in answers.items()
             if isinstance(passed, PassedOn)
         ]
         failures = {name: raised for name, raised in answers.items() if not isinstance(raised, PassedOn)}
-        return candidates, [describe_failure(name, raised, limit) for name, raised in failures.items()]
+        return candidates, [*repeats, *(describe_failure(name, raised, limit) for name, raised in failures.items())]
 
     async def ask(
         self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]
@@ -112,6 +126,7 @@ class Forwarding:
         asks = [self._record(name, asked, person, now, limit) for name in brokers]
         await self.store.write(lambda tx: tx.broker_calls.add_asks(asks))
         point("passing.recorded")
+        asked = asked if asked.request_id else replace(asked, request_id=str(uuid4()))
         questions = {ask.broker: self._ask(brokers[ask.broker], ask, asked, limit) for ask in asks}
         answers = await gather_within(questions, limit.total_seconds(), waiting)
         point("passing.answered")
@@ -145,6 +160,7 @@ def make_request(ask: BrokerAsk, asked: Asked | None, within: timedelta) -> Pass
         within=within,
         duration=asked.request.duration if asked and not asked.reasons else timedelta(0),
         is_understood=understood,
+        request_id=asked.request_id if asked else "",
     )
 
 

@@ -82,5 +82,5 @@ class JobState:
     ended: datetime | None = None
     connector: Connector | None = None  # where it listens, as the service reaches it: http://127.0.0.1:41233
     condition: str = ""  # in the platform's words
-    until: datetime | None = None  # of several parts: when the time of the last is over, as far as it is known
+    until: datetime | None = None  # of several parts, or elsewhere: when its time is over, as far as it is known
     marks: Marks = NONE  # `paused`, if it stands still because someone wanted that

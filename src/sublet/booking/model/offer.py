@@ -77,6 +77,7 @@ class Remote:
     platform: str = ""  # where it would run, as that broker calls it
     inner: Terms | None = None  # as that broker stated them; None: it stated none
     held: bool = False  # whether that broker says that it holds it
+    maker: str = ""  # the proof of the broker that made it, through however many others it came; empty: there is none
     components: Mapping[str, Any] = field(default_factory=dict)  # of its document, where this service can't write them
     kind: Literal["remote"] = "remote"
 

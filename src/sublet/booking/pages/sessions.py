@@ -15,6 +15,7 @@ from sublet.annexes.pages.lease_questions import ask_about_lease
 from sublet.api.people import service_of
 from sublet.booking.logins import needs_login
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import GOING_ON, OVER, STARTED, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.staging import describe_staging
@@ -111,11 +112,15 @@ async def _session(
         events=await service.events.events(person, session=session.id, limit=200),
         over=session.phase in OVER,
         cancellable=session.phase in GOING_ON and not session.cancel_by,
-        extendable=session.phase in GOING_ON and session.offer.is_in_calendar,
+        extendable=session.phase in GOING_ON and _can_last_longer(session.offer),
         pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
         wrong=wrong,
         by=by,
     )
+
+
+def _can_last_longer(offer: Offer) -> bool:
+    return offer.is_in_calendar or offer.terms.kind == "remote"
 
 
 def _can_sign_in(service: Service, session: Session, person: Person) -> bool:

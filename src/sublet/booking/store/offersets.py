@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import TypeAdapter
-from sqlalchemy import delete, insert, null, select, tuple_, update
+from sqlalchemy import ColumnElement, and_, delete, insert, null, select, tuple_, update
 
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.phases import Phase
+from sublet.booking.model.phases import ACTIVE, Phase
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import OfferSet
 from sublet.booking.model.timeline import micros, moment
@@ -22,11 +22,16 @@ ADD = insert(offersets)
 GET = select(*COLUMNS).where(offersets.c.id == bind("set_id"))
 SAME = select(*COLUMNS).where(offersets.c.person == bind("of_person"), offersets.c.key == bind("of_key"))
 RELEASE = update(offersets).where(offersets.c.id == bind("set_id")).values(key=null())
-_came_to_something = select(sessions.c.id).where(
-    sessions.c.offerset == offersets.c.id, sessions.c.phase.not_in([Phase.REJECTED.value, Phase.EXPIRED.value])
-)
+UNTAKEN = sessions.c.phase.in_([Phase.REJECTED.value, Phase.EXPIRED.value])
+GOES_ON = sessions.c.phase.in_([phase.value for phase in sorted({*ACTIVE, Phase.OFFERED})])
+_of_the_set = select(sessions.c.id).where(sessions.c.offerset == offersets.c.id)
 _old = (
-    select(offersets.c.id, offersets.c.created, _came_to_something.exists())
+    select(
+        offersets.c.id,
+        offersets.c.created,
+        _of_the_set.where(~UNTAKEN).exists(),
+        _of_the_set.where(GOES_ON).exists(),
+    )
     .where(offersets.c.created < bind("before"))
     .order_by(offersets.c.created, offersets.c.id)
     .limit(bind("most"))
@@ -99,6 +104,7 @@ class OfferSets:
     def forget(self, before: datetime, limit: int = 100, seen: Cursor | None = None) -> Forgotten:
         """Look at the oldest answers, but none as new as this, and remove those of which nothing was accepted.
 
+        Of the others, the offers that were not taken are removed once what was taken is over and archived.
         It goes on after `seen`, where an earlier call ended. What belongs to an answer is removed with it.
         """
         params: dict[str, object] = {"before": micros(before), "most": limit}
@@ -106,13 +112,19 @@ class OfferSets:
             rows = self._sql.rows(OLDEST, params)
         else:
             rows = self._sql.rows(NEXT_OLDEST, {**params, "seen_created": seen[0], "seen_id": seen[1]})
-        ids = [id for id, _, accepted in rows if not accepted]
+        ids = [id for id, _, accepted, _ in rows if not accepted]
         if ids:
-            theirs = select(sessions.c.id).where(sessions.c.offerset.in_(ids))
-            self._sql.modify(delete(events).where(events.c.session.in_(theirs) | events.c.session.in_(ids)))
-            self._sql.modify(delete(sessions).where(sessions.c.offerset.in_(ids)))
+            self._sql.modify(delete(events).where(events.c.session.in_(ids)))
+            self._remove(sessions.c.offerset.in_(ids))
             self._sql.modify(delete(offersets).where(offersets.c.id.in_(ids)))
+        if over := [id for id, _, accepted, goes_on in rows if accepted and not goes_on]:
+            self._remove(and_(sessions.c.offerset.in_(over), UNTAKEN))
         return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None)
+
+    def _remove(self, which: ColumnElement[bool]) -> None:
+        """Remove sessions with their events."""
+        self._sql.modify(delete(events).where(events.c.session.in_(select(sessions.c.id).where(which))))
+        self._sql.modify(delete(sessions).where(which))
 
 
 def _offerset(row: Row) -> OfferSet:

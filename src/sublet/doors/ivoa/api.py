@@ -24,7 +24,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.session import Session
 from sublet.booking.sessions import Sessions
-from sublet.doors.ivoa.hops import read_via, read_wait
+from sublet.doors.ivoa.hops import PROOF, read_request_id, read_via, read_wait
 from sublet.doors.ivoa.offersets import offerset_document
 from sublet.doors.ivoa.sessions import describe_failure, session_document
 from sublet.doors.ivoa.updates import LongerUpdate, read_update
@@ -51,13 +51,18 @@ async def ask(request: Request) -> Response:
     service, base = service_of(request), base_of(request)
     asked = await _read(request, service, person)
     answer = await service.asking.ask(person, asked, key=read_key(request))
-    return document_response(offerset_document(answer, base, asked.notes), kind, 303, f"{base}/offersets/{answer.id}")
+    document = offerset_document(answer, base, asked.notes)
+    response = document_response(document, kind, 303, f"{base}/offersets/{answer.id}")
+    if asked.request_id:
+        response.headers[PROOF] = service.candidates.forwarding.prove(asked.request_id)
+    return response
 
 
 async def _read(request: Request, service: Service, person: Person) -> Asked:
     precedence = read_broker_precedence(request)
     asked = await service.asking.read(await read_body(request), request.headers.get("content-type", ""), person)
-    return replace(asked, precedence=precedence, via=read_via(request), within=read_wait(request))
+    id, via, within = read_request_id(request), read_via(request), read_wait(request)
+    return replace(asked, precedence=precedence, request_id=id, via=via, within=within)
 
 
 async def direct(request: Request) -> Response:

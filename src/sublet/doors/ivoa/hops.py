@@ -1,4 +1,4 @@
-"""What a broker that passes a request on says of it: which brokers it has come through, and how long it waits."""
+"""What a broker that passes a request on says of it: which it is, where it has been, and how long it waits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from starlette.requests import Request
 from sublet.kernel.errors import BadRequest
 
 VIA = "broker-via"
+REQUEST = "broker-request"
+PROOF = "broker-proof"  # in answers: what only who answered can make of the id of the request
 MOST_HOPS = 100
 _ID = re.compile(r"[A-Za-z0-9._-]{1,80}")
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*([0-9]{1,5}(?:\.[0-9]{1,3})?)", re.IGNORECASE)
@@ -22,6 +24,14 @@ def read_via(request: Request) -> tuple[str, ...]:
     if len(ids) > MOST_HOPS or not all(_ID.fullmatch(id) for id in ids):
         raise BadRequest(detail=f"Broker-Via is no list of at most {MOST_HOPS} ids", hint="Send id, id, …")
     return tuple(ids)
+
+
+def read_request_id(request: Request) -> str:
+    """The id in `Broker-Request`, the same by whichever way the request comes; empty: it has none."""
+    id = request.headers.get(REQUEST, "").strip()
+    if id and not _ID.fullmatch(id):
+        raise BadRequest(detail="Broker-Request is no id", hint="Send letters, digits, `.`, `_` and `-`, 80 at most.")
+    return id
 
 
 def read_wait(request: Request) -> timedelta | None:

@@ -20,6 +20,7 @@ from sublet.booking.documents.kinds import (
 )
 from sublet.booking.model import amounts
 from sublet.booking.model.ends import end_sentence
+from sublet.booking.model.marks import write_marks
 from sublet.booking.model.offer import Quote, Reason, Remote
 from sublet.booking.model.phases import CLIENT_MOVES, GOING_ON, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
@@ -182,7 +183,8 @@ OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can chan
 def _messages(session: Session) -> list[Document]:
     messages: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
     if session.condition:
-        messages.append(message("urn:sublet:condition", session.modified, "INFO", session.condition))
+        words = message("urn:sublet:condition", session.modified, "INFO", session.condition)
+        messages.append(words | ({"values": {"marks": write_marks(session.marks)}} if session.marks else {}))
     if session.end is not None:
         level = "INFO" if session.end.phase is P.COMPLETED else "ERROR" if session.end.phase is P.FAILED else "WARN"
         time = session.ended or session.modified

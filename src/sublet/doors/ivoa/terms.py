@@ -84,6 +84,7 @@ def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tupl
     values["held"] = "true" if is_held and session.phase is Phase.OFFERED else "false"
     if isinstance(terms, Remote):
         values |= {"url": terms.url, "route": "/".join(list_route(offer.platform, terms))}
+        values |= {"maker": terms.maker} if terms.maker else {}
     first = find_first_terms(terms)
     if isinstance(terms, Remote) and first:
         values["inner-terms"] = first.kind

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import ceil
 
-from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.offer import Answer, Quote, Reason
 from sublet.kernel.errors import PlatformBroken, PlatformRefused
-from sublet.platforms.broker.fields import Document, UnreadableField, read_maps, read_meta, read_phase
-from sublet.platforms.broker.older import write_older, write_update
+from sublet.platforms.broker.fields import (
+    Document,
+    UnreadableField,
+    find_running_block,
+    read_length,
+    read_maps,
+    read_meta,
+    read_phase,
+    read_quotes,
+)
+from sublet.platforms.broker.older import write_longer, write_older, write_update
 from sublet.platforms.broker.reading import OfferReader, read_id
 from sublet.platforms.broker.records import TakenOffer
 from sublet.platforms.broker.states import GOES_ON, OFFERED, OVER
-from sublet.platforms.broker.wire import VIA, BrokerReply, BrokerWire
+from sublet.platforms.broker.wire import PROOF, REQUEST, VIA, BrokerReply, BrokerWire
 from sublet.platforms.brokering import PassedAnswer, PassedRequest
 
 ANSWERED = (200, 201, 303)
 NO_SUCH_ADDRESS = (404, 405)
 REFUSED = "urn:broker-refused"
+LONGEST_PROOF = 80
 
 
 @dataclass
@@ -44,6 +55,7 @@ class BrokerAsks:
             reply.find_skew(now),
             request.duration,
             request.is_understood,
+            reply.headers.get(PROOF, "")[:LONGEST_PROOF],
         )
         answer, dropped = reader.read(document)
         return PassedAnswer(answer, self._locate_set(document), dropped)
@@ -54,6 +66,7 @@ class BrokerAsks:
             VIA: ", ".join(request.via),
             "prefer": f"wait={request.within.total_seconds():g}",
         }
+        headers |= {REQUEST: request.request_id} if request.request_id else {}
         if not self.is_older:
             reply = await self.wire.post("/requests", request.person, request.document, headers)
             if reply.status not in NO_SUCH_ADDRESS:
@@ -92,6 +105,23 @@ class BrokerAsks:
         else:
             why = reply.words
         raise PlatformRefused(platform=self.wire.name, why=why, hint="Ask again: the offer is no longer there.")
+
+    async def lengthen(self, taken: TakenOffer, duration: timedelta) -> tuple[Quote, ...]:
+        """Ask for what its time lacks of this length, so that it can be asked again; what it costs then."""
+        document = await self.look(taken)
+        if document is None:
+            raise PlatformRefused(platform=self.wire.name, why="the session is no longer there")
+        try:
+            lacks = ceil((duration - read_length(find_running_block(document), "duration")).total_seconds())
+        except UnreadableField as error:
+            raise PlatformRefused(platform=self.wire.name, why=f"it can't be extended there: {error}") from error
+        if lacks > 0:
+            update = write_longer(lacks, older=self.is_older)
+            reply = await self.wire.post(taken.path, taken.person, update)
+            if reply.status not in ANSWERED:
+                raise PlatformRefused(platform=self.wire.name, why=reply.words)
+            document = reply.document
+        return read_quotes(document, "costs")
 
     async def give_up(self, taken: TakenOffer) -> None:
         """Reject what is only offered, and cancel what goes on."""

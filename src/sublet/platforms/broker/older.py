@@ -45,3 +45,10 @@ def write_update(phase: str, *, older: bool) -> dict[str, Any]:
     if older:
         return {"update": {"type": "uri:enum-value-update", "path": "phase", "value": phase}}
     return {"kind": "uri:enum-value-update", "path": "phase", "value": phase}
+
+
+def write_longer(seconds: int, *, older: bool) -> dict[str, Any]:
+    """A wish that a session should last so much longer."""
+    update = {"path": "schedule.available.duration", "delta": seconds, "units": "seconds"}
+    kind = "uri:integer-delta-update"
+    return {"update": {"type": kind, **update}} if older else {"kind": kind, **update}

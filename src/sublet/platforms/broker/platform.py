@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar, Literal
 from urllib.parse import quote, urlsplit
@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field, PrivateAttr, field_validator
 
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.offer import Remote
+from sublet.booking.model.offer import Quote, Remote
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.windows import parse_instant
 from sublet.kernel.errors import LoginNeeded, PlatformRefused
@@ -24,7 +24,7 @@ from sublet.platforms.broker.records import TakenOffer, TakenOffers
 from sublet.platforms.broker.states import read_state
 from sublet.platforms.broker.wire import LOOPBACK, SUBLET, BrokerWire
 from sublet.platforms.brokering import BrokerIdentity, PassedAnswer, PassedRequest
-from sublet.platforms.port import Platform, ResultFile, Results, Survey
+from sublet.platforms.port import INSTEAD, Platform, ResultFile, Results, Survey
 
 AT_ONCE = 8  # sessions that are asked after at the same time
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -69,6 +69,10 @@ class Broker(Platform):
     def use_identity(self, identity: BrokerIdentity) -> None:
         """Show the broker who asks in this way; before it is opened."""
         self._identity = identity
+
+    def has_address(self, location: str) -> bool:
+        """Whether an address is one of this broker: where it was said to be, and nowhere that it leads to."""
+        return location.startswith(f"{self.url}/")
 
     async def open(self, home: Path) -> None:
         """Find what was taken earlier."""
@@ -167,9 +171,34 @@ class Broker(Platform):
                 await self._asks.give_up(taken)
                 self._pace.watch(key)
 
+    async def lengthen(self, key: str, duration: timedelta) -> tuple[Quote, ...]:
+        """Have it last so long there; what it costs then, as far as that broker says so."""
+        taken = await asyncio.to_thread(self._taken.get, key)
+        if taken is None:
+            raise PlatformRefused(platform=self.name, why="the session is not there yet", hint="Try again in a moment.")
+        return await self._asks.lengthen(taken, duration)
+
     async def extend(self, id: str, until: datetime) -> None:
-        """Its time is that broker's own affair."""
-        raise PlatformRefused(platform=self.name, why="a session of another broker can't be extended from here")
+        """How long a session lasts is told to that broker before it is recorded here: by `lengthen`."""
+
+    async def pause(self, id: str) -> str:
+        """Have it paused there."""
+        return await self._stand_still(id, "pause")
+
+    async def resume(self, id: str) -> str:
+        """Have it go on there."""
+        return await self._stand_still(id, "resume")
+
+    async def _stand_still(self, key: str, move: Literal["pause", "resume"]) -> str:
+        taken = await self._find_sublet(key)
+        if taken is None:
+            why = "brokers have no common word for a pause, and this one is no Sublet"
+            raise PlatformRefused(platform=self.name, why=why, hint=INSTEAD)
+        reply = await self._wire.post(f"/v1{taken.path}/{move}", taken.person, None)
+        if reply.status != 200:
+            raise PlatformRefused(platform=self.name, why=reply.words, hint=INSTEAD)
+        self._pace.watch(key)
+        return read_text(reply.document, "how")
 
     # What it printed and left: what IVOA has no words for is asked of Sublet alone
 

@@ -45,6 +45,7 @@ class OfferReader:
     skew: timedelta = timedelta(0)  # how far the clock there is ahead
     duration: timedelta = timedelta(0)  # the least that was asked for
     is_understood: bool = True  # whether what was asked can be written by this service
+    maker: str = ""  # the proof that it was this broker who answered, if there is one
 
     def read(self, document: Document) -> tuple[Answer, int]:
         """The offers and reasons, and how many offers were dropped."""
@@ -118,6 +119,7 @@ class OfferReader:
             platform=read_text(values, "platform"),
             inner=read_terms(values, expires, self.skew),
             held=values.get("held") == "true",
+            maker=read_text(values, "maker") if values.get("terms") == "remote" else self.maker,
             components=components,
         )
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 
 from sublet.booking.model.job import JobState, State
+from sublet.booking.model.marks import NONE, PAUSED, Mark, Marks
 from sublet.booking.model.session import Connector, End, EndKind
 from sublet.platforms.broker.fields import (
     Document,
     UnreadableField,
+    find_running_block,
+    read_length,
     read_map,
     read_maps,
     read_messages,
@@ -36,13 +39,19 @@ def read_state(document: Document, broker: str) -> JobState:
         return _read_over(document, phase)
     if phase in BEFORE:
         words = _find_message(document, CONDITION) or BEFORE[phase]
-        return JobState(State.QUEUED, condition=f"at {broker}: {words}")
+        return JobState(State.QUEUED, condition=f"at {broker}: {words}", marks=_read_marks(document))
     if phase in RUNS:
         condition = _find_message(document, CONDITION)
         words = f"at {broker}: {condition}" if condition else ""
         ways = read_ways(document)
+        started = _find_start(document)
         return JobState(
-            State.RUNNING, started=_find_start(document), connector=ways[0] if ways else None, condition=words
+            State.RUNNING,
+            started=started,
+            connector=ways[0] if ways else None,
+            condition=words,
+            until=_find_until(document, started),
+            marks=_read_marks(document),
         )
     return JobState(State.UNKNOWN)
 
@@ -92,6 +101,20 @@ def _read_number(values: Document, name: str) -> int | None:
 
 def _find_message(document: Document, kind: str) -> str:
     return next((read_text(m, "message") for m in read_messages(document) if m.get("kind") == kind), "")
+
+
+def _read_marks(document: Document) -> Marks:
+    """Whether it stands still, as a Sublet says it beside the words."""
+    values = next((read_map(m, "values") for m in read_messages(document) if m.get("kind") == CONDITION), {})
+    return PAUSED if Mark.PAUSED in read_text(values, "marks").split() else NONE
+
+
+def _find_until(document: Document, started: datetime | None) -> datetime | None:
+    """When its time is over there; it may have been extended there."""
+    try:
+        return started + read_length(find_running_block(document), "duration") if started else None
+    except (UnreadableField, OverflowError):
+        return None
 
 
 def _find_start(document: Document) -> datetime | None:

@@ -34,6 +34,8 @@ PATIENCE = timedelta(seconds=20)
 CONNECTIONS = 32
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 VIA = "broker-via"  # the ids of the brokers that a request has come through
+REQUEST = "broker-request"  # the id of a request, the same by whichever way it comes
+PROOF = "broker-proof"  # what only whoever answers can make of that id: the same by whichever way it was asked
 SUBLET = "sublet-version"  # of whose answers have it, it is known that they heed an Idempotency-Key
 JSON = "application/json"
 SKEW = timedelta(seconds=2)  # two clocks that differ by less are taken to agree
