@@ -43,7 +43,7 @@ test: setup system ## every ring of tests, on real components (under 10 minutes)
 
 engines: setup system ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more)
 	@$(BIN)/python -m testbed.kubernetes.build || echo "note: Kubernetes could not be built here; its tests say why"
-	@$(BIN)/python -m pytest -q -m engines tests/engines tests/docs/test_guides_federation.py tests/docs/test_guides_engines.py
+	@scripts/test engines
 
 elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
 	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)

@@ -55,7 +55,7 @@ RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
 # The files that take the longest, in this order.
 WAIT = ("split", "annex", "benchmarks", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", "browser/*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
-# What is one worker's: files that share one Chromium, one PostgreSQL, or one site with `ap` for a short while.
+# One worker has the files that share one Chromium, PostgreSQL or Kubernetes, or one site with `ap` for a short while.
 TOGETHER = {
     "tests/browser/": "browser",
     "tests/contract/test_store_": "database",
@@ -67,6 +67,8 @@ TOGETHER = {
     "tests/real/test_pilot_pull.py": "ap",
     "tests/real/test_access_point.py": "ap",
     "tests/real/test_ap_machine.py": "ap",
+    "tests/engines/test_kubernetes": "kubernetes",
+    "tests/docs/test_guides_engines.py": "kubernetes",
 }
 
 
