@@ -1,4 +1,4 @@
-"""An IAM for the tests: its configuration and keys over HTTP, and tokens, made by jwcrypto."""
+"""An IAM for the tests: its configuration and keys over HTTP, tokens, made by jwcrypto, and sign-in by a code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl
 
 from jwcrypto.jwk import JWK
 from jwcrypto.jwt import JWT
@@ -26,6 +27,13 @@ class Iam:
     keys: list[Any] = field(default_factory=lambda: [new_key("first")])
     asked: list[str] = field(default_factory=list)  # the paths that were asked for
     is_down: bool = False
+    forms: list[tuple[str, dict[str, str]]] = field(default_factory=list)  # paths, and what was sent there
+    replies: list[str] = field(default_factory=list)  # errors with which it answers before it gives a token
+    lasts: int = 3600  # seconds, of a token that it gives
+    interval: float = 0.02
+    refreshing: set[str] = field(default_factory=set)  # refresh tokens that count
+    claims: dict[str, Any] = field(default_factory=dict)  # of the tokens that it gives
+    code: dict[str, Any] = field(default_factory=dict)  # what it answers otherwise to who asks for a code
 
     def token(
         self, subject: str = "u-ann", *, key: Any = None, header: dict[str, Any] | None = None, **claims: Any
@@ -38,6 +46,29 @@ class Iam:
         made = JWT(header={"alg": "RS256", "typ": "at+jwt", "kid": signer.get("kid"), **(header or {})}, claims=given)
         made.make_signed_token(signer)
         return str(made.serialize())
+
+    def answer_form(self, path: str, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        """What a form gets: a code, tokens for it or for a refresh token, which counts once, or the end of one."""
+        self.forms.append((path, form))
+        if path == "/device":
+            page = f"{self.issuer}enter"
+            answer = {"device_code": "secret-of-device", "user_code": "WDJB-MJHT", "verification_uri": page}
+            complete = f"{page}?user_code=WDJB-MJHT"
+            times = {"expires_in": 600, "interval": self.interval}
+            return 200, {**answer, "verification_uri_complete": complete, **times, **self.code}
+        if path == "/revoke":
+            self.refreshing.discard(form["token"])
+            return 200, {}
+        if self.replies:
+            return 400, {"error": self.replies.pop(0)}
+        if form["grant_type"] == "refresh_token" and form["refresh_token"] not in self.refreshing:
+            return 400, {"error": "invalid_grant"}
+        self.refreshing.discard(form.get("refresh_token", ""))
+        refresh = f"refresh-{len(self.forms)}"
+        self.refreshing.add(refresh)
+        claims = {"aud": form.get("audience", AUDIENCE), "exp": int(time.time()) + self.lasts, **self.claims}
+        access = self.token(jti=str(len(self.forms)), **claims)
+        return 200, {"access_token": access, "refresh_token": refresh, "expires_in": self.lasts}
 
     def rotate(self, name: str) -> None:
         """Sign with a new key; the old one is gone."""
@@ -56,12 +87,25 @@ def iam_server() -> Iterator[Iam]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             iam.asked.append(self.path)
-            answers = {
-                "/.well-known/openid-configuration": {"issuer": iam.issuer, "jwks_uri": f"{iam.issuer}keys"},
+            answers: dict[str, dict[str, Any]] = {
+                "/.well-known/openid-configuration": {
+                    "issuer": iam.issuer,
+                    "jwks_uri": f"{iam.issuer}keys",
+                    "device_authorization_endpoint": f"{iam.issuer}device",
+                    "token_endpoint": f"{iam.issuer}token",
+                    "revocation_endpoint": f"{iam.issuer}revoke",
+                },
                 "/keys": {"keys": [json.loads(key.export_public()) for key in iam.keys]},
             }
-            content = json.dumps(answers.get(self.path, {})).encode()
-            self.send_response(503 if iam.is_down else 200)
+            self.reply(200, answers.get(self.path, {}))
+
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"])).decode()
+            self.reply(*iam.answer_form(self.path, dict(parse_qsl(content))))
+
+        def reply(self, status: int, answer: dict[str, Any]) -> None:
+            content = json.dumps(answer).encode()
+            self.send_response(503 if iam.is_down else status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
             self.end_headers()

@@ -19,7 +19,18 @@ PEOPLE = {  # name → address, and whether that is verified
 }
 CONTRIBUTED = ("auth", "contenttypes", "sessions")  # what of Django it needs
 PASSWORD = "not a secret"
+TERMINAL = "terminal"  # a public client, for programs that show a code
+DEVICE = "oauth2_provider/device"
+FORM = '<form method="post">{% csrf_token %}<input name="user_code"><button name="action">ok</button></form>'
 LOGIN = '<form method="post">{% csrf_token %}<input name="username"><input name="password"><button>ok</button></form>'
+
+
+PAGES = {
+    "registration/login.html": LOGIN,
+    f"{DEVICE}/user_code.html": FORM,
+    f"{DEVICE}/accept_deny.html": FORM,
+    f"{DEVICE}/device_grant_status.html": "{{ object.status }}",
+}
 
 
 def configure(directory: Path, issuer: str) -> None:
@@ -31,6 +42,7 @@ def configure(directory: Path, issuer: str) -> None:
     key = generate_private_key(65537, 2048).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     settings.configure(
         SECRET_KEY="of a test",
+        DEBUG_PROPAGATE_EXCEPTIONS=True,  # what goes wrong is in its log
         ALLOWED_HOSTS=["127.0.0.1", "localhost"],
         ROOT_URLCONF="tests.openid_server",
         INSTALLED_APPS=[f"django.contrib.{name}" for name in CONTRIBUTED] + ["oauth2_provider"],
@@ -44,7 +56,7 @@ def configure(directory: Path, issuer: str) -> None:
             {
                 "BACKEND": "django.template.backends.django.DjangoTemplates",
                 "OPTIONS": {
-                    "loaders": [("django.template.loaders.locmem.Loader", {"registration/login.html": LOGIN})],
+                    "loaders": [("django.template.loaders.locmem.Loader", PAGES)],
                     "context_processors": ["django.template.context_processors.request"],
                 },
             }
@@ -59,7 +71,10 @@ def configure(directory: Path, issuer: str) -> None:
             "OIDC_RSA_PRIVATE_KEY": key,
             "OIDC_ISS_ENDPOINT": issuer,
             "OAUTH2_VALIDATOR_CLASS": "tests.openid_claims.Claims",
-            "SCOPES": {"openid": "who you are", "email": "your address"},
+            "SCOPES": {"openid": "who you are", "email": "your address", "offline_access": "stay"},
+            "ACCESS_TOKEN_GENERATOR": "tests.openid_claims.make_access_token",
+            "OAUTH_DEVICE_VERIFICATION_URI": f"{issuer}/device/",
+            "DEVICE_FLOW_INTERVAL": 1,
             "PKCE_REQUIRED": True,
             "ALLOWED_REDIRECT_URI_SCHEMES": ["http", "https"],
         },
@@ -88,6 +103,20 @@ def fill(redirects: list[str]) -> None:
         )
 
 
+def add_terminal() -> None:
+    """The client of programs at a terminal: without a secret, for the device grant."""
+    from oauth2_provider.models import get_application_model
+
+    model = get_application_model()
+    model.objects.create(
+        name=TERMINAL,
+        client_id=TERMINAL,
+        client_type="public",
+        authorization_grant_type=model.GRANT_DEVICE_CODE,
+        algorithm="RS256",
+    )
+
+
 class Quiet(WSGIRequestHandler):
     """Says nothing of what it answers."""
 
@@ -104,6 +133,7 @@ def serve(directory: Path, host: str, redirects: list[str]) -> None:
     configure(directory, f"http://{host}:{server.server_port}/o")
     django.setup()
     fill(redirects)
+    add_terminal()
     server.set_app(get_wsgi_application())
     part = directory / "port.part"
     part.write_text(str(server.server_port))
@@ -118,7 +148,22 @@ def __getattr__(name: str) -> Any:
     from django.contrib.auth.views import LoginView
     from django.urls import include, path
 
-    return [path("login", LoginView.as_view()), path("o/", include("oauth2_provider.urls"))]
+    codes = path("o/device-authorization/", device_view().as_view())
+    return [path("login", LoginView.as_view()), codes, path("o/", include("oauth2_provider.urls"))]
+
+
+def device_view() -> Any:
+    """Where codes are asked for; oauthlib 4 tells the scopes too, over which django-oauth-toolkit 3.4 stumbles."""
+    from oauth2_provider.views.device import DeviceAuthorizationView
+
+    class View(DeviceAuthorizationView):  # type: ignore[misc]
+        def create_device_authorization_response(self, request: Any) -> Any:
+            headers, answer, status = super().create_device_authorization_response(request)
+            if isinstance(answer, dict):
+                answer.pop("scope", None)
+            return headers, answer, status
+
+    return View
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 
-from sublet.booking.brokers.identity import BrokerIdentities, OwnTokens, ServiceTokens, SignedErrands
+from sublet.booking.brokers.identity import BrokerIdentities, OwnerLogins, OwnTokens, ServiceTokens, SignedErrands
 from sublet.booking.brokers.platforms import BrokerPlatforms
 from sublet.booking.brokers.registry import Brokers
 from sublet.booking.platforms.changes import PlatformChanges
@@ -12,6 +12,7 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import AssertionSource, PlatformSource
 from sublet.data.credentials import Credentials
 from sublet.kernel.clock import Clock
+from sublet.kernel.home import Home
 from sublet.kernel.settings import Settings
 from sublet.kernel.vault import Vault
 from sublet.store.store import Store
@@ -32,8 +33,9 @@ def build_changes(
     """What keeps the platforms of these sources, and the brokers that are added, as they are wanted."""
     source = BrokerPlatforms(store)
     kept = ServiceTokens(store, vault)
-    identities = BrokerIdentities([OwnTokens(credentials), kept, SignedErrands(assertions)])
     owner = getpass.getuser() if own_logins else ""
+    owners = [OwnerLogins(Home(str(settings.home)), owner)] if own_logins else []
+    identities = BrokerIdentities([OwnTokens(credentials), kept, *owners, SignedErrands(assertions)])
     tokens = credentials.find_token
     changes = PlatformChanges(settings, now, platforms, (*sources, source), own_logins, identities, tokens, owner)
     return changes, Brokers(store, now, vault, platforms, source, changes, kept)

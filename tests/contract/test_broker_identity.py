@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.booking.model.phases import Phase
+from sublet.kernel.errors import TokenRefused
 from sublet.kernel.settings_trust import IssuerSettings
 from sublet.people.model.assertion import Errand
 from sublet.people.model.person import Person
@@ -57,3 +60,37 @@ async def test_a_person_of_an_iam_gets_at_a_site_what_its_rules_give_their_group
                 await above.service.sessions.cancel(accepted.id, ann)
                 direct = await site.service.people.issuers.bearer(iam.token("u-ann", aud=site.url), LOOK)
                 assert direct.name == "ann@x.org", "who comes directly is the same person"
+
+
+async def test_a_brokers_token_is_for_one_request_to_one_broker_and_changes_something_once(tmp_path: Path) -> None:
+    async with (
+        running_broker(tmp_path / "site", mode="gateway", platforms={}) as site,
+        running_broker(tmp_path / "above", mode="gateway", platforms={}, url=ABOVE) as above,
+    ):
+        sign, take = above.service.people.assertions, site.service.people.issuers
+        with json_server(sign.keys()) as keys:
+            broker = IssuerSettings(issuer=ABOVE, jwks=keys, audiences=(site.url,), is_broker=True)
+            change_settings(site.service, issuers={"above": broker})
+            change, look = Errand("POST", "/v1/offersets"), Errand("GET", "/v1/sessions/1?after=2")
+            token = await sign.make("ann@x.org", site.url, change)
+            for other in (Errand("DELETE", change.path), Errand("POST", "/v1/sessions"), Errand("POST", ""), look):
+                with pytest.raises(TokenRefused, match="another request"):
+                    await take.bearer(token, other)
+            person = await take.bearer(token, change)
+            assert person.name.startswith("above:"), "without `speaks_for` it can't say who else someone is"
+            with pytest.raises(TokenRefused, match="used before"):
+                await take.bearer(token, change)
+            elsewhere = await sign.make("ann@x.org", "https://other.example.org", change)
+            with pytest.raises(TokenRefused, match="another audience"):
+                await take.bearer(elsewhere, change)
+            old = replace(sign, now=lambda: sign.now() - timedelta(minutes=3))
+            with pytest.raises(TokenRefused, match="expired"):
+                await take.bearer(await old.make("ann@x.org", site.url, change), change)
+            early = replace(sign, now=lambda: sign.now() + timedelta(minutes=3))
+            with pytest.raises(TokenRefused, match="only later"):
+                await take.bearer(await early.make("ann@x.org", site.url, change), change)
+            looking = await sign.make("ann@x.org", site.url, look)
+            assert (await take.bearer(looking, look)) == (await take.bearer(looking, look)), "to look is no change"
+            changed = f"{token[:-4]}AAAA"
+            with pytest.raises(TokenRefused, match="signed"):
+                await take.bearer(changed, change)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from sublet.client.gateways import current, token_of
+from sublet.client.gateways import current, login_to
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.home import Home, sublet_home
 
@@ -24,6 +24,7 @@ class Address:
     prefix: str = ""  # below which the service lives: "/sublet"
     token: str = ""
     home: Home | None = None  # set when the service is one's own and starts by itself
+    token_ends: float = 0.0  # seconds since 1970, of a token that an issuer renews; 0: nobody does
 
     @property
     def text(self) -> str:
@@ -53,7 +54,10 @@ def find_address(
     if url.startswith("unix:"):
         return Address(socket=url.removeprefix("unix:").replace("//", "", 1))
     address = gateway_at(url)
-    return replace(address, token=token or token_of(home, address.text))
+    login = None if token else login_to(home, address.text)
+    if login is None:
+        return replace(address, token=token)
+    return replace(address, token=login.access, token_ends=login.expires)
 
 
 def gateway_at(url: str) -> Address:

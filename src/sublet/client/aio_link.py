@@ -10,9 +10,10 @@ import httpx2
 
 from sublet.client.address import Address
 from sublet.client.call import PATIENCE, Call, HttpAnswer
-from sublet.client.link import ELSEWHERE, silent
+from sublet.client.link import ELSEWHERE, UNAUTHORIZED, silent
 from sublet.client.personal import start
 from sublet.client.problems import raise_for
+from sublet.client.renewing import is_due, renew
 from sublet.kernel.errors import ClientClosed, ServiceUnreachable
 from sublet.kernel.tls import trust_machine
 
@@ -62,6 +63,17 @@ class AsyncLink:
     async def _send(self, call: Call[Any], *, patience: float | None) -> httpx2.Response:
         if self._http.is_closed:
             raise ClientClosed
+        was_due = is_due(self.address)
+        if was_due:
+            self.address = await asyncio.to_thread(renew, self.address)
+        reply = await self._send_once(call, patience)
+        if reply.status_code != UNAUTHORIZED or was_due or not self.address.token_ends:
+            return reply
+        await reply.aclose()
+        self.address = await asyncio.to_thread(renew, self.address)
+        return await self._send_once(call, patience)
+
+    async def _send_once(self, call: Call[Any], patience: float | None) -> httpx2.Response:
         request = self._http.build_request(
             call.method,
             call.target,

@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 
 from sublet.client.problems import raise_for
 from sublet.kernel.errors import BadRequest, UnknownAnswer
+from sublet.kernel.quoting import quote as quote  # also for those who make calls
 from sublet.kernel.views import read
 
 T = TypeVar("T")
 PATIENCE = 120.0
 JSON = "application/json"
-SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,6 @@ def under(key: str | None) -> dict[str, str]:
             detail="the key is empty", hint="Give a text that is for this alone, such as its name and day."
         )
     return {"Idempotency-Key": key if key.isascii() and key.isprintable() else quote(key)}
-
-
-def quote(text: str, safe: frozenset[int] = SAFE) -> str:
-    """Text as part of an address."""
-    return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
 
 
 def path_of(*parts: str) -> str:

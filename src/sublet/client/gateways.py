@@ -4,58 +4,66 @@ from __future__ import annotations
 
 import os
 
-from sublet.client.call import quote
 from sublet.kernel.home import Home
+from sublet.kernel.kept_logins import (
+    KeptLogin,
+    forget_login,
+    keep_login,
+    load_login,
+    make_directory,
+    read_private,
+    write_private,
+)
+from sublet.kernel.quoting import quote
 
 CURRENT = "current"  # the file that names the gateway to which commands go
 
 
+def login_to(home: Home, gateway: str) -> KeptLogin | None:
+    """The token for a gateway, and how it is renewed, if it is; None: none is kept."""
+    if secret := read_private(_file(home, gateway)):
+        return KeptLogin(secret)
+    return load_login(home, gateway)
+
+
 def token_of(home: Home, gateway: str) -> str:
     """The token for a gateway; empty: none is kept."""
-    return _read(_file(home, gateway))
+    login = login_to(home, gateway)
+    return login.access if login else ""
 
 
 def current(home: Home) -> str:
     """The gateway to which commands go; empty: to one's own service."""
-    return _read(os.path.join(home.gateways, CURRENT))
+    return read_private(os.path.join(home.gateways, CURRENT))
 
 
-def keep(home: Home, gateway: str, token: str) -> None:
+def keep(home: Home, gateway: str, token: str | KeptLogin, *, go_there: bool = True) -> None:
     """Keep a token, and let commands go to its gateway from now on."""
-    os.makedirs(home.root, mode=0o700, exist_ok=True)
-    os.makedirs(home.gateways, mode=0o700, exist_ok=True)
-    os.chmod(home.gateways, 0o700)
-    _write(_file(home, gateway), token)
-    _write(os.path.join(home.gateways, CURRENT), gateway)
+    make_directory(home)
+    if isinstance(token, KeptLogin):
+        keep_login(home, gateway, token)
+        _remove(_file(home, gateway))
+    else:
+        write_private(_file(home, gateway), token)
+        forget_login(home, gateway)
+    if go_there:
+        write_private(os.path.join(home.gateways, CURRENT), gateway)
 
 
 def forget(home: Home, gateway: str) -> None:
     """Forget a token; commands go to one's own service again, if they went to its gateway."""
-    places = [_file(home, gateway)]
     if current(home) == gateway:
-        places.append(os.path.join(home.gateways, CURRENT))
-    for place in places:
-        try:
-            os.unlink(place)
-        except FileNotFoundError:
-            pass
+        _remove(os.path.join(home.gateways, CURRENT))
+    _remove(_file(home, gateway))
+    forget_login(home, gateway)
 
 
 def _file(home: Home, gateway: str) -> str:
     return os.path.join(home.gateways, f"{quote(gateway)}.token")
 
 
-def _read(place: str) -> str:
+def _remove(place: str) -> None:
     try:
-        with open(place, encoding="utf-8") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def _write(place: str, text: str) -> None:
-    """Put it there at once and whole; nobody else can read it at any time."""
-    part = f"{place}.{os.getpid()}"
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
-        file.write(text + "\n")
-    os.replace(part, place)
+        os.unlink(place)
+    except FileNotFoundError:
+        pass

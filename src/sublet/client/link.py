@@ -13,6 +13,7 @@ from sublet.kernel.errors import ServiceUnreachable
 from sublet.kernel.version import VERSION
 
 T = TypeVar("T")
+UNAUTHORIZED = 401
 ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."
 STILL = "What was asked may still be done: look before you ask again."
 
@@ -51,6 +52,8 @@ class Link:
             reply.close()
 
     def _send(self, call: Call[T], timeout: float | None) -> Reply:
+        if self.address.token_ends:
+            return self._send_renewed(call, timeout)
         try:
             return self._heed_version(send(self.address, call, timeout))
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError) as error:
@@ -59,6 +62,22 @@ class Link:
         except OSError as error:
             raise unreachable(self.address, error) from error
         return self._start_and_send(call, timeout)
+
+    def _send_renewed(self, call: Call[T], timeout: float | None) -> Reply:
+        """Send it with a token that is renewed when it is due, and once more if the service takes it no longer."""
+        from sublet.client.renewing import is_due, renew  # only for those who signed in by an issuer
+
+        was_due = is_due(self.address)
+        self.address = renew(self.address) if was_due else self.address
+        try:
+            reply = send(self.address, call, timeout)
+            if reply.status == UNAUTHORIZED and not was_due:
+                reply.close()
+                self.address = renew(self.address)
+                reply = send(self.address, call, timeout)
+            return reply
+        except OSError as error:
+            raise unreachable(self.address, error) from error
 
     def _heed_version(self, reply: Reply) -> Reply:
         """Tell once if one's own service is of another version; another's is not ours to start anew."""

@@ -89,6 +89,27 @@ class IssuerSettings(BaseModel):
         le=timedelta(minutes=10),
         description="How far its clock may be off.",
     )
+    title: str = Field(default="", max_length=80, description="What people know it as; empty: its name here.")
+    client_id: str = Field(
+        default="",
+        max_length=200,
+        description="Its public client, without a secret, by which `sublet login` gets tokens for this service (the "
+        "device grant, RFC 8628). Empty: people bring tokens that they got elsewhere.",
+    )
+    login_scopes: tuple[str, ...] = Field(
+        default=("openid", "offline_access"),
+        description="The scopes that `sublet login` asks for; `offline_access` lets a login be renewed.",
+    )
+    device_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s#]+)?$",
+        description="Where a code is asked for; empty: where its OpenID configuration says.",
+    )
+    audience_parameter: Literal["audience", "resource", ""] = Field(
+        default="audience",
+        description="How `sublet login` says for which service a token is: INDIGO IAM reads `audience`, RFC 8707 has "
+        "`resource`; empty: it doesn't, as the client has one audience anyhow.",
+    )
     speaks_for: tuple[str, ...] = Field(
         default=(),
         description="Of a broker: names of other issuers here; it says by them who its people are, and which groups "

@@ -52,6 +52,15 @@ class TrustedIssuers:
         """Whether it looks like a token of an issuer, and such are taken here."""
         return self.knows_people and bool(self.settings.issuers) and secret.count(".") == PARTS - 1
 
+    def list_for_terminals(self) -> list[tuple[str, IssuerSettings, str]]:
+        """The issuers from which `sublet login` gets tokens: name, settings, and the audience of such a token."""
+        known = self.settings.issuers.items() if self.knows_people else ()
+        return [
+            (name, issuer, next(iter(issuer.audiences), self.settings.url))
+            for name, issuer in known
+            if issuer.client_id and not issuer.is_broker
+        ]
+
     def is_errand(self, secret: str) -> bool:
         """Whether it is a broker's token, for one request: who shows it is not remembered."""
         return self.is_token(secret) and self.settings.issuers[self._find_issuer(secret)].is_broker

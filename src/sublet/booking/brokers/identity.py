@@ -11,6 +11,10 @@ from sublet.booking.model.brokers import KnownBroker
 from sublet.booking.ports import AssertionSource, CredentialSource
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.kernel.brief_memory import BriefMemory
+from sublet.kernel.errors import SubletError
+from sublet.kernel.home import Home
+from sublet.kernel.kept_logins import find_token
+from sublet.kernel.log import log
 from sublet.kernel.vault import Vault
 from sublet.people.model.assertion import Errand
 from sublet.platforms.brokering import BrokerIdentity
@@ -76,6 +80,26 @@ class ServiceTokens:
             return None
         token = await asyncio.to_thread(self.vault.open, PURPOSE.format(broker), known.token)
         return {"authorization": f"Bearer {token}"}
+
+
+@dataclass
+class OwnerLogins:
+    """The login of the owner of a personal service, kept by `sublet broker login` or `sublet login`, and renewed."""
+
+    home: Home
+    owner: str
+    _known: BriefMemory[str] = field(default_factory=lambda: BriefMemory(MOMENT))
+
+    async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
+        """The token of their login to this address; None if there is none, or its issuer gives no more."""
+        if person not in ("", self.owner):
+            return None
+        try:
+            token = await self._known.recall(url, lambda: asyncio.to_thread(find_token, self.home, url))
+        except SubletError as error:
+            log.warning("broker.login-not-renewed", broker=broker, why=error.message)
+            return None
+        return {"authorization": f"Bearer {token}"} if token else None
 
 
 @dataclass

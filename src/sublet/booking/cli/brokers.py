@@ -12,6 +12,9 @@ from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, table
 from sublet.cli.prompts import ask_for
 from sublet.cli.screen import is_terminal
+from sublet.kernel.errors import BadBroker, NotFound
+
+NOT_OWN = "A gateway signs for its people: what it needs is set by its operator (docs/identity.md)."
 
 
 @click.group("broker", cls=CommandGroup, epilog=Example("sublet broker add cam https://broker.cam.example.org --token"))
@@ -34,7 +37,8 @@ def broker() -> None:
 def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
     """Pass requests on to the broker at URL from now on, and call it NAME.
 
-    The token is stored sealed. Without one, people show their own: sublet credential add URL --token
+    The token is stored sealed. Without one, people show their own: sublet broker login NAME, or sublet credential add
+    URL --token
     """
     wish = BrokerAddition(name=name, url=url, token=_read_token() if token else "", older=older)
     return _show(out, out.link().do(calls.add(wish)), f"{name} is added.")
@@ -45,6 +49,36 @@ def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
 def token(out: Output, name: str) -> int:
     """Show a broker another token from now on, typed or read from the input."""
     return _show(out, out.link().do(calls.set_token(name, _read_token())), f"{name} is shown another token.")
+
+
+@command("login", "sublet broker login cam")
+@click.argument("name")
+@click.option("--issuer", metavar="NAME", help="Sign in by this issuer of the broker, if there are several.")
+def login(out: Output, name: str, issuer: str | None) -> int:
+    """Sign in to a broker as yourself, by a code of its IAM; your own service shows it your token from then on.
+
+    The login is kept in SUBLET_HOME, readable by you alone, and renewed by itself; commands go where they went. `sublet
+    logout URL` ends it.
+    """
+    from sublet.client.address import gateway_at
+    from sublet.client.gateways import keep
+    from sublet.client.link import Link
+    from sublet.kernel.home import sublet_home
+    from sublet.people.cli.device_login import find_issuer, sign_in_by_device
+    from sublet.people.cli.signing_in import require_private
+
+    link = out.link()
+    known = {each.name: each for each in link.do(calls.brokers()).items}
+    if name not in known:
+        raise NotFound(noun="broker", name=name, hint="`sublet broker list` shows those that there are.")
+    if link.address.home is None:
+        raise BadBroker(name=name, why="the service that passes requests on to it is not your own", hint=NOT_OWN)
+    there = gateway_at(known[name].url)
+    require_private(there)
+    way = find_issuer(Link(there), issuer, is_wanted=True)
+    if way:
+        keep(sublet_home(), there.text, sign_in_by_device(way), go_there=False)
+    return _show(out, link.do(calls.check(name)), f"You are signed in to {name}.")
 
 
 @command("list", "sublet broker list")
@@ -89,5 +123,5 @@ def _read_token() -> str:
     return sys.stdin.read().strip()
 
 
-for word in (add, token, list_brokers, check, remove):
+for word in (add, token, login, list_brokers, check, remove):
     broker.add_command(word)

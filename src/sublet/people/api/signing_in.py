@@ -11,7 +11,7 @@ from sublet.api.people import base_of, host_of, secret_of, service_of
 from sublet.kernel.errors import NotSignedIn
 from sublet.people.api.tokens import token_view
 from sublet.people.model.person import Person
-from sublet.people.views.factors import OnceAsk, SecondAsk, WayList, WayView
+from sublet.people.views.factors import IssuerWayView, OnceAsk, SecondAsk, WayList, WayView
 from sublet.people.views.people import CodeAsk, SignInAsk, SignInView, TokenView
 
 router = APIRouter(prefix="/v1", tags=["People"])
@@ -44,7 +44,20 @@ async def ways(request: Request) -> Response:
         WayView(name=name, title=title, page=f"{base}/web/sign-in/oidc/{name}")
         for name, title in service.people.oidc.providers.items()
     )
-    return json_response(WayList(mail=service.people.signing_in.sends_codes, items=items))
+    issuers = tuple(
+        IssuerWayView(
+            name=name,
+            title=issuer.title or name,
+            issuer=issuer.issuer,
+            client_id=issuer.client_id,
+            scopes=issuer.login_scopes,
+            device_endpoint=issuer.device_endpoint,
+            audience=audience,
+            audience_parameter=issuer.audience_parameter,
+        )
+        for name, issuer, audience in service.people.issuers.list_for_terminals()
+    )
+    return json_response(WayList(mail=service.people.signing_in.sends_codes, items=items, issuers=issuers))
 
 
 @router.post(

@@ -13,11 +13,13 @@ from sublet.cli.command import command
 from sublet.cli.output import Output, pairs
 from sublet.cli.prompts import ask_for
 from sublet.client.address import Address, find_address, gateway_at
-from sublet.client.gateways import forget, keep, token_of
+from sublet.client.gateways import forget, keep, login_to
 from sublet.client.link import Link
 from sublet.kernel.errors import NoAnswer, NotAGateway, NotFound, NotPrivate, NotSignedIn, SubletError, WrongCode
 from sublet.kernel.home import sublet_home
+from sublet.kernel.kept_logins import KeptLogin
 from sublet.people.calls import factors, people, profiles, signing_in
+from sublet.people.cli.device_login import find_issuer, give_back, sign_in_by_device
 from sublet.people.views.people import PersonView, TokenView
 
 NEAR = ("localhost", "127.0.0.1", "::1")
@@ -31,41 +33,60 @@ NOT_TYPED = (
 @command(
     "login",
     "sublet login https://gateway.example.org",
+    "sublet login https://gateway.example.org --issuer iam",
     "sublet login https://gateway.example.org --oidc campus",
     "sublet login https://gateway.example.org --token < token.txt",
 )
 @click.argument("url", required=False)
 @click.option("--address", metavar="ADDRESS", help="Your e-mail address; else it is asked for.")
+@click.option("--issuer", metavar="NAME", help="Sign in by this issuer of the gateway, if there are several.")
 @click.option("--oidc", metavar="NAME", help="Sign in by an OpenID provider of the gateway, in a browser.")
 @click.option("--token", "by_token", is_flag=True, help="Read a token from standard input, in place of a code.")
-def login(out: Output, url: str | None, address: str | None, oidc: str | None, by_token: bool) -> None:
-    """Sign in to a gateway: a code comes by mail, or is shown by a page. Later commands go there, until you sign out.
+def login(
+    out: Output, url: str | None, address: str | None, issuer: str | None, oidc: str | None, by_token: bool
+) -> None:
+    """Sign in to a gateway or broker: by a code that you type at its IAM, or that comes by mail or is on a page.
 
-    Without a URL it is the gateway that you are signed in to, or SUBLET_URL. The token is kept in SUBLET_HOME, readable
-    by you alone. With SUBLET_URL=own a command goes to your own service all the same.
+    Later commands go there, until you sign out. Without a URL it is the gateway that you are signed in to, or
+    SUBLET_URL. Tokens are kept in SUBLET_HOME, readable by you alone; those of an IAM are renewed by themselves. With
+    SUBLET_URL=own a command goes to your own service all the same.
     """
     there = _gateway(url)
-    if there.scheme == "http" and there.host not in NEAR:
-        raise NotPrivate("Your code and your token would travel unprotected.", hint=f"Use https://{there.host}.")
+    require_private(there)
     home = sublet_home()
+    secret: str | KeptLogin
     if by_token:
         secret = sys.stdin.readline().strip()
         if not secret:
             raise NoAnswer("There is no token on standard input.", hint="sublet login URL --token < token.txt")
     else:
-        link = Link(there)
-        if oidc:
-            made = _by_page(out, link, oidc)
-        else:
-            made = _by_code(out, link, address or ask_for("E-mail address", "Give it with --address."))
-        secret = (_second(out, link, made) if made.use.startswith("half-") else made).token
-    who = Link(replace(there, token=secret)).do(people.whoami())
+        secret = _sign_in(out, Link(there), address, issuer, oidc)
+    shown = secret if isinstance(secret, str) else secret.access
+    who = Link(replace(there, token=shown)).do(people.whoami())
     if who.mode != "gateway":
         raise NotAGateway
     keep(home, there.text, secret)
     answer = {"gateway": there.text, "person": who.person, "role": who.role}
     out.show(answer, lambda: [f"You are signed in to {there.text} as {who.person}."], lambda: [who.person])
     out.note("Commands go there from now on. `sublet logout` ends it.")
+
+
+def require_private(there: Address) -> None:
+    """Refuse to send a code or a token where others could read it."""
+    if there.scheme == "http" and there.host not in NEAR:
+        raise NotPrivate("Your code and your token would travel unprotected.", hint=f"Use https://{there.host}.")
+
+
+def _sign_in(out: Output, link: Link, address: str | None, issuer: str | None, oidc: str | None) -> str | KeptLogin:
+    """The token, or the login, of whoever signs in by the way that was named; else by the issuer that there is."""
+    way = None if address or oidc else find_issuer(link, issuer)
+    if way:
+        return sign_in_by_device(way)
+    if oidc:
+        made = _by_page(out, link, oidc)
+    else:
+        made = _by_code(out, link, address or ask_for("E-mail address", "Give it with --address."))
+    return (_second(out, link, made) if made.use.startswith("half-") else made).token
 
 
 def _by_code(out: Output, link: Link, address: str) -> TokenView:
@@ -117,20 +138,25 @@ def _code() -> str:
 def logout(out: Output, url: str | None) -> None:
     """Sign out of a gateway: its token is worthless from then on. Commands go to your own service again."""
     there, home = _gateway(url), sublet_home()
-    secret = token_of(home, there.text)
-    if not secret:
+    login = login_to(home, there.text)
+    if login is None:
         raise NotSignedIn(f"You are not signed in to {there.text}.", hint=f"sublet login {there.text}")
-    left = ""
-    try:
-        Link(replace(there, token=secret)).do(signing_in.sign_out())
-    except NotSignedIn:
-        pass  # it was worthless already
-    except SubletError as error:
-        left = error.message
+    left = give_back(login) if login.token_endpoint else _end_token(replace(there, token=login.access))
     forget(home, there.text)
     out.show({"gateway": there.text}, lambda: [f"You are signed out of {there.text}."], lambda: [there.text])
     if left:
-        out.note(f"The gateway could not be told, so the token counts there until it expires: {left}")
+        out.note(f"The token counts until it expires, as it could not be taken back: {left}")
+
+
+def _end_token(there: Address) -> str:
+    """Make a token of the gateway's own worthless; why it could not be, or nothing."""
+    try:
+        Link(there).do(signing_in.sign_out())
+    except NotSignedIn:
+        pass  # it was worthless already
+    except SubletError as error:
+        return error.message
+    return ""
 
 
 @command("whoami", "sublet whoami")
@@ -142,6 +168,7 @@ def whoami(out: Output) -> None:
     answer: dict[str, Any] = {"person": who.person, "service": link.address.text, "mode": who.mode, "role": who.role}
     identities, groups = (known.identities, known.groups) if known else ((), ())
     answer |= {"scope": who.scope, "identities": identities, "groups": groups}
+    renews = f"{_issuer_of(link)}, and renewed by it" if link.address.token_ends else ""
     names = [(identity.kind, identity.value) for identity in identities]
     lines = [
         ("person", who.person),
@@ -149,9 +176,15 @@ def whoami(out: Output) -> None:
         ("role", who.role if who.mode == "gateway" else ""),
         ("groups", ", ".join(groups)),
         ("token for", ", ".join(who.scope)),
+        ("token of", renews),
         *((kind, value) for kind, value in names if value != who.person),
     ]
     out.show(answer, lambda: pairs(lines), lambda: [who.person])
+
+
+def _issuer_of(link: Link) -> str:
+    login = login_to(sublet_home(), link.address.text)
+    return login.title if login else ""
 
 
 def _find_person(link: Link, name: str) -> PersonView | None:

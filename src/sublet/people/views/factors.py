@@ -16,11 +16,26 @@ class WayView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IssuerWayView:
+    """An issuer of tokens, by a code of which people can sign in at a terminal (RFC 8628)."""
+
+    name: str
+    title: str
+    issuer: str
+    client_id: str
+    scopes: tuple[str, ...] = ()
+    device_endpoint: str = ""  # empty: where its OpenID configuration says
+    audience: str = ""  # the service that the tokens are to be for
+    audience_parameter: str = ""  # how that is told; empty: it isn't
+
+
+@dataclass(frozen=True, kw_only=True)
 class WayList:
     """How people can sign in to this service."""
 
     mail: bool  # by a code that comes by mail
     items: tuple[WayView, ...] = ()
+    issuers: tuple[IssuerWayView, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

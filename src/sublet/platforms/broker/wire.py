@@ -176,7 +176,8 @@ class BrokerWire:
             raise LoginNeeded(
                 f"{self.name} does not accept the token that it was shown.",
                 platform=self.name,
-                hint=f"sublet broker token {self.name}, or your own: sublet credential add {self.url} --token",
+                hint=f"sublet broker login {self.name}, or sublet broker token {self.name}; or a token of your own: "
+                f"sublet credential add {self.url} --token",
             )
         if reply.status in (408, 425, 429) or reply.status >= 500:
             raise PlatformUnreachable(platform=self.name, why=reply.words)
