@@ -12,7 +12,7 @@ import pytest
 
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
-from sublet.kinds.images import describe_archive
+from sublet.kinds.images import ArchiveFile
 from sublet.kinds.inside.container_images import NoImage, with_apptainer
 from sublet.platforms.batch.kept import KeptFiles, digest_of
 from sublet.platforms.memory.platform import MemoryPlatform
@@ -139,7 +139,7 @@ async def test_an_archive_is_made_into_an_image_once_and_goes_with_it(
     kept, root, tool = KeptFiles("far", "me"), str(tmp_path / "far"), apptainer_of(tmp_path)
 
     def describe() -> ImageArchive | None:
-        return describe_archive(str(archive))
+        return ArchiveFile(str(archive)).describe()
 
     done = await asyncio.gather(*(kept.make_image(reach, root, content, tool, describe) for _ in range(3)))
     assert done == [True] * 3
@@ -153,6 +153,18 @@ async def test_an_archive_is_made_into_an_image_once_and_goes_with_it(
     assert not beside.exists()
 
 
+async def test_an_archive_that_only_the_system_has_is_read_there(slurm: Slurm, reach: Counted, tmp_path: Path) -> None:
+    archive, other = tmp_path / "tool.tar", tmp_path / "other.tar"
+    digest = images.oci_archive(archive)
+    other.write_bytes(b"no archive at all" * 100)
+    kept, root, tool = KeptFiles("far", "me"), str(tmp_path / "far"), apptainer_of(tmp_path)
+    content = await slurm.keep(archive)
+    assert await kept.make_image(reach, root, content, tool, None)
+    assert (tmp_path / "asked").read_text() == f"oci-archive:{content}\n"
+    assert digest in (Path(content).parent / "image.names").read_text().split()
+    assert not await kept.make_image(reach, root, await slurm.keep(other), tool, None)
+
+
 async def test_where_no_image_can_be_made_the_session_is_left_to_it_and_it_is_not_tried_again_at_once(
     slurm: Slurm, reach: Counted, tmp_path: Path, image: Path
 ) -> None:
@@ -162,14 +174,16 @@ async def test_where_no_image_can_be_made_the_session_is_left_to_it_and_it_is_no
     content = await slurm.keep(archive)
     for _ in range(2):
         made = await kept.make_image(
-            reach, root, content, apptainer_of(tmp_path, 1), lambda: describe_archive(str(archive))
+            reach, root, content, apptainer_of(tmp_path, 1), lambda: ArchiveFile(str(archive)).describe()
         )
         assert not made
     assert (tmp_path / "asked").read_text() == f"docker-archive:{content}\n"
     beside = Path(content).parent
     assert [name for name in ("content", "image.sif") if (beside / name).exists()] == ["content"]
     other = await slurm.keep(image)
-    assert not await kept.make_image(reach, root, other, apptainer_of(tmp_path), lambda: describe_archive(str(image)))
+    assert not await kept.make_image(
+        reach, root, other, apptainer_of(tmp_path), lambda: ArchiveFile(str(image)).describe()
+    )
     assert len((tmp_path / "asked").read_text().splitlines()) == 1, "what is no archive is none's to make"
 
 
@@ -181,7 +195,14 @@ async def test_a_session_runs_the_image_that_was_made_before_it_and_else_makes_i
     content = await slurm.keep(archive)
     link.symlink_to(content)
     paths = {"apptainer": apptainer_of(tmp_path)}
-    plan = {"tool": "apptainer", "paths": paths, "name": "mine", "digest": digest, "private": str(tmp_path)}
+    plan = {
+        "tool": "apptainer",
+        "paths": paths,
+        "name": "mine",
+        "digest": digest,
+        "private": str(tmp_path),
+        "image": str(tmp_path / "own"),
+    }
     source = {"how": "archive", "path": str(link)}
     beside = Path(content).parent
     for _ in range(2):
@@ -189,7 +210,7 @@ async def test_a_session_runs_the_image_that_was_made_before_it_and_else_makes_i
     assert len((tmp_path / "asked").read_text().splitlines()) == 1, "the first makes it for all"
 
     (beside / "image.sif").unlink()
-    described = describe_archive(str(archive))
+    described = ArchiveFile(str(archive)).describe()
     assert await KeptFiles("far", "me").make_image(
         reach, str(tmp_path / "far"), content, paths["apptainer"], lambda: described
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import io
 import json
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from sublet.booking.loop import steps
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Data
 from sublet.booking.model.session import EndKind
@@ -28,6 +30,7 @@ from sublet.kernel.errors import DataNotThere, DiskFull, PlatformRefused
 from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Progress
 from sublet.platforms.caching import CachePlacement, EntryPhase
+from sublet.platforms.local import cache as cache_module
 from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.port import quietly
 from sublet.service import Service
@@ -282,3 +285,18 @@ async def test_a_full_disk_is_told_and_what_came_takes_no_room(tmp_path: Path, s
             await bring(cache, source.put("/full", os.urandom(8 * MIB)))
         free = os.statvfs(small)
         assert free.f_bavail * free.f_frsize > 2 * MIB
+
+
+async def test_a_quota_of_the_file_system_is_told_as_such(
+    service: Service, source: WebSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **more: object) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    for module, name in ((cache_module, "_write_all"), (steps, "stage")):
+        monkeypatch.setattr(module, name, refuse)
+        offerset = await ask(service, data=source.put(f"/{name}.fits", os.urandom(3_000_000)), time="1m")
+        session = await over(service, (await service.sessions.accept(offerset.offers[0].id, ME)).id)
+        assert session.end
+        assert (session.end.kind, "Disk quota exceeded" in session.end.detail) == (EndKind.DISK_FULL, True), session.end
+        monkeypatch.undo()

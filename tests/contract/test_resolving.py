@@ -3,6 +3,7 @@
 import socket
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
-from sublet.data.resolving import bring_files, find_files, look_up
+from sublet.data.named_links import NamedLinks
+from sublet.data.resolving import AT_ONCE, bring_files, find_files, look_up
 from sublet.kernel.errors import DataNotThere
 from sublet.movers import http
 from sublet.movers.arrival import guess, missing
@@ -169,3 +171,32 @@ async def test_of_several_addresses_those_that_answer_are_tried_first_and_one_th
             hanging.accept()  # nobody tried to have it from there
         asked.close()
     assert seen(tmp_path / "there") == {"map.fits": BODY}
+
+
+async def test_a_host_that_hangs_is_waited_for_by_the_first_files_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "MOMENT", 0.2)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as hanging, serve_source("127.0.0.1") as source:
+        dead = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        files = [
+            ResolvedFile(f"{number}.fits", at(f"{dead}/{number}", source.put(f"/{number}", BODY)))
+            for number in range(30)
+        ]
+        await bring(files, tmp_path / "there")
+        named = NamedLinks(movers(), Catalogue(files))
+        linked = await named.links(MAP)
+        assert all(link.url.startswith(f"http://{source.address}/") for link in linked.links)
+        assert count_waiting(hanging) <= 2 * AT_ONCE, "those that were under way at the same time"
+    assert len(seen(tmp_path / "there")) == 30
+
+
+def count_waiting(server: socket.socket) -> int:
+    """How many have connected."""
+    server.settimeout(0.2)
+    count = 0
+    with suppress(TimeoutError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count

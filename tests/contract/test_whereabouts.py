@@ -15,7 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.model.links import name_entry
-from sublet.data.whereabouts import NOWHERE, UNANSWERED, EntryFinder
+from sublet.data.whereabouts import NOWHERE, UNANSWERED, EntryFinder, Whereabouts
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import missing
 from sublet.movers.file import FileMover
@@ -95,7 +95,7 @@ async def test_what_can_not_be_known_or_is_not_there_is_nowhere(source: WebSourc
         assert await find(WEB, Data("gone", SIMPLE, address)) == UNANSWERED
     await asyncio.to_thread((tmp_path / "small").write_bytes, b"x")
     small = await EntryFinder().find(MOVERS, FILES, Request(None), Data("s", SIMPLE, f"file://{tmp_path}/small"), "me")
-    assert small == NOWHERE, "it is not asked for as data"
+    assert small == Whereabouts(size=1, has_asked=True), "so little goes along with the session"
 
 
 async def test_an_image_file_is_read_once_and_again_when_it_changed(tmp_path: Path) -> None:

@@ -12,10 +12,16 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.session import Session
+from sublet.data.model.throughput import MAKE_LEAST
+from sublet.kinds.images import ArchiveFile
+from sublet.kinds.inside.container_images import name_kept
 from sublet.platforms.local.images import LocalImages
+from sublet.service import Service
 from tests.contract.services import ME, ask, over, serving
 from tests.real import images
 from tests.registries import Registry, registry
+from tests.web_source import serve_source
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +63,54 @@ async def test_a_session_finds_its_image_in_the_store_and_the_next_offer_needs_n
             assert again.staging.time.high == timedelta(0)
     finally:
         await asyncio.to_thread(subprocess.run, ["podman", "rmi", "--force", image], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("address", ["path", "file", "http"])
+async def test_an_archive_is_loaded_before_its_session_once_for_all_and_leaves_the_store_with_its_entry(
+    tmp_path: Path, address: str
+) -> None:
+    if not shutil.which("podman"):
+        pytest.skip("there is no Podman here")
+    archive = tmp_path / "tool.tar"
+    await asyncio.to_thread(images.oci_archive, archive, Entrypoint=[], Env=["PATH=/bin", f"BY={address}"])
+    stored = name_kept(ArchiveFile(str(archive)).find_id())
+    with serve_source("127.0.0.1") as source:
+        web = source.put("/tool.tar", archive.read_bytes())
+        image = {"path": f"oci-archive:{archive}", "file": f"file://{archive}", "http": web}[address]
+        async with serving(tmp_path / "home", platforms={"here": {"kind": "local"}}) as service:
+            document = {"image": image, "run": ["sh", "-c", "echo by $BY"], "time": "1m", "memory": "128MiB"}
+            for turn in range(2):
+                made = await ask(service, **document)
+                offer = made.offers[0].offer
+                if offer.way != "podman":
+                    pytest.skip(f"images are run by {offer.way} here")
+                assert (offer.staging.time.high < MAKE_LEAST) is bool(turn), "the second time it is there"
+                session = await service.sessions.accept(made.offers[0].id, ME)
+                begun = await eventually_ready(service, session.id)
+                assert has_image(stored), f"it is there before the session runs ({begun.phase})"
+                done = await over(service, session.id, seconds=120)
+                platform = service.platforms.get(offer.platform)
+                words = await platform.output(done.id, "stderr", 0, 10_000)
+                assert done.phase is Phase.COMPLETED, (done.end, words)
+                assert await platform.output(done.id, "stdout", 0, 100) == f"by {address}\n".encode()
+            assert len(source.gets("/tool.tar")) == (1 if address == "http" else 0)
+            [report] = await service.caches.list(ME, offer.platform)
+            titles = [entry.title for entry in report.entries]
+            assert any(title.endswith("for podman") for title in titles), titles
+            assert await service.caches.remove(ME, offer.platform, (), timedelta(0))
+            assert not has_image(stored), "the store has it no longer than the cache"
+
+
+def has_image(name: str) -> bool:
+    return subprocess.run(["podman", "image", "inspect", name], capture_output=True, check=False).returncode == 0
+
+
+async def eventually_ready(service: Service, id: str) -> Session:
+    """A session as soon as it has been handed to its platform."""
+    async with asyncio.timeout(120):
+        while not (session := await service.sessions.get(id, ME)).job:
+            await service.signals.wait(0.05)
+        return session
 
 
 async def test_an_image_that_no_tool_can_fetch_is_left_to_the_session(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.registries import registry
 from tests.serving import eventually
 from tests.sites import Site
 from tests.sites import running as site_running
+from tests.web_source import serve_source
 
 KEPT = "/home/researcher/.sublet/kept"
 LOOK = "cat /compute_shared/dem.txt; (echo x >/compute_shared/new) 2>/dev/null || echo refused"
@@ -97,6 +98,33 @@ def test_two_sessions_with_one_image_send_it_once_and_see_only_what_they_should(
     made = float(box.on("researcher@login", "stat", "-c", "%.6Y", f"{KEPT}/{kept(box)[0]}/image.sif"))
     assert made <= min(first.view.started.timestamp(), second.view.started.timestamp())
     assert box.on("researcher@login", "find", "/home/researcher", "-name", ".apptainer") == ""
+
+
+def test_an_archive_on_a_web_server_is_fetched_and_made_by_the_system_itself_once(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "web.tar", Entrypoint=[], Env=["PATH=/bin", "WEB=yes"])
+    before = kept(box)
+    with serve_source(box.facts["here"]) as source:
+        image = source.put("/web.tar", (made / "web.tar").read_bytes())
+        sessions = [asked(client, box, image, "sh", "-c", "echo web $WEB") for _ in range(2)]
+        for session in sessions:
+            assert session.wait(timeout=180).exit_code == 0, (session.end, said(session, "stderr"))
+        third = asked(client, box, image, "sh", "-c", "echo web $WEB")
+        assert third.wait(timeout=180).exit_code == 0, said(third, "stderr")
+        assert len(source.gets("/web.tar")) == 1
+    assert [said(session) for session in [*sessions, third]] == ["web yes\n"] * 3
+    assert not any("once for all" in said(session, "stderr") for session in sessions), "it was made before they began"
+    [entry] = set(kept(box)) - set(before)
+    assert box.on("researcher@login", "ls", f"{KEPT}/{entry}/image.sif")
+    assert any(f"was fetched by {box.name} from" in line for line in roads(client, sessions[0])), roads(
+        client, sessions[0]
+    )
+    assert any("was in the cache" in line for line in roads(client, third)), roads(client, third)
+
+
+def roads(client: Client, session: Any) -> list[str]:
+    return [event.detail for event in client.events(session.id)]
 
 
 def test_an_image_of_a_registry_that_only_this_machine_reaches_is_fetched_here_and_sent_once(

@@ -13,9 +13,11 @@ from sublet.booking.model.answers import delay_starts
 from sublet.booking.model.offer import Answer, Offer, Predicted
 from sublet.booking.model.request import Data
 from sublet.booking.model.shape import Shape
-from sublet.booking.model.staging import Spread, StagingEstimate, describe_staging, exactly
+from sublet.booking.model.staging import NO_TIME, Spread, StagingEstimate, describe_staging, exactly
 from sublet.data.estimating import PlannedItem, StagingPlan, source_of
 from sublet.data.model.throughput import (
+    MAKE_GUESS,
+    MAKE_LEAST,
     SEND_GUESS,
     Hop,
     Meter,
@@ -121,9 +123,27 @@ def test_results_that_a_session_left_on_a_system_need_not_be_moved_there_and_els
 def test_an_image_file_that_a_system_has_is_still_read_here_but_not_sent() -> None:
     shared = item("image.sif", where=Whereabouts("sha256-1"))
     shared = replace(shared, data=replace(shared.data, shared=True))
-    known = StagingPlan([shared])
-    assert known.estimate(FAR, {"sha256-1"}).time.high == 10 * SECOND
-    assert known.estimate(FAR).time.high == 15 * SECOND
+    here = replace(shared, data=replace(shared.data, location="file:///images/image.sif"))
+    assert StagingPlan([here]).estimate(FAR, {"sha256-1"}).time.high == 10 * SECOND
+    assert StagingPlan([here]).estimate(FAR).time.high == 15 * SECOND
+    assert StagingPlan([shared]).estimate(FAR, {"sha256-1"}).time.high == NO_TIME, "one at an address is not even read"
+
+
+def test_an_archive_of_an_image_takes_time_to_load_where_that_is_before_the_session_and_none_once_it_is_there() -> None:
+    class Maker(SimpleNamespace):
+        async def find_made(self, archives: object) -> list[str]:
+            return []
+
+    maker: Any = Maker(name="here", carries=False, fetches=True)
+    size = 10 * MAKE_GUESS
+    data = Data("tool.tar", "simple-data-resource", "file:///tool.tar", size=size, shared=True)
+    plan = StagingPlan([PlannedItem(data, NO_TIME, is_only_made=True)])
+    assert plan.estimate(maker).time.high == MAKE_LEAST + 10 * SECOND
+    assert plan.estimate(maker, {"file:///tool.tar"}).time.high == NO_TIME
+    assert plan.estimate(maker, {"file:///tool.tar"}).there == ("tool.tar",)
+    assert not plan.estimate(FAR).items, "a path is of the system that runs it"
+    measured = Transfer(NOW, "", "here", Hop.MADE, size, 4.0)
+    assert replace(plan, history=[measured]).estimate(maker).time.likely == 4 * SECOND
 
 
 def test_an_image_counts_where_the_system_pulls_it() -> None:

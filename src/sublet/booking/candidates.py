@@ -145,7 +145,7 @@ class Candidates:
         remarks = [reason for reason in problems if reason.kind == IGNORED]
         wrong = [reason for reason in problems if reason.kind != IGNORED]
         look = any(not platform.plays for platform in self.platforms.by_name.values())
-        movers = await self._movers_for(person, request)
+        movers = await self._movers_for(person, request, None if wrong else executable)
         plan, data_reasons = await plan_staging(
             self.kinds,
             movers,
@@ -177,9 +177,9 @@ class Candidates:
         has_cache = not person.guest and any(isinstance(platform, CachesData) for platform in platforms)
         return self.entry_finder if has_cache else None
 
-    async def _movers_for(self, person: Person, request: Request) -> Movers:
-        """Movers that open the person's own storage, where data of theirs is to be moved."""
-        if person.guest or not (request.data or request.outputs):
+    async def _movers_for(self, person: Person, request: Request, executable: Executable | None) -> Movers:
+        """Movers that open the person's own storage, where something is to be moved for them."""
+        if person.guest or not (request.outputs or self.kinds.inputs_of(executable, request.data)):
             return self.movers
         return self.movers.with_credentials(await self.credentials.open(person.name))
 

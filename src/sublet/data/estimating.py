@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from urllib.parse import quote, unquote, urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
@@ -23,6 +25,8 @@ from sublet.booking.model.staging import (
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.model.throughput import (
     IMAGE_GUESS,
+    MAKE_GUESS,
+    MAKE_LEAST,
     SEND_GUESS,
     UNKNOWN_SIZE,
     Hop,
@@ -30,6 +34,7 @@ from sublet.data.model.throughput import (
     find_transfers,
     predict_transfer,
 )
+from sublet.data.placing import is_shared_here
 from sublet.data.resolving import look_up
 from sublet.data.sources import source_of
 from sublet.data.whereabouts import NOWHERE, EntryFinder, Whereabouts
@@ -37,8 +42,9 @@ from sublet.data.write_back import check_write_backs
 from sublet.kernel.errors import SubletError
 from sublet.kernel.value_names import last_name
 from sublet.kinds.app import APP
-from sublet.movers.port import AnyMover, Resolves
-from sublet.platforms.caching import CachesData, FetchesImages
+from sublet.kinds.images import SQUASHED, ArchiveFile
+from sublet.movers.port import SIMPLE, AnyMover, Resolves
+from sublet.platforms.caching import CachesData, FetchesImages, MakesImages
 from sublet.platforms.port import Platform
 
 
@@ -49,7 +55,13 @@ class PlannedItem:
     data: Data  # with its size, where that is known
     guess: timedelta
     is_image: bool = False  # the system pulls it, where sessions there can't do so themselves
+    is_only_made: bool = False  # it is an archive at a path of the machine that runs it, and nothing is moved
     where: Whereabouts = NOWHERE
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether a container tool needs something made of it."""
+        return self.data.shared and not self.is_image and not self.data.location.lower().endswith(SQUASHED)
 
     @property
     def label(self) -> str:
@@ -72,6 +84,15 @@ class StagingPlan:
         return [item.data.location for item in self.items if item.is_image]
 
     @property
+    def archives(self) -> dict[str, ArchiveFile]:
+        """The archives of images that are on this machine, by their locations."""
+        return {
+            item.data.location: ArchiveFile(unquote(urlsplit(item.data.location).path))
+            for item in self.items
+            if item.is_archive and item.data.location.startswith("file:")
+        }
+
+    @property
     def entries(self) -> set[str]:
         """What the items are called in caches, as far as that is known."""
         return {item.where.entry for item in self.items} - {""}
@@ -82,7 +103,7 @@ class StagingPlan:
         What comes from one host comes one after another, hosts are beside one another, and what was brought here is
         sent on together afterwards. The askers' own estimates are of each item by itself.
         """
-        items = [item for item in self.items if not item.is_image or _is_fetched_before(platform)]
+        items = [item for item in self.items if _counts(item, platform)]
         if not items:
             return NOTHING_TO_STAGE
         hosts: defaultdict[str, list[Spread]] = defaultdict(list)
@@ -92,16 +113,18 @@ class StagingPlan:
         samples = 0
         for item in items:
             name = item.data.name
-            if item in there and (item.is_image or not item.data.shared):
-                most[name] = NO_TIME
+            making = self._predict_making(item, platform, entries)
+            if item.is_only_made or (item in there and not is_shared_here(item.data)):
+                sending.append(making)
+                most[name] = making.high
                 continue
             hop = self._choose_hop(item, platform.name)
             coming, count = self._predict(item, platform.name, hop)
             hosts[name if item.data.prepare is not None else source_of(item.data)].append(coming)
             is_sent = hop is Hop.HERE and item not in there
             leaving = self._predict_sending(item, platform) if is_sent else Spread()
-            sending.append(leaving)
-            most[name] = (coming + leaving).high
+            sending.append(leaving + making)
+            most[name] = (coming + leaving + making).high
             samples += count
         time = side_by_side(map(one_after_another, hosts.values())) + one_after_another(sending)
         return StagingEstimate(time, most, tuple(item.label for item in there), samples)
@@ -118,6 +141,14 @@ class StagingPlan:
         known = find_transfers(self.history, source_of(item.data), system, hop)
         return predict_transfer(item.data.size, known, item.guess), len(known)
 
+    def _predict_making(self, item: PlannedItem, platform: Platform, entries: Collection[str]) -> Spread:
+        """How long it takes until a container tool has what it runs, where that is before a session's time."""
+        is_made = item.data.location in entries or item.where.entry in entries
+        if not item.is_archive or is_made or not isinstance(platform, MakesImages):
+            return Spread()
+        guess = MAKE_LEAST + timedelta(seconds=(item.data.size or 0) // MAKE_GUESS)
+        return predict_transfer(item.data.size, find_transfers(self.history, "", platform.name, Hop.MADE), guess)
+
     def _predict_sending(self, item: PlannedItem, platform: Platform) -> Spread:
         if not platform.carries or item.data.prepare is not None:
             return Spread()
@@ -133,6 +164,8 @@ async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> C
         async with asyncio.timeout(seconds):
             if plan.images and isinstance(platform, FetchesImages):
                 there.update(await platform.find_images(plan.images))
+            if plan.archives and isinstance(platform, MakesImages):
+                there.update(await platform.find_made(plan.archives))
             if plan.entries and isinstance(platform, CachesData):
                 there.update(await (await platform.open_cache()).list_there(plan.entries))
     return there
@@ -141,7 +174,17 @@ async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> C
 def must_be_asked(platform: Platform, plan: StagingPlan) -> bool:
     """Whether only the platform itself knows what it has of what a plan needs."""
     has_cache = bool(plan.entries) and isinstance(platform, CachesData)
-    return has_cache or (bool(plan.images) and isinstance(platform, FetchesImages))
+    has_images = (plan.images and isinstance(platform, FetchesImages)) or (
+        plan.archives and isinstance(platform, MakesImages)
+    )
+    return has_cache or bool(has_images)
+
+
+def _counts(item: PlannedItem, platform: Platform) -> bool:
+    """Whether there is something to do for it on a platform before a session's own time."""
+    if item.is_image:
+        return _is_fetched_before(platform)
+    return not item.is_only_made or isinstance(platform, MakesImages)
 
 
 def _is_fetched_before(platform: Platform) -> bool:
@@ -151,7 +194,7 @@ def _is_fetched_before(platform: Platform) -> bool:
 
 def _is_there(item: PlannedItem, platform: Platform, entries: Collection[str]) -> bool:
     """Whether nothing has to be moved to the platform for it; what many share is looked at here all the same."""
-    is_image_there = item.is_image and item.data.location in entries
+    is_image_there = (item.is_image or item.is_only_made) and item.data.location in entries
     return is_image_there or item.where.entry in entries or item.where.platform == platform.name
 
 
@@ -190,6 +233,7 @@ async def plan_staging(
     places = asyncio.gather(*(find(mover, data) for mover, data in moves))
     images = _plan_images(kinds, movers, executable, finder if look else None, guest=guest)
     whereabouts, pulled = await asyncio.gather(places, images)
+    pulled += await asyncio.to_thread(_plan_archives, kinds, executable)
     planned = await asyncio.gather(
         *(
             _plan_item(movers, mover, data, where, look, guest=guest)
@@ -213,6 +257,18 @@ async def _plan_images(
         guess = UNKNOWN_SIZE if where.size is None else timedelta(seconds=where.size // IMAGE_GUESS)
         images.append(PlannedItem(data, guess, is_image=True, where=where))
     return images
+
+
+def _plan_archives(kinds: ExecutableKinds, executable: Executable | None) -> list[PlannedItem]:
+    """Archives of images that are named by their paths."""
+    kind = kinds.by_name.get(executable.kind) if executable else None
+    archives = []
+    for path in kind.archives(executable) if kind and executable else ():
+        with suppress(OSError):
+            location = f"file://{quote(path)}"
+            data = Data(os.path.basename(path), SIMPLE, location, size=os.path.getsize(path), shared=True)
+            archives.append(PlannedItem(data, NO_TIME, is_only_made=True))
+    return archives
 
 
 async def _plan_item(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Request
@@ -25,13 +26,21 @@ RECORD = "roads.json"  # in a session's directory here: what data of it is one f
 
 
 def can_travel(request: Request, data: Data) -> bool:
-    """Whether data may take a road of its own: it was asked for, and nothing else is laid out in the same folder."""
-    if data.shared or data not in request.data:
+    """Whether data may take a road of its own: nothing else is laid out in the same folder.
+
+    A file of this machine that many share is sent by its content instead.
+    """
+    if is_shared_here(data):
         return False
     paths = [(item.name, PurePosixPath(volume.path)) for item, volume in list_laid_out(request)]
     own = [path for name, path in paths if name == data.name]
     others = [path for name, path in paths if name != data.name]
     return not any(path == other or path in other.parents or other in path.parents for path in own for other in others)
+
+
+def is_shared_here(data: Data) -> bool:
+    """Whether it is a file of this machine that many sessions share."""
+    return data.shared and urlsplit(data.location).scheme in ("", "file")
 
 
 async def travel(

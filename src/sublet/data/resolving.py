@@ -7,8 +7,9 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
@@ -111,11 +112,11 @@ async def bring_files(data: Data, files: Sequence[BringableFile], target: Path, 
         raise missing(data, "it has several files, and a checksum is of one")
     sizes = [file.sources[0][1].size for file in files]
     tally = Tally(sum(size or 0 for size in sizes), progress)
-    turns = asyncio.Semaphore(AT_ONCE)
+    turns, hosts = asyncio.Semaphore(AT_ONCE), SilentHosts()
 
     async def bring(file: BringableFile) -> None:
         async with turns:
-            await _bring_file(data, file, target, tally.of(file.path))
+            await _bring_file(data, file, target, tally.of(file.path), hosts)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -126,13 +127,13 @@ async def bring_files(data: Data, files: Sequence[BringableFile], target: Path, 
     await asyncio.to_thread(shutil.rmtree, target / INCOMING, ignore_errors=True)
 
 
-async def _bring_file(data: Data, file: BringableFile, target: Path, progress: Progress) -> None:
+async def _bring_file(data: Data, file: BringableFile, target: Path, progress: Progress, hosts: SilentHosts) -> None:
     """Try one address after the other; what came of a file is resumed from the same address only."""
     place = target / safe_path(data, file.path) if file.path else None
     if place and place.exists():
         return  # it was put there whole by an earlier try
     failures: list[str] = []
-    for mover, replica in await _sort_by_answer(file.sources):
+    for mover, replica in await hosts.put_last(file.sources):
         room = target / INCOMING / _short_hash(f"{file.path}\0{replica.location}")
         await asyncio.to_thread(room.mkdir, parents=True, exist_ok=True)
         try:
@@ -145,16 +146,24 @@ async def _bring_file(data: Data, file: BringableFile, target: Path, progress: P
     raise missing(data, _join(_describe_failure(file), [*failures, *file.refused]))
 
 
-async def _sort_by_answer(sources: Sequence[tuple[Mover, Data]]) -> list[tuple[Mover, Data]]:
-    """Those first that answer in a moment: at one that is dead or hangs, much time is lost before the next is tried."""
-    if len(sources) < 2:
-        return list(sources)
-    sizes = await asyncio.gather(
-        *(mover.measure(replace(replica, size=None)) for mover, replica in sources[:MOST_ASKED])
-    )
-    silent = [source for source, size in zip(sources, sizes, strict=False) if size is None]
-    answering = [source for source, size in zip(sources, sizes, strict=False) if size is not None]
-    return [*answering, *silent, *sources[MOST_ASKED:]]
+@dataclass
+class SilentHosts:
+    """Which hosts gave no answer, so that no later file of the same data waits for them again."""
+
+    hosts: set[str] = field(default_factory=set)
+
+    async def put_last(self, sources: Sequence[tuple[Mover, Data]]) -> list[tuple[Mover, Data]]:
+        """Those first that answer in a moment: at one that is dead or hangs, much time is lost."""
+        if len(sources) < 2:
+            return list(sources)
+        known = [source for source in sources if urlsplit(source[1].location).netloc in self.hosts]
+        others = [source for source in sources if source not in known]
+        asked, rest = others[:MOST_ASKED], others[MOST_ASKED:]
+        sizes = await asyncio.gather(*(mover.measure(replace(replica, size=None)) for mover, replica in asked))
+        silent = [source for source, size in zip(asked, sizes, strict=True) if size is None]
+        answering = [source for source, size in zip(asked, sizes, strict=True) if size is not None]
+        self.hosts.update(urlsplit(replica.location).netloc for _, replica in silent)
+        return [*answering, *silent, *rest, *known]
 
 
 def _describe_failure(file: BringableFile) -> str:

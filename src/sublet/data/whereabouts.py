@@ -15,7 +15,7 @@ from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.model.links import can_be_known, name_entry
 from sublet.data.named_links import NamedLinks, NoLinks
-from sublet.data.placing import can_travel
+from sublet.data.placing import can_travel, is_shared_here
 from sublet.data.roads import is_small
 from sublet.kernel.errors import SubletError
 from sublet.movers.port import AnyMover, FindsLeft, Links, Pins, Resolves, SignsIn
@@ -52,7 +52,7 @@ class EntryFinder:
         """Of data that was asked for, or that a kind brings for many; a moment must do."""
         with suppress(SubletError, NoLinks, TimeoutError, OSError):
             async with asyncio.timeout(MOMENT):
-                if data.shared:
+                if is_shared_here(data):
                     return await self._find_shared(data)
                 if not can_travel(request, data):
                     return NOWHERE
@@ -79,10 +79,7 @@ class EntryFinder:
 
     async def _find_shared(self, data: Data) -> Whereabouts:
         """A file of this machine is known by its content, which is read once."""
-        parts = urlsplit(data.location)
-        if parts.scheme != "file":
-            return NOWHERE
-        return await asyncio.to_thread(self._read, Path(unquote(parts.path)))
+        return await asyncio.to_thread(self._read, Path(unquote(urlsplit(data.location).path)))
 
     def _read(self, file: Path) -> Whereabouts:
         status = os.stat(file)

@@ -92,6 +92,12 @@ class AppKind(Kind):
         code = Data(BROUGHT, KIND, location_of(str(pinned.get("tree", ""))))
         return [code, *(images.to_bring([location], sif=location.startswith(LIBRARIES)) if location else ())]
 
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Its image, if that is named by a path."""
+        pinned = executable.fields["pinned"]
+        location, _ = image_of(pinned, manifest_of(pinned))
+        return images.list_archives([location]) if location else ()
+
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """The image of a registry."""
         pinned = executable.fields["pinned"]

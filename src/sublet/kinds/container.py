@@ -87,6 +87,10 @@ class DockerContainer(Kind):
         """Archives that lie at an address."""
         return images.to_bring(executable.fields["image"]["locations"])
 
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Those of its locations that are paths."""
+        return images.list_archives(executable.fields["image"]["locations"])
+
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """Images of registries."""
         image = executable.fields["image"]

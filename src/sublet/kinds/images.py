@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from sublet.booking.model.image import REFERENCE, ImageArchive
@@ -13,6 +14,7 @@ from sublet.kinds.inside.image_files import Archive, NotAnImage
 from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
+ADDRESSES = ("http", "https", "file", "s3", "s3+http", "s3+https", "dav", "davs", "globus")  # images are brought from
 ARCHIVES = ("docker-archive", "oci-archive")
 TARS = (".tar", ".tar.gz", ".tgz")
 SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
@@ -21,7 +23,7 @@ SQUASHED = (".sif", ".simg", ".sqfs", ".squashfs", ".img")
 def read_location(location: str, number: int, sif: bool = False) -> dict[str, str]:
     """A location as a source: `how` it is had (registry, archive, directory, sif, library, unknown), and where."""
     scheme, separator, rest = location.partition("://")
-    if separator and scheme in ("http", "https", "file"):
+    if separator and scheme in ADDRESSES:
         how = "sif" if sif or _path(location).endswith(SQUASHED) else "archive"
         return {"how": how, "brought": f"{BROUGHT}-{number}", "said": location}
     if separator and scheme in ("library", "oras", "shub"):
@@ -38,19 +40,34 @@ def read_location(location: str, number: int, sif: bool = False) -> dict[str, st
     return _reference(location, location, number)
 
 
-def describe_archive(path: str) -> ImageArchive | None:
-    """What an archive is and which digests it has, each layer checked; None if it is no archive of an image."""
-    try:
-        archive = Archive(path)
-    except NotAnImage:
-        return None
-    try:
-        archive.verify_layers()
-        return ImageArchive("oci-archive" if archive.digests else "docker-archive", tuple(archive.list_digests()))
-    except NotAnImage:
-        return None
-    finally:
+@dataclass(frozen=True)
+class ArchiveFile:
+    """A file of this machine that may be an archive of an image."""
+
+    path: str
+
+    def find_id(self) -> str:
+        """What a store of images knows the image by, which covers all of it; empty: it is no archive of one."""
+        try:
+            archive = Archive(self.path)
+        except NotAnImage:
+            return ""
         archive.close()
+        return archive.id
+
+    def describe(self) -> ImageArchive | None:
+        """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
+        try:
+            archive = Archive(self.path)
+        except NotAnImage:
+            return None
+        try:
+            archive.verify_layers()
+            return ImageArchive("oci-archive" if archive.digests else "docker-archive", tuple(archive.list_digests()))
+        except NotAnImage:
+            return None
+        finally:
+            archive.close()
 
 
 def _reference(text: str, written: str, number: int) -> dict[str, str]:
@@ -68,6 +85,12 @@ def _at_path(path: str, written: str, sif: bool) -> dict[str, str]:
 
 def _path(location: str) -> str:
     return unquote(urlsplit(location).path)
+
+
+def list_archives(locations: Sequence[str]) -> list[str]:
+    """The archives that are named by their paths on the machine that runs them."""
+    sources = [read_location(location, number) for number, location in enumerate(locations)]
+    return [source["path"] for source in sources if source["how"] == "archive" and "path" in source]
 
 
 def is_ours(source: Mapping[str, str]) -> bool:

@@ -44,6 +44,11 @@ def to_bring(fields: Mapping[str, Any]) -> Sequence[Data]:
     return images.to_bring(find_image(fields)[0])
 
 
+def list_archives(fields: Mapping[str, Any]) -> Sequence[str]:
+    """An image that is an archive, by its path."""
+    return images.list_archives(find_image(fields)[0])
+
+
 def to_fetch(fields: Mapping[str, Any]) -> Sequence[Data]:
     """An image of a registry."""
     locations, digest = find_image(fields)

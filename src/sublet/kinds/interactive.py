@@ -95,6 +95,10 @@ class Interactive(Kind):
         """An image that lies at an address."""
         return in_image.to_bring(executable.fields)
 
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Its image, if that is named by a path."""
+        return in_image.list_archives(executable.fields)
+
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """The image of a registry."""
         return in_image.to_fetch(executable.fields)

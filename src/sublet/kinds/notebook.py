@@ -66,6 +66,10 @@ class NotebookKind(Kind):
         """The notebook itself."""
         return [f.bring(BROUGHT, str(executable.fields["location"])), *in_image.to_bring(executable.fields)]
 
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Its image, if that is named by a path."""
+        return in_image.list_archives(executable.fields)
+
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """The image of a registry."""
         return in_image.to_fetch(executable.fields)

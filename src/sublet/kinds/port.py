@@ -103,6 +103,10 @@ class Kind(Protocol):
         """What it is itself made of: brought before the start into `data/NAME/` of the session's directory."""
         return ()
 
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Archives of images that it is run from by their paths: where that is this machine, they are loaded before."""
+        return ()
+
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """What its ways fetch by themselves, one of these being enough: brought like the above where they can't."""
         return ()

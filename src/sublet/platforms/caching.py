@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.platforms.port import ArchiveReader
 
 MOST_REMEMBERED = 10_000
 
@@ -110,6 +111,10 @@ class DataCache(Protocol):
         """Put what another session left where this one will see it; its paths there, and below the placement."""
         ...
 
+    def find_content(self, entry: str) -> str:
+        """The path of an entry's content on the system."""
+        ...
+
     async def leave(self, user: str) -> Sequence[str]:
         """A session that was not submitted needs nothing any more: what is fetched for it alone stops.
 
@@ -173,6 +178,15 @@ class FetchesImages(Protocol):
 
     async def fetch_image(self, location: str, tool: str, target: Path) -> bool:
         """Have one, in the store of the tool or as the file `target`; whether it is there. Else the session tries."""
+        ...
+
+
+@runtime_checkable
+class MakesImages(Protocol):
+    """A platform that makes what its container tools run of archives of this machine, before a session's time."""
+
+    async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
+        """Those of which that is there already, by what they are called here."""
         ...
 
 

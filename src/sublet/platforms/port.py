@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
 
@@ -92,6 +92,18 @@ class KeptFile:
     used: datetime  # when it was last needed
     users: tuple[str, ...] = ()  # the sessions that need it now
     label: str = ""  # what people call it
+
+
+class ArchiveReader(Protocol):
+    """A file of this machine that may be an archive of an image; reading it takes a while."""
+
+    def find_id(self) -> str:
+        """What a store of images knows the image by, which covers all of it; empty: it is no archive of one."""
+        ...
+
+    def describe(self) -> ImageArchive | None:
+        """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -282,10 +294,11 @@ class Platform(BaseModel):
         """
         return None
 
-    async def make_image(self, kept: str, tool: str, describe: Callable[[], ImageArchive | None]) -> bool:
+    async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have what `tool` runs made of an archive that is kept there, once for all; whether that is there now.
 
-        Else a session makes it, within its time. `describe` reads the archive, which takes a while; None: it is none.
+        Else a session makes it, within its time. `user` is the session that needs it; None: only the platform has the
+        archive.
         """
         return False
 

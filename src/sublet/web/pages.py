@@ -38,7 +38,7 @@ from sublet.booking.pages import (
     systems,
 )
 from sublet.booking.pages import series as bookings
-from sublet.data.pages import credentials, tus, uploads
+from sublet.data.pages import caches, credentials, tus, uploads
 from sublet.kernel.errors import NotSignedIn, ServiceFull, SubletError, TooMany
 from sublet.notices.pages import hooks
 from sublet.people.pages import account, factors, login, oidc, people, signing_in
@@ -109,6 +109,8 @@ def mount(app: FastAPI) -> None:
             Route("/credentials", credentials.look, methods=["GET"]),
             Route("/credentials", credentials.add, methods=["POST"]),
             Route("/credentials/remove", credentials.remove, methods=["POST"]),
+            Route("/caches", caches.look, methods=["GET"]),
+            Route("/caches/{platform}/remove", caches.remove, methods=["POST"]),
             Route("/annexes", annexes.listing),
             Route("/annexes/{name}", annexes.look),
             Route("/annexes/{name}/{change}", annexes.change, methods=["POST"]),

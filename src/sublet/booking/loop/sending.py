@@ -13,8 +13,8 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.model.session import End, Session
+from sublet.data.bringing import tell_progress
 from sublet.data.executables import Movers
-from sublet.data.staging import tell_progress
 from sublet.data.write_back import (
     CHANGED,
     BroughtVersions,

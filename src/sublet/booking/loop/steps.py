@@ -157,7 +157,7 @@ async def _stage_session(
     except OSError as error:
         if find_shortage(error):
             raise
-        kind = EndKind.DISK_FULL if error.errno == errno.ENOSPC else EndKind.STAGING_FAILED
+        kind = EndKind.DISK_FULL if error.errno in (errno.ENOSPC, errno.EDQUOT) else EndKind.STAGING_FAILED
         return fail_early(context, kind, str(error))
     return None
 

@@ -19,6 +19,8 @@ MOST = timedelta(days=30)  # nobody waits for longer
 RECENT = timedelta(days=90)
 SEND_GUESS = 20_000_000  # bytes a second to a system, while nothing was measured
 IMAGE_GUESS = 5_000_000  # bytes a second of an image that is fetched and made into what runs
+MAKE_GUESS = 20_000_000  # bytes a second of an archive that is made into what a container tool runs
+MAKE_LEAST = timedelta(seconds=5)  # and so long in any case
 UNKNOWN_SIZE = timedelta(seconds=30)  # a guess for what nobody knows the size of
 LEAST_COUNTED = 1 << 16  # bytes; less tells nothing of how fast a road is
 LEAST_SECONDS = 2.0  # what took less, and nobody counted, was there already
@@ -31,6 +33,7 @@ class Hop(StrEnum):
     STREAMED = "streamed"  # past this machine's disk
     HERE = "here"  # brought to this machine
     SENT = "sent"  # from this machine to the system
+    MADE = "made"  # an archive of an image, made into what a container tool runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ transfers = Table(
     Column("ended", BigInteger, nullable=False),
     Column("source", Text, nullable=False),  # the host that it came from; empty: this machine
     Column("system", Text, nullable=False),  # the platform that it was for
-    Column("hop", Text, nullable=False),  # there, streamed, here or sent
+    Column("hop", Text, nullable=False),  # there, streamed, here, sent or made
     Column("bytes", BigInteger, nullable=False),  # 0: nobody counted them
     Column("micros", BigInteger, nullable=False),  # how long it took
     Index(None, "source", "system", "hop", "ended"),

@@ -85,12 +85,20 @@ def unpack_archive(path: str, plan: Plan) -> ToolImage:
 def open_archive(path: str, digest: str) -> files.Archive:
     """An archive that is the one that was meant."""
     archive = files.Archive(path)
-    if digest:
-        if digest not in (known := archive.list_digests()):
-            archive.close()
-            raise NoImage(f"its digest is not {digest}; it can be told by {', '.join(known)}")
-        archive.verify_layers()
+    try:
+        check_digest(archive, digest)
+    except (NoImage, files.NotAnImage):
+        archive.close()
+        raise
     return archive
+
+
+def check_digest(archive: files.Archive, digest: str, *, verify: bool = True) -> None:
+    """Whether an archive is the one that was meant; its layers need no look where they were looked at before."""
+    if digest and digest not in (*archive.digests, archive.id) and digest not in (known := archive.list_digests()):
+        raise NoImage(f"its digest is not {digest}; it can be told by {', '.join(known)}")
+    if digest and verify:
+        archive.verify_layers()
 
 
 def unpack_sif(path: str, plan: Plan) -> ToolImage:
@@ -130,9 +138,28 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
         if inspected is None:
             raise NoImage(f"what was fetched doesn't have the digest {digest}")
         return ToolImage(inspected["Id"], config=inspected.get("Config") or {})
-    archive = open_archive(path_of(source), digest)
-    archive.close()
-    return ToolImage(load(archive, plan), config=archive.config.get("config") or {}, temporary=True)
+    archive = files.Archive(path_of(source))
+    try:
+        stored = find_here(tool, name_kept(archive.id), "")
+        is_stored = stored is not None and "sha256:" + stored["Id"].removeprefix("sha256:") == archive.id
+        check_digest(archive, digest, verify=not is_stored)
+    finally:
+        archive.close()
+    name = tag(archive, plan) if is_stored else load(archive, plan)
+    return ToolImage(name, config=archive.config.get("config") or {}, temporary=True)
+
+
+def name_kept(id: str) -> str:
+    """What an image is called in a store that was loaded before sessions need it (platforms/local/made_images.py)."""
+    return f"localhost/sublet-kept:{id.partition(':')[2]}"
+
+
+def tag(archive: files.Archive, plan: Plan) -> str:
+    """An image that is in the tool's store, under a name of the session's own."""
+    name = own_name(plan["name"])
+    with alone():
+        ask(plan["paths"][plan["tool"]], "tag", archive.id.removeprefix("sha256:"), name)
+    return name
 
 
 def load(archive: files.Archive, plan: Plan) -> str:
@@ -197,12 +224,27 @@ def with_apptainer(source: dict[str, str], plan: Plan) -> ToolImage:
         path = path_of(source)
         if not tarfile.is_tarfile(path):
             return ToolImage(path)  # made of that very image, where it could be fetched
+        if made := find_made(path, plan):
+            return ToolImage(made)
         return (
             ToolImage(share_sif(path, plan)) if os.path.islink(path) else ToolImage(own_sif(path, plan), temporary=True)
         )
     location = source["ref"] if how == "library" else f"docker://{pin(source['ref'], plan['digest'])}"
     say(f"fetching {source['said']}")
     return ToolImage(make_sif(location, f"{plan['image']}.sif", plan), temporary=True)
+
+
+def find_made(path: str, plan: Plan) -> str:
+    """The Singularity image that was made of an archive before the session; empty: none was."""
+    archive = files.Archive(path)
+    try:
+        made = f"{plan['image']}-{archive.id.partition(':')[2]}.sif"
+        if not os.path.exists(made):
+            return ""
+        check_digest(archive, plan["digest"], verify=False)
+    finally:
+        archive.close()
+    return made
 
 
 def own_sif(path: str, plan: Plan) -> str:

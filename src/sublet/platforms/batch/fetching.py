@@ -204,6 +204,10 @@ class FarCache:
         stdin = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
         self._check(await self.reach.run(Command(words, as_is, stdin, seconds=COPYING)))
 
+    def find_content(self, entry: str) -> str:
+        """Below `kept/`."""
+        return f"{self.root}/kept/{entry}/content"
+
     async def leave(self, user: str) -> Sequence[str]:
         """Forget a session that was not submitted."""
         return (await self.reach.run(Command(script("leave", self.root, user), as_is))).text.splitlines()

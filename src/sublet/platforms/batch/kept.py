@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from importlib.resources import files as resources
 from pathlib import Path
 
 from sublet.booking.model.image import ImageArchive
@@ -19,8 +20,9 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.scripts import script
 from sublet.platforms.port import KeptFile, Progress
-from sublet.reach.port import Command, Reach, as_is
+from sublet.reach.port import Command, Outcome, Reach, as_is
 
+INSIDE = "sublet.kinds.inside"  # where the program is that reads archives of images
 PULLING = 1800  # seconds that a login host has to fetch and make an image
 TRIED = 600.0  # seconds for which it isn't tried again after a failure
 
@@ -74,16 +76,20 @@ class KeptFiles:
         return f"{root}/kept/{name}/content"
 
     async def make_image(
-        self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None]
+        self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None] | None
     ) -> bool:
-        """Have Apptainer there make an image of an archive that is kept, once, beside it; whether it is there now."""
+        """Have Apptainer there make an image of an archive that is kept, once, beside it; whether it is there now.
+
+        `describe` reads the archive here; None: it is read there.
+        """
         name, since = content.split("/")[-2], self._not_made.get(content)
         if since is not None and time.monotonic() - since < TRIED:
             return False
         async with self._turns[content]:
             if await reach.run(to_look_for(content)):
                 return True
-            if (archive := await asyncio.to_thread(describe)) is None:
+            archive = await (asyncio.to_thread(describe) if describe else reach.run(to_describe(root, name)))
+            if archive is None:
                 return False  # the session tells what is wrong with it
             words = script("pull", root, name, "", tool, f"{archive.form}:{content}", *archive.digests)
             made = await reach.run(Command(words, as_is, seconds=PULLING))
@@ -137,6 +143,27 @@ def to_look_for(content: str) -> Command[bool]:
     """Whether an image was made of an archive already."""
     words = ("sh", "-c", '[ -f "${1%/*}/image.sif" ]', "sh", content)
     return Command(words, lambda outcome: outcome.code == 0)
+
+
+def to_describe(root: str, name: str) -> Command[ImageArchive | None]:
+    """Read an archive there: what it is and its digests; None: it is none, or there is no Python to read it."""
+    return Command(script("describe", root, name), read_description, read_reader(), seconds=PULLING)
+
+
+def read_reader() -> bytes:
+    """The program that reads archives of images, as one file: it travels alone."""
+    texts = [resources(INSIDE).joinpath(name).read_text() for name in ("image_files.py", "archive_reader.py")]
+    lines = "\n".join(texts).splitlines()
+    own = [line for line in lines if not line.startswith(("from __future__", "from sublet."))]
+    return ("from __future__ import annotations\n" + "\n".join(own) + "\n").encode()
+
+
+def read_description(outcome: Outcome) -> ImageArchive | None:
+    """What `archive_reader.py` says."""
+    words = outcome.text.split()
+    if outcome.code or not words:
+        return None
+    return ImageArchive("oci-archive" if words[0] == "oci-archive" else "docker-archive", tuple(words[1:]))
 
 
 def to_publish(failures: Failures, content: str) -> Command[str]:

@@ -7,14 +7,13 @@ A job's id is its session's key: the scheduler's own number is shown beside it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import Field, PrivateAttr
 
-from sublet.booking.model.image import ImageArchive
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.session import CONTINUED, HELD, RELEASED, STOPPED
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, QueueFull
@@ -35,7 +34,7 @@ from sublet.platforms.batch.survey import Surveyor
 from sublet.platforms.batch.transfers import TransferSettings
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.platforms.batch.ways import place_connector
-from sublet.platforms.port import Carrier, Duration, KeptFile, Progress, Results, quietly
+from sublet.platforms.port import ArchiveReader, Carrier, Duration, KeptFile, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.record import read_record
 from sublet.systems.model.pilot_config import Additions
@@ -211,9 +210,10 @@ class BatchPlatform(TransferSettings):
         key = self._guest.check_key(user)
         return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
 
-    async def make_image(self, kept: str, tool: str, describe: Callable[[], ImageArchive | None]) -> bool:
+    async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have the login host make it, where it may, and where there is Apptainer."""
         path = await self._find_sif_tool(tool)
+        describe = archive.describe if archive else None
         return bool(path) and await self._kept.make_image(self.reach, await self.root(), kept, path, describe)
 
     async def _find_sif_tool(self, tool: str) -> str:

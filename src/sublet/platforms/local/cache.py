@@ -43,6 +43,7 @@ class LocalCache:
     can_link: bool  # a session can't change what it sees as a hard link
     is_over: Callable[[str], bool]  # whether a session has ended, or is gone
     is_here: bool = True
+    forget: Callable[[LocalEntry], bool] = lambda entry: True  # let go of what an entry has elsewhere; whether it could
 
     def entry(self, name: str) -> LocalEntry:
         """One entry, there or not."""
@@ -107,12 +108,15 @@ class LocalCache:
     def _list_users(self, entry: LocalEntry) -> tuple[str, ...]:
         return tuple(user for user in entry.users if not self.is_over(user))
 
-    def _remove(self, entry: LocalEntry) -> None:
-        """Aside first, so that half of it is never seen."""
+    def _remove(self, entry: LocalEntry) -> bool:
+        """Aside first, so that half of it is never seen; whether it is gone."""
+        if not self.forget(entry):
+            return False
         aside = self.home / "trash" / f"{entry.folder.name}.{os.urandom(4).hex()}"
         aside.parent.mkdir(mode=0o700, exist_ok=True)
         entry.folder.rename(aside)
         remove(aside)
+        return True
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
         """The service is here: it reads by itself."""
@@ -222,6 +226,10 @@ class LocalCache:
                 remove(target / place)
                 copy_file(source / path, target / place, (source / path).stat().st_mode & 0o777 | 0o600)
 
+    def find_content(self, entry: str) -> str:
+        """Below `kept/`."""
+        return str(self.entry(entry).content)
+
     async def leave(self, user: str) -> Sequence[str]:
         """A session needs nothing any more; no service of others brings anything here."""
         await asyncio.to_thread(self._leave, user)
@@ -251,8 +259,8 @@ class LocalCache:
         with self._alone():
             for entry in self._entries():
                 is_meant = not names or entry.folder.name in names
-                if is_meant and entry.used <= before and not self._list_users(entry) and not entry.is_claimed():
-                    self._remove(entry)
+                is_free = entry.used <= before and not self._list_users(entry) and not entry.is_claimed()
+                if is_meant and is_free and self._remove(entry):
                     gone.append(read_name(entry.folder.name))
         return gone
 

@@ -4,6 +4,7 @@ content       a file, or a folder of files, read-only, once it is whole
 record.json   what people call it, how many bytes it has, and size and time of each file as it was published
 users/KEY     an empty file for each session that needs it
 used          when it was last needed
+weight        how many bytes it takes elsewhere: an image in the store of a container tool
 claim         the process that brings it, touched while that goes on
 part, part.d  what has come so far: of a file, of a folder
 """
@@ -88,7 +89,22 @@ class LocalEntry:
     def size(self) -> int:
         """Bytes that it takes, also if it has not come whole."""
         record = self.read_record()
-        return int(record["size"]) if record else sum(self.measure().values())
+        return int(record["size"]) + self._weight if record else sum(self.measure().values())
+
+    @property
+    def _weight(self) -> int:
+        try:
+            return int((self.folder / "weight").read_text())
+        except (FileNotFoundError, ValueError):
+            return 0
+
+    def set_weight(self, bytes: int) -> None:
+        """Note that it takes so many bytes elsewhere."""
+        (self.folder / "weight").write_text(str(bytes))
+
+    def withdraw(self) -> None:
+        """What was published is none any more."""
+        self._record.unlink(missing_ok=True)
 
     def is_whole(self) -> bool:
         """Whether its content is there, as it was published; what someone has changed is no content any more."""

@@ -35,7 +35,7 @@ class LocalImages:
             return True
         for tool in STORES:
             words = (tools.get(tool, ""), "image", "inspect", location.removeprefix(PREFIX))
-            if words[0] and await self._run(words, LOOKING):
+            if words[0] and await self.run(words, LOOKING):
                 self._seen[location] = time.monotonic()
                 return True
         return False
@@ -44,16 +44,17 @@ class LocalImages:
         """Have a tool fetch an image, into its own store or as a file at `target`; whether it is there now."""
         path, reference = tools.get(tool, ""), location.removeprefix(PREFIX)
         if tool in STORES:
-            has_image = bool(path) and await self._run((path, "image", "inspect", reference), LOOKING)
-            return has_image or await self._run((path, "pull", "--quiet", reference), FETCHING)
+            has_image = bool(path) and await self.run((path, "image", "inspect", reference), LOOKING)
+            return has_image or await self.run((path, "pull", "--quiet", reference), FETCHING)
         if tool in SIF:
             target.parent.mkdir(parents=True, exist_ok=True)
-            return await self._run((path, "--silent", "pull", "--force", str(target), location), FETCHING)
+            return await self.run((path, "--silent", "pull", "--force", str(target), location), FETCHING)
         if tool == "charliecloud" and "ch-image" in tools:
-            return await self._run((tools["ch-image"], "pull", reference), FETCHING)
+            return await self.run((tools["ch-image"], "pull", reference), FETCHING)
         return False
 
-    async def _run(self, words: tuple[str, ...], seconds: float) -> bool:
+    async def run(self, words: tuple[str, ...], seconds: float) -> bool:
+        """Have a tool do something; whether it could."""
         quiet = asyncio.subprocess.DEVNULL
         try:
             process = await asyncio.create_subprocess_exec(

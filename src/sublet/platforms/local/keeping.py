@@ -14,8 +14,9 @@ from sublet.platforms.batch.kept import name_of
 from sublet.platforms.caching import DataCache
 from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.local.images import LocalImages
+from sublet.platforms.local.made_images import MadeImages, forget_stored
 from sublet.platforms.local.places import measure
-from sublet.platforms.port import Duration, KeptFile, Memory, Platform
+from sublet.platforms.port import ArchiveReader, Duration, KeptFile, Memory, Platform
 from sublet.platforms.sessiondir import SessionDir
 
 GIB = 1 << 30
@@ -46,7 +47,7 @@ class KeepsData(Platform):
             return not session.root.is_dir() or session.ended
 
         can_link = has_mounts or os.geteuid() != 0
-        self._data_cache = LocalCache(self.name, home, self.cache, can_link, is_over)
+        self._data_cache = LocalCache(self.name, home, self.cache, can_link, is_over, forget=forget_stored)
 
     async def open_cache(self) -> DataCache:
         """The cache of data here."""
@@ -69,6 +70,19 @@ class KeepsData(Platform):
         if self._images is None:
             return False
         return await self._images.fetch((await self.survey()).tools, location, tool, target)
+
+    async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
+        """Have the tool of a session load its archive, or make an image file of it."""
+        if self._images is None or archive is None:
+            return False
+        made = MadeImages(self._cache_here, self._images)
+        return await made.make((await self.survey()).tools, kept, tool, archive, user)
+
+    async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
+        """Those of which the image is in the cache here; all, where each session has a store of its own."""
+        if self._images is None:
+            return list(archives)
+        return await MadeImages(self._cache_here, self._images).find_made(archives)
 
     async def measure_place(self, path: str) -> int:
         """How many bytes the files below a directory here take."""

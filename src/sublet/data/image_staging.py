@@ -1,0 +1,175 @@
+"""Images of containers, had before a session's own time begins: kept on its system, fetched there, or made there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+from sublet.booking.model.offer import Reason
+from sublet.booking.model.request import Data, Executable
+from sublet.data.bringing import StagingContext, bring_here, tell_progress
+from sublet.data.journeys import Journey
+from sublet.data.model.throughput import Hop, TransferTimes
+from sublet.data.recording import record_times
+from sublet.data.roads import Arrival
+from sublet.data.sources import source_of
+from sublet.kernel.errors import DataNotThere
+from sublet.kernel.log import log
+from sublet.kernel.value_names import directory_name
+from sublet.kinds.app import APP
+from sublet.kinds.images import ArchiveFile
+from sublet.movers.port import AnyMover, Pins, SignsIn
+from sublet.platforms.caching import DataCache, FetchesImages
+from sublet.platforms.port import Platform
+
+FETCHED = "image.sif"
+NO_TIME = 0.5  # seconds: what took no longer was made before
+
+
+class ImageStaging:
+    """Has the images of one session where it will run."""
+
+    def __init__(self, context: StagingContext, platform: Platform, way: str, place: Path, session: str) -> None:
+        """Know for whom; nothing is done yet."""
+        self._context, self._platform, self._way = context, platform, way
+        self._place, self._session = place, session
+
+    async def stage(
+        self,
+        executable: Executable | None,
+        wanted: Sequence[Data],
+        journey: Journey | None,
+        arrivals: Sequence[Arrival],
+        *,
+        guest: bool,
+    ) -> dict[str, str]:
+        """Have all of them; the paths of the session's files that its platform keeps elsewhere, and where."""
+        kept = await self.fetch(executable, guest=guest)
+        arrived = {arrival.data.name: arrival for arrival in arrivals}
+        for data in [each for each in wanted if each.shared]:
+            if journey and data.name in arrived:
+                kept |= await self.use_kept(journey.cache, arrived[data.name])
+            else:
+                kept |= await self.keep(data)
+        await self.make(executable)
+        return kept
+
+    async def keep(self, data: Data) -> dict[str, str]:
+        """Have the platform keep a file that was brought here; where each is that it keeps elsewhere.
+
+        An archive of an image is made into what runs there, in this way, before the session's own time begins.
+        """
+        kept: dict[str, str] = {}
+        folder = self._place / "data" / directory_name(data.name)
+        for file in sorted(file for file in folder.iterdir() if file.is_file()):
+            progress = tell_progress(self._context, self._session, f"sending {file.name} to {self._platform.name}")
+            path = await self._platform.keep(file, user=self._session, progress=progress)
+            await self._make(path, file.name, ArchiveFile(str(file)))
+            if path != str(file):
+                kept[str(file.relative_to(self._place))] = path
+                file.unlink()
+                log.info("data.kept", session=self._session, data=data.name, platform=self._platform.name, path=path)
+        return kept
+
+    async def use_kept(self, cache: DataCache, arrival: Arrival) -> dict[str, str]:
+        """Let the session see a file that came to the cache of its system on a road; where it is, if that is far."""
+        name = arrival.files.links[0].path
+        content = cache.find_content(arrival.entry)
+        path = Path("data", directory_name(arrival.data.name), name)
+        if not cache.is_here:
+            await self._make(content, name, None)
+            return {str(path): content}
+        await asyncio.to_thread(_point, self._place / path, content)
+        await self._make(content, name, ArchiveFile(content))
+        return {}
+
+    async def make(self, executable: Executable | None) -> None:
+        """Of an archive that lies on this very machine and is not brought."""
+        kind = self._context.kinds.by_name.get(executable.kind) if executable else None
+        if kind and executable and self._platform.is_here:
+            for path in kind.archives(executable):
+                await self._make(path, os.path.basename(path), ArchiveFile(path))
+
+    async def _make(self, path: str, name: str, archive: ArchiveFile | None) -> None:
+        self._context.loop_state.staging[self._session] = f"{self._platform.name} is making the image of {name}"
+        began = monotonic()
+        is_made = await self._platform.make_image(path, self._way, archive, self._session)
+        if is_made and archive and (seconds := monotonic() - began) > NO_TIME:
+            made = TransferTimes()
+            made.note("", await asyncio.to_thread(os.path.getsize, archive.path), seconds)
+            await record_times(self._context, self._platform.name, made, Hop.MADE)
+
+    async def fetch(self, executable: Executable | None, *, guest: bool) -> dict[str, str]:
+        """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once."""
+        kind = self._context.kinds.by_name.get(executable.kind) if executable else None
+        failures: list[DataNotThere] = []
+        if kind is None or executable is None:
+            return {}
+        for data in kind.fetches(executable):
+            mover = self._context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
+            signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
+            if self._platform.fetches and not signs_in:
+                await self._fetch_before(data)
+                return {}
+            try:
+                return await self._fetch(data, mover, pulls=not signs_in)
+            except DataNotThere as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+        return {}
+
+    async def _fetch_before(self, data: Data) -> None:
+        """Where sessions fetch images by themselves: have it before one's own time begins, if that can be."""
+        if not isinstance(self._platform, FetchesImages):
+            return
+        self._tell(data)
+        began = monotonic()
+        target = self._place / "data" / directory_name(data.name) / FETCHED
+        if await self._platform.fetch_image(data.location, self._way, target):
+            await self._note_fetched(data, began)
+
+    async def _fetch(self, data: Data, mover: AnyMover | Reason, *, pulls: bool) -> dict[str, str]:
+        """Have it there: fetched by the platform, in this way, if it may; else sent from here."""
+        if isinstance(mover, Pins):
+            data = await mover.pin(data)
+        self._tell(data)
+        began = monotonic()
+        path = await self._platform.pull(data.location, self._way, self._session) if pulls else None
+        folder = Path("data", directory_name(data.name))
+        if path:
+            await self._note_fetched(data, began)
+            log.info(
+                "image.pulled",
+                session=self._session,
+                location=data.location,
+                platform=self._platform.name,
+                path=path,
+            )
+            return {str(folder / FETCHED): path}
+        brought = TransferTimes()
+        bring = partial(bring_here, self._context, self._context.movers, mover, data, self._place / folder)
+        await bring(self._session, brought)
+        await record_times(self._context, self._platform.name, brought, Hop.HERE)
+        return await self.keep(data)
+
+    def _tell(self, data: Data) -> None:
+        self._context.loop_state.staging[self._session] = f"{self._platform.name} is fetching {data.location}"
+
+    async def _note_fetched(self, data: Data, began: float) -> None:
+        fetched = TransferTimes()
+        fetched.note(source_of(data), 0, monotonic() - began)
+        await record_times(self._context, self._platform.name, fetched, Hop.THERE)
+
+
+def _point(link: Path, target: str) -> None:
+    """Make a link, also where an earlier try has made one."""
+    link.parent.mkdir(parents=True, exist_ok=True)
+    aside = link.with_name(f".{link.name[:100]}.new")
+    aside.unlink(missing_ok=True)
+    aside.symlink_to(target)
+    aside.replace(link)

@@ -1,0 +1,196 @@
+"""What container tools run, made of archives of images before sessions need it, and kept in the cache of this machine.
+
+    kept/image-TOOL-ID/content   for Apptainer the image as one file; for tools with a store of their own, the name that
+                                 the image has there, which keeps it in that store until the entry goes
+
+The session finds it by the image's id (kinds/inside/container_images.py): in the store by its name, or as a file in its
+own directory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import subprocess
+import time
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sublet.booking.model.image import ImageArchive
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.errors import DiskFull
+from sublet.kernel.log import log
+from sublet.platforms.caching import EntryPhase
+from sublet.platforms.local.cache import BEAT, LocalCache
+from sublet.platforms.local.cache_entry import LocalEntry
+from sublet.platforms.local.images import FETCHING, LOOKING, SIF, STORES, LocalImages
+from sublet.platforms.local.os_errors import translate_os_errors
+from sublet.platforms.port import ArchiveReader
+
+PREFIX = "image-"
+LOOK_AGAIN = 0.3  # seconds, while another makes the same
+WAITING = 10.0  # seconds until a store is given up on that a session changes
+REMOVING = 60  # seconds that a tool has to take a name away
+FILE = LinkedFiles([FileLink("image", "file:image")])
+
+
+def name_entry(tool: str, id: str) -> str:
+    """What an image is called in the cache, as this tool runs it."""
+    return f"{PREFIX}{tool}-{id.partition(':')[2]}"
+
+
+def name_stored(id: str) -> str:
+    """What an image of the cache is called in a tool's own store; the session knows that, too."""
+    return f"localhost/sublet-kept:{id.partition(':')[2]}"
+
+
+@dataclass
+class MadeImages:
+    """Images that are made of archives on this machine."""
+
+    cache: LocalCache
+    images: LocalImages
+
+    async def make(self, tools: Mapping[str, str], file: str, tool: str, archive: ArchiveReader, user: str) -> bool:
+        """Have the image of an archive, once for all sessions; whether it is there now. Else the session makes it."""
+        if tool not in (*STORES, *SIF) or not tools.get(tool):
+            return False
+        if not (id := await asyncio.to_thread(archive.find_id)):
+            return False
+        entry = name_entry(tool, id)
+        state = await self.cache.want(entry, user, f"{Path(file).name} for {tool}")
+        is_there = state.phase is EntryPhase.THERE and await self._is_stored(tools, tool, id)
+        if not is_there and not await self._make_alone(tools, file, tool, archive, entry, id):
+            return False
+        if tool in SIF:
+            await asyncio.to_thread(self._show, user, entry, id)
+        return True
+
+    async def _is_stored(self, tools: Mapping[str, str], tool: str, id: str) -> bool:
+        """Whether a tool's own store still has it; somebody may have cleared that."""
+        words = (tools[tool], "image", "inspect", name_stored(id))
+        return tool in SIF or await self.images.run(words, LOOKING)
+
+    async def _make_alone(
+        self, tools: Mapping[str, str], file: str, tool: str, archive: ArchiveReader, entry: str, id: str
+    ) -> bool:
+        """Make it, while others who need it wait."""
+        with suppress(DiskFull):  # a tool's own store may be on another disk; else the tool says so
+            await self.cache.make_room(await asyncio.to_thread(os.path.getsize, file))
+        while await self.cache.claim(entry) is None:
+            if (await self.cache.look(entry)).phase is EntryPhase.THERE:
+                if await self._is_stored(tools, tool, id):
+                    return True
+                await asyncio.to_thread(self.cache.entry(entry).withdraw)
+            await asyncio.sleep(LOOK_AGAIN)
+        try:
+            async with self._beating(entry):
+                described = await asyncio.to_thread(archive.describe)
+                is_made = described is not None and await self._make(tools, file, tool, described, entry, id)
+            if is_made:
+                await self.cache.publish(entry, FILE)
+        finally:
+            await asyncio.shield(self.cache.give_up(entry, drop=True))
+        return is_made
+
+    async def _make(
+        self, tools: Mapping[str, str], file: str, tool: str, archive: ImageArchive, entry: str, id: str
+    ) -> bool:
+        part = self.cache.entry(entry).part("")
+        if tool in SIF:
+            words = (tools[tool], "--silent", "pull", "--disable-cache", "--force", str(part), f"{archive.form}:{file}")
+            return await self.images.run(words, FETCHING)
+        pull = ("pull", "--quiet", f"{archive.form}:{file}")
+        load = ("load", "--quiet", "--input", file) if tool == "docker" else pull
+        tag = ("tag", id.partition(":")[2], name_stored(id))
+        async with _alone():
+            for step in (load, tag):
+                if not await self.images.run((tools[tool], *step), FETCHING):
+                    return False
+        stored = {"tool": tools[tool], "name": name_stored(id)}
+        await asyncio.to_thread(part.write_text, json.dumps(stored))
+        await asyncio.to_thread(lambda: self.cache.entry(entry).set_weight(os.path.getsize(file)))
+        return True
+
+    @asynccontextmanager
+    async def _beating(self, entry: str) -> AsyncIterator[None]:
+        """Let others see that someone makes it."""
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(BEAT)
+                self.cache.entry(entry).claim_file.touch()
+
+        beating = asyncio.create_task(beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+
+    def _show(self, user: str, entry: str, id: str) -> None:
+        """Let a session find the file, by the image's id."""
+        link = self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif"
+        with translate_os_errors(self.cache.platform), suppress(FileExistsError):
+            link.symlink_to(self.cache.entry(entry).content)
+
+    async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
+        """Those of which one of the tools has the image already."""
+        return await asyncio.to_thread(lambda: [name for name, archive in archives.items() if self._has_any(archive)])
+
+    def _has_any(self, archive: ArchiveReader) -> bool:
+        id = archive.find_id()
+        return bool(id) and any(self.cache.entry(name_entry(tool, id)).is_whole() for tool in (*STORES, *SIF))
+
+
+def forget_stored(entry: LocalEntry) -> bool:
+    """Take an image out of its tool's own store, so that its entry of the cache may go; whether that could be tried."""
+    if not entry.folder.name.startswith(tuple(f"{PREFIX}{tool}-" for tool in STORES)) or not entry.content.exists():
+        return True
+    deadline = time.monotonic() + WAITING
+    while (lock := _try_lock()) is None:
+        if time.monotonic() > deadline:
+            return False  # a session is loading; the entry goes another time
+        time.sleep(LOOK_AGAIN)
+    try:
+        stored = json.loads(entry.content.read_bytes())
+        words = (stored["tool"], "rmi", stored["name"])
+        subprocess.run(words, capture_output=True, check=False, timeout=REMOVING, stdin=subprocess.DEVNULL)
+    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired) as error:
+        log.info("image.not-removed", entry=entry.folder.name, why=str(error))
+    finally:
+        os.close(lock)
+    return True
+
+
+@asynccontextmanager
+async def _alone() -> AsyncIterator[None]:
+    """One at a time changes the names in a store, whoever it is (kinds/inside/container_images.py tells why)."""
+    while (lock := _try_lock()) is None:  # noqa: ASYNC110 (another process may hold it)
+        await asyncio.sleep(LOOK_AGAIN)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _try_lock() -> int | None:
+    """A descriptor that holds the lock until it is closed; None: another holds it."""
+    store = os.open(find_store_folder(), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(store, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(store)
+        return None
+    except OSError:
+        pass  # a file system without locks
+    return store
+
+
+def find_store_folder() -> str:
+    """A directory that all who share a store of images see, and nobody else; sessions lock the same one."""
+    folders = (os.path.expanduser("~"),) if os.geteuid() else ("/var/lib/containers", "/var/lib")
+    return next((folder for folder in folders if os.path.isdir(folder)), "/")
