@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -47,6 +48,7 @@ class Forwarding:
     now: Clock
     secrets: SessionSecrets
     recent: RecentRequests = field(default_factory=RecentRequests)
+    _took: dict[str, float] = field(default_factory=dict)  # broker → seconds that its last answer took
 
     @property
     def own_id(self) -> str:
@@ -123,7 +125,8 @@ class Forwarding:
     ) -> Mapping[str, PassedOn | BaseException]:
         """What each broker answers; all are asked at once, and whoever is late costs its own answer only."""
         now = self.now()
-        asks = [self._record(name, asked, person, now, limit) for name in brokers]
+        slowest_first = sorted(brokers, key=lambda name: -self._took.get(name, 0.0))  # all wait for the last answer
+        asks = [self._record(name, asked, person, now, limit) for name in slowest_first]
         await self.store.write(lambda tx: tx.broker_calls.add_asks(asks))
         point("passing.recorded")
         asked = asked if asked.request_id else replace(asked, request_id=str(uuid4()))
@@ -138,7 +141,10 @@ class Forwarding:
         return BrokerAsk(str(uuid4()), broker, person.name, document, via, now + limit + GRACE, now)
 
     async def _ask(self, broker: PassesOn, ask: BrokerAsk, asked: Asked, limit: timedelta) -> PassedOn:
+        began = monotonic()
+        self._took[ask.broker] = limit.total_seconds()  # if it never answers
         answered = await broker.pass_on(make_request(ask, asked, limit * INNER_SHARE), self.now())
+        self._took[ask.broker] = monotonic() - began
         if is_understood(asked) and (fault := find_fault(answered.answer, ask.broker, [WAY], asked.request)):
             raise PlatformBroken(platform=ask.broker, why=fault)
         return PassedOn(ask.broker, ask.key, answered)
