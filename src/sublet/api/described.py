@@ -92,9 +92,11 @@ UPDATES = {
 
 _UUID = {"name": "uuid", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}
 _FAILED = _document("ExecutionSession", "It can't be run: a FAILED session with the reasons; or a problem.")
+FOLLOWED = "The same, for a client that follows `Location` by itself, as many that are generated do."
 _ASK = {
     "parameters": [*BROKER_PARAMETERS, IDEMPOTENCY_KEY],
     "responses": {
+        200: _document("OfferSetResponse", FOLLOWED),
         303: _document("OfferSetResponse", "The offers, and where to look at them again.") | {"headers": LOCATION},
         **problems(400, 401, 406, 413, 415, 422),
     },
@@ -108,6 +110,7 @@ BROKER: dict[tuple[str, str], dict[str, Any]] = {
         "operationId": "DirectExecution",
         "parameters": [*BROKER_PARAMETERS, IDEMPOTENCY_KEY],
         "responses": {
+            200: _document("ExecutionSession", FOLLOWED),
             303: _document("ExecutionSession", "It is accepted.") | {"headers": LOCATION},
             400: _FAILED | {"content": _FAILED["content"] | {MEDIA_TYPE: {"schema": ref("Problem")}}},
             **problems(401, 406, 409, 413, 415, 422),
