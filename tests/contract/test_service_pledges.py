@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.access.audit import Sought
+from sublet.access.pledge_caps import PledgeCaps
 from sublet.app import open_service
 from sublet.booking.loop.moving_up import move_up
 from sublet.booking.model.phases import Phase
@@ -219,7 +223,6 @@ def refused(**platform: Any) -> str:
 def test_pledges_are_for_booked_terms_have_names_and_are_of_something() -> None:
     some = {"srcnet": {"cores": 4}}
     assert "another broker's platforms have no pledges" in refused(terms="remote", pledges=some)
-    assert "a cap on cores or gpus" in refused(terms="predicted", pledges={"a": {"cores": 4, "when": "nights"}})
     assert "called open" in refused(pledges={"open": {"cores": 4}})
     assert "pledges" in refused(pledges={"a b": {"cores": 4}})
     assert "pledges.srcnet.cores" in refused(pledges={"srcnet": {"cores": 0}})
@@ -248,6 +251,47 @@ async def test_on_a_shared_queue_a_pledge_caps_what_runs_under_it_at_once(tmp_pa
         assert not (await wish(service, OTHER, cores=1, time="1h")).offers
         [part] = await service.access.pledges.pledges(OPERATOR)
         assert (part.name, part.cores, part.taken, part.free) == ("srcnet", 100, 80, 20)
+
+
+async def test_on_a_shared_queue_memory_and_storage_are_capped_too(tmp_path: Path) -> None:
+    pledges = {"srcnet": {"memory": "64GiB"}}
+    site = {"kind": "memory", "terms": "predicted", "nodes": 20, "cores": 50, "memory": "96GiB", "pledges": pledges}
+    async with serving(tmp_path, mode="gateway", platforms={"site": site | {"takes": "10h"}}, loop=False) as service:
+        await allow(service, GUEST.name, noun="pledge", name="srcnet")
+        offers = [(await wish(service, GUEST, cores=1, memory="40GiB", time="1h")).offers[0] for _ in range(2)]
+        done = await asyncio.gather(
+            *(service.sessions.accept(offer.id, GUEST) for offer in offers), return_exceptions=True
+        )
+        [refused_] = [error for error in done if isinstance(error, NotAllowed)]
+        in_use = "The pledge srcnet of site is 64GiB of memory; 40GiB are in use, and this needs 40GiB."
+        assert refused_.message == in_use
+        reasons = (await wish(service, GUEST, cores=1, memory="40GiB", time="1h")).reasons
+        [left] = [reason for reason in reasons if "srcnet" in reason.message]
+        assert (left.nearest, left.field) == ("24GiB", "compute.memory.min")
+        assert (await wish(service, GUEST, cores=1, memory="24GiB", time="1h")).offers
+
+
+async def test_on_a_shared_queue_a_session_waits_for_the_hours_of_its_pledge_and_ends_in_them(tmp_path: Path) -> None:
+    tomorrow = (utc_now() + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    pledges = {"night": {"cores": 100, "when": f"{tomorrow:%a} 02:00-08:00".lower()}}
+    site = {"kind": "memory", "terms": "predicted", "nodes": 20, "cores": 50, "takes": "10h", "pledges": pledges}
+    async with serving(tmp_path, mode="gateway", platforms={"site": site}, loop=False) as service:
+        await allow(service, GUEST.name, noun="pledge", name="night")
+        [offered] = (await wish(service, GUEST, cores=40, time="4h")).offers
+        opens = tomorrow + timedelta(hours=2)
+        assert (offered.offer.start, offered.offer.begin) == (opens, opens)
+        assert offered.offer.latest_start == opens + timedelta(hours=2), "it is given up if it could not end in time"
+        session = await service.sessions.accept(offered.id, GUEST)
+        [caps] = [each for each in service.sessions.admissions if isinstance(each, PledgeCaps)]
+        for hours, is_refused in ((6, False), (7, True)):
+            longer = replace(session.offer, duration=timedelta(hours=hours))
+            with pytest.raises(NotAllowed, match="has no hours") if is_refused else nullcontext():
+                await service.store.read(partial(caps.admit_longer, session=session, offer=longer, now=utc_now()))
+        assert not (await wish(service, GUEST, cores=1, time="7h")).offers, "longer than the hours"
+        today = await wish(service, GUEST, cores=1, time="1h", start="within 10m")
+        assert not today.offers, "sooner than the hours"
+        [part] = await service.access.pledges.pledges(OPERATOR)
+        assert part.when == f"{tomorrow:%a} 02:00-08:00 (UTC)".lower().replace("utc", "UTC")
 
 
 async def test_gpus_are_pledged_for_certain_hours_and_open_at_all_others(tmp_path: Path) -> None:

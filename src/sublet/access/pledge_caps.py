@@ -9,18 +9,22 @@ from datetime import datetime
 from sublet.access.model.access import AccessTarget
 from sublet.access.model.access_words import excesses, insist, refusal
 from sublet.access.quotas import Quotas
+from sublet.booking.model.amounts import memory_text
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.pledge import OPEN
+from sublet.booking.model.pledge_hours import is_within, move_into_hours
 from sublet.booking.model.pledged import Pledged
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import SubletError
+from sublet.kernel.texts import describe_duration
 from sublet.people.model.person import Person
 from sublet.store.tx import Tx
 
 LIMIT = "urn:resource-limit"
-CAPPED = {"cores": "cores", "gpus": "GPUs"}
+COUNTED = {"cores": "cores", "gpus": "GPUs"}
+IN_BYTES = ("memory", "storage")
 
 
 @dataclass
@@ -47,12 +51,21 @@ class PledgeCaps:
         offers: list[Offer] = []
         reasons: list[Reason] = []
         for offer in answer.offers:
-            judged = {name: self._find_refusal(tx, person, platform, name, offer, now) for name in names}
-            name = next((name for name, reason in judged.items() if reason is None), None)
-            reasons += [] if name else [reason for reason in judged.values() if reason]
-            offers += [replace(offer, pledge={name: _size(caps, name)})] if name else []
+            judged = [self._place(tx, person, platform, name, offer, now) for name in names]
+            placed = [each for each in judged if isinstance(each, Offer)]
+            offers += placed[:1]
+            reasons += [] if placed else [each for each in judged if isinstance(each, Reason)]
         why_none = () if offers else tuple(dict.fromkeys(replace(reason, platform=platform) for reason in reasons))
         return Answer(tuple(offers), (*answer.reasons, *why_none))
+
+    def _place(self, tx: Tx, person: str, platform: str, name: str, offer: Offer, now: datetime) -> Offer | Reason:
+        """An offer under a pledge, in its hours if it has such; or why it can't be."""
+        pledge = self.find_caps(platform).get(name)
+        within = offer if pledge is None or pledge.when is None else move_into_hours(offer, pledge.when, now)
+        if within is None:
+            return _refuse_hours(name, platform, offer)
+        refused = self._find_refusal(tx, person, platform, name, within, now)
+        return refused or replace(within, pledge={name: (pledge.cores or 1) if pledge else 1})
 
     def _find_refusal(
         self, tx: Tx, person: str, platform: str, name: str, offer: Offer, now: datetime
@@ -69,12 +82,27 @@ class PledgeCaps:
         if pledge is None:
             return None
         drawn, wanted = tx.uses.count_drawn(platform, name), offer.amounts.total
-        for amount, noun in CAPPED.items():
+        for amount, noun in COUNTED.items():
             cap, used, more = pledge.amount(amount), drawn[amount], getattr(wanted, amount)
             if cap is not None and used + more > cap:
                 message = f"The pledge {name} of {platform} is {cap} {noun}; {used} are in use, and this needs {more}."
                 left = str(max(cap - used, 0))
                 return Reason(LIMIT, f"compute.{amount}.min", message, str(more), str(cap), left, platform)
+        return self._find_excess_bytes(tx, platform, name, offer, pledge)
+
+    def _find_excess_bytes(self, tx: Tx, platform: str, name: str, offer: Offer, pledge: Pledged) -> Reason | None:
+        """The same of memory and storage, which are summed only where a pledge has them."""
+        caps = {amount: cap for amount in IN_BYTES if (cap := pledge.amount(amount)) is not None}
+        drawn = tx.uses.sum_bytes_drawn(platform, name) if caps else {}
+        wanted = {"memory": offer.amounts.total.memory, "storage": sum(offer.storage.values())}
+        for amount, cap in caps.items():
+            used, more = drawn[amount], wanted[amount]
+            if used + more > cap:
+                size, taken, needed, left = (memory_text(value) for value in (cap, used, more, max(cap - used, 0)))
+                has = f"The pledge {name} of {platform} is {size} of {amount}"
+                message = f"{has}; {taken} are in use, and this needs {needed}."
+                field = "compute.memory.min" if amount == "memory" else "storage"
+                return Reason(LIMIT, field, message, needed, size, left, platform)
         return None
 
     def admit(self, tx: Tx, session: Session, now: datetime) -> None:
@@ -84,13 +112,19 @@ class PledgeCaps:
             insist(self._find_excess(tx, platform, name, session.offer), ("pledge", name))
 
     def admit_longer(self, tx: Tx, session: Session, offer: Offer, now: datetime) -> None:
-        """Lasting longer takes no more at once."""
+        """Lasting longer takes no more at once, but has to end in the hours of its pledge."""
+        for name in offer.pledge:
+            pledge = self.find_caps(offer.platform).get(name)
+            start = session.started or offer.start
+            if pledge and pledge.when and not is_within(pledge.when, start, start + offer.duration, now):
+                insist(_refuse_hours(name, offer.platform, offer), ("pledge", name))
 
     async def note_refusal(self, act: str, person: Person, error: SubletError, **about: str) -> None:
         """The access rules write down what was refused, whoever refused it."""
 
 
-def _size(caps: Mapping[str, Pledged], name: str) -> int:
-    """What of a pledge its session's share is counted by: it draws on one alone."""
-    pledge = caps.get(name)
-    return (pledge.cores or 1) if pledge else 1
+def _refuse_hours(name: str, platform: str, offer: Offer) -> Reason:
+    """It would not lie in the hours of a pledge."""
+    hours = describe_duration(offer.duration)
+    message = f"The pledge {name} of {platform} has no hours in which it could run for {hours} as asked."
+    return Reason(LIMIT, "schedule", message, hours, platform=platform)

@@ -105,7 +105,8 @@ class Pledges:
         rules = _about(tx.rules.list("pledge"), target) if person.operator else ()
         size = pledge.cores or 0
         return PledgeState(
-            *(platform, name, pledge.title, size, taken, max(size - taken, 0)), decision, rules, pledge.pledged
+            *(platform, name, pledge.title, size, taken, max(size - taken, 0), decision, rules),
+            *(pledge.pledged, pledge.spoken),
         )
 
     def _target_of(self, platform: str, name: str) -> AccessTarget:

@@ -37,11 +37,6 @@ class PledgeSettings(BaseModel):
         return self
 
     @property
-    def is_cap(self) -> bool:
-        """Whether it can be a cap, where nothing is kept free."""
-        return self.memory is None and self.storage is None and not self.when
-
-    @property
     def spoken(self) -> str:
         """When it is in force, in words; empty: always."""
         return f"{self.when} ({self.zone})" if self.when else ""

@@ -173,8 +173,6 @@ class Platform(BaseModel):
     def _pledgeable(self) -> Self:
         if self.pledges and self.terms == "remote":
             raise ValueError("another broker's platforms have no pledges here")
-        if self.terms == "predicted" and not all(pledge.is_cap for pledge in self.pledges.values()):
-            raise ValueError("on predicted terms a pledge is a cap on cores or gpus, at all hours")
         if OPEN in self.pledges:
             raise ValueError(f"what is not pledged is called {OPEN}; choose another name")
         return self

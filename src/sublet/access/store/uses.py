@@ -53,6 +53,14 @@ IN_USE = (
     .select_from(draws.join(uses, U.session == D.session))
     .where(D.pledge == bind("of_pledge"), U.platform == bind("of_platform"), UNDER_WAY)
 )
+DRAWN_SESSIONS = SESSION.where(
+    S.platform == bind("of_platform"),
+    S.id.in_(
+        select(D.session)
+        .select_from(draws.join(uses, U.session == D.session))
+        .where(D.pledge == bind("of_pledge"), UNDER_WAY)
+    ),
+)
 COUNTED = exists().where(U.session == S.id, U.ended.is_not(None))
 
 
@@ -99,6 +107,13 @@ class Uses:
         """What all sessions under way on a platform take that draw on a pledge there."""
         cores, gpus = self._sql.rows(IN_USE, {"of_platform": platform, "of_pledge": pledge})[0]
         return {"cores": round(cores), "gpus": round(gpus)}
+
+    def sum_bytes_drawn(self, platform: str, pledge: str) -> dict[str, int]:
+        """The memory and storage of the same sessions, which are not kept beyond their end."""
+        rows = self._sql.rows(DRAWN_SESSIONS, {"of_platform": platform, "of_pledge": pledge})
+        offers = [read_session(row).offer for row in rows]
+        memory = sum(offer.amounts.total.memory for offer in offers)
+        return {"memory": memory, "storage": sum(sum(offer.storage.values()) for offer in offers)}
 
     def ran(self, since: datetime, until: datetime, *, person: str = "", platform: str = "") -> list[Ran]:
         """What ran in a period, deleted meanwhile or not, and what runs."""
