@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import json
 import os
 import shutil
@@ -61,6 +62,7 @@ class GlobusDouble:
     shown: list[str] = field(default_factory=list)  # what web servers of collections were shown
     tasks: dict[str, GlobusTaskDouble] = field(default_factory=dict)
     submissions: dict[str, str] = field(default_factory=dict)
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)  # that were shown → what was asked for
     is_held: bool = False  # transfers don't get on
     lose_answers: int = 0  # of so many submissions the answer is lost
     busy: int = 0  # so many requests are answered 503
@@ -75,6 +77,14 @@ class GlobusDouble:
         if is_web:
             self.web.add(id)
         return id
+
+    def sign_in(self, address: str) -> str:
+        """What a person does in a browser: sign in at an address, and read the code that is shown."""
+        parts = urlsplit(address)
+        assert f"{parts.scheme}://{parts.netloc}{parts.path}" == f"http://{self.address}/v2/oauth2/authorize"
+        code = f"code-{uuid.uuid4()}"
+        self.codes[code] = {name: values[0] for name, values in parse_qs(parts.query, strict_parsing=True).items()}
+        return code
 
     def submitted(self) -> list[dict[str, Any]]:
         """The transfers that were begun."""
@@ -164,12 +174,31 @@ class GlobusHandler(BaseHTTPRequestHandler):
             raise Refused(401, {"error": "invalid_client"})
         if kind == "refresh_token" and form["refresh_token"] != ["a-refresh-token"]:
             raise Refused(400, {"error": "invalid_grant"})
+        if kind == "authorization_code":
+            return self._take_code({name: values[0] for name, values in form.items()})
         scope = form.get("scope", [SCOPE])[0]
         self.globus.consented.add(scope)
         token = f"token-{uuid.uuid4()}"
         self.globus.tokens.add(token)
         names = " ".join(part.partition("[")[0] for part in scope.split())
         return record_of("oauth2_client_credentials_tokens.default", access_token=token, scope=names)
+
+    def _take_code(self, form: dict[str, str]) -> dict[str, Any]:
+        """A code is taken once, from the app that it was shown for, with the proof that belongs to it."""
+        asked = self.globus.codes.pop(form["code"], None)
+        challenge = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).rstrip(b"=")
+        is_right = asked and [asked[name] for name in ("client_id", "redirect_uri", "code_challenge")] == [
+            form["client_id"],
+            form["redirect_uri"],
+            challenge.decode(),
+        ]
+        if asked is None or not is_right:
+            raise Refused(400, {"error": "invalid_grant"})
+        token = f"token-{uuid.uuid4()}"
+        self.globus.tokens.add(token)
+        self.globus.consented.add(asked["scope"])
+        given = record_of("oauth2_client_credentials_tokens.default", access_token=token, scope=SCOPE)
+        return {**given, "refresh_token": "a-refresh-token", "state": asked["state"]}
 
     def _answer(self, body: Any) -> dict[str, Any] | None:
         globus = self.globus

@@ -79,6 +79,7 @@ from sublet.booking.ways import Ways
 from sublet.data.caches import Caches
 from sublet.data.credentials import Credentials
 from sublet.data.executables import ExecutableKinds, Movers
+from sublet.data.globus_sign_in import GlobusSignIn
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
 from sublet.data.transfers import Transfers
@@ -221,6 +222,7 @@ class Service:
     secrets: SessionSecrets
     vault: Vault
     credentials: Credentials
+    globus_sign_in: GlobusSignIn
     uploads: UploadCases
     places: SharedPlaces
     scratch: ScratchPlaces

@@ -62,6 +62,7 @@ from sublet.booking.ways import Ways
 from sublet.broker_wiring import build_changes
 from sublet.data.caches import Caches
 from sublet.data.credentials import Credentials
+from sublet.data.globus_sign_in import GlobusSignIn
 from sublet.data.places import SharedPlaces
 from sublet.data.scratch import ScratchPlaces
 from sublet.data.transfers import Transfers
@@ -241,6 +242,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         secrets=secrets,
         vault=vault,
         credentials=credentials,
+        globus_sign_in=GlobusSignIn(settings, credentials),
         uploads=UploadCases(UploadTransfers(*of_uploads), Uploads(*of_uploads), UploadCare(store, upload_area)),
         places=places,
         scratch=ScratchPlaces(store, now, platforms),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.data.views.credentials import CredentialList, CredentialView
+from sublet.data.views.credentials import CredentialList, CredentialView, GlobusVisitView
 from tests.canned import NOW, Said
 from tests.cli.conftest import Serve, Type
 from tests.sshd import make_key
@@ -30,7 +30,23 @@ def test_it_must_be_said_what_it_is(type_in: Type, canned: Serve, words: tuple[s
     canned({})
     said = type_in("credential", "add", "https://example.org", *words)
     assert said.code == 2
-    assert "--user NAME, --token or --access-key KEY" in said.err
+    assert "--user NAME, --token, --access-key KEY, or for Globus --sign-in" in said.err
+
+
+def test_a_sign_in_to_globus_shows_its_address_and_sends_the_code_with_what_belongs_to_it(
+    type_in: Type, canned: Serve
+) -> None:
+    visit = GlobusVisitView(address="https://auth.globus.org/v2/oauth2/authorize?x=1", client_id="3f6c", verifier="own")
+    kept = CredentialView(place="globus://", kind="token", user="3f6c", created=NOW)
+    answers = {"POST /v1/credentials/globus": Said(visit), "POST /v1/credentials/globus/code": Said(kept, 201)}
+    asked = canned(answers)
+    said = type_in("credential", "add", "globus://", "--sign-in", "--client-id", "3f6c", stdin="the-code\n")
+    assert said.out == "Kept, for addresses that begin with globus://.\n"
+    assert visit.address in said.err
+    assert "own" not in said.err.replace("shown", ""), "its secret is shown to nobody"
+    body = json.loads(asked.heard[-1].body)
+    assert body == {"code": "the-code", "client_id": "3f6c", "verifier": "own", "place": "globus://"}
+    assert type_in("credential", "add", "s3://x", "--sign-in", "--client-id", "3f6c").code == 2
 
 
 def test_a_private_key_is_read_from_its_file_with_the_host_key_that_is_right(

@@ -271,7 +271,7 @@ async def test_a_client_gets_the_consent_that_is_missing_and_a_person_is_told_to
 REFUSALS: dict[str, tuple[Credential, str]] = {
     "expired": (
         Credential("globus://", CredentialKind.TOKEN, secret="a-stale-token"),
-        r"does not take the token that is kept here \(Token is not active\).*sublet credential add globus:// --token",
+        r"does not take the token that is kept here \(Token is not active\).*sublet credential add globus:// --sign-in",
     ),
     "refresh": (Credential("globus://", CredentialKind.TOKEN, "a-client", "a-stale-token"), "keep a new one"),
     "client": (

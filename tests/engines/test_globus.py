@@ -15,6 +15,7 @@ import pytest
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.movers.globus import GlobusMover
+from sublet.movers.globus_sign_in import build_address, exchange_code, make_verifier
 from sublet.movers.port import SIMPLE, Policy, TransferPhase
 from tests.contract.moving import content, quiet
 from tests.engines.environments import have_environment
@@ -99,3 +100,28 @@ def describe(method: str, address: str, body: Any) -> tuple[str, str, frozenset[
     fields = {*parse_qs(parts.query), *(body or {})}
     items = body.get("DATA", []) if isinstance(body, dict) else []
     return method, "/".join(words), frozenset(fields | {f"item.{name}" for item in items for name in item})
+
+
+async def test_globus_own_client_signs_in_as_sublet_does(python: str, globus: GlobusDouble) -> None:
+    address, client, verifier = f"http://{globus.address}", "3f6c1f9a-0000-4000-8000-000000000001", make_verifier()
+    words = [python, "-I", str(HERE / "globus_sign_in.py"), address, client, verifier]
+
+    def sign_in() -> tuple[str, str]:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with subprocess.Popen(words, text=True, **pipes) as process:  # type: ignore[call-overload]
+            assert process.stdout
+            page = process.stdout.readline().strip()
+            told, complaint = process.communicate(globus.sign_in(page) + "\n", timeout=60)
+        assert process.returncode == 0, complaint
+        return page, told
+
+    page, told = await asyncio.to_thread(sign_in)
+    ours = build_address(address, client, "globus://", verifier)
+    assert {**parse_qs(urlsplit(page).query), "state": ["_default"]} == parse_qs(urlsplit(ours).query)
+    assert urlsplit(page)[:3] == urlsplit(ours)[:3]
+    assert json.loads(told) == {"transfer.api.globus.org": "a-refresh-token"}
+    [(_, _, theirs)] = [asked for asked in globus.asked if asked[1] == "/v2/oauth2/token"]
+    globus.asked.clear()
+    assert await exchange_code(address, client, globus.sign_in(ours), verifier) == "a-refresh-token"
+    [(_, _, form)] = globus.asked
+    assert {**form, "code": None} == {**theirs, "code": None}

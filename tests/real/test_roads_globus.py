@@ -92,3 +92,23 @@ async def test_a_cancelled_session_cancels_its_transfer_and_a_failed_transfer_is
     assert ended.end
     assert (ended.phase, ended.end.kind) == (Phase.FAILED, EndKind.STAGING_FAILED)
     assert "permission was denied" in ended.end.detail
+
+
+async def test_results_go_from_collection_to_collection_and_pass_neither_the_login_nor_this_machine(
+    service: Service, globus: GlobusDouble, tmp_path: Path, home: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    target = f"globus://{globus.add(tmp_path / 'mine')}/run 1/".replace(" ", "%20")
+    globus.owner = None
+    command = ["sh", "-c", "mkdir out; echo one >out/1.txt; echo two >'out/2 b.txt'"]
+    session = await run(service, run=command, outputs=[{"path": "out/*", "to": target}])
+    assert session.phase is Phase.COMPLETED, (session.end, session.condition)
+    assert not session.condition, session.condition
+    sent = {path.name: path.read_text() for path in (tmp_path / "mine" / "run 1").iterdir()}
+    assert sent == {"1.txt": "one\n", "2 b.txt": "two\n"}
+    [task] = globus.tasks.values()
+    assert len(task.body["DATA"]) == 2
+    assert globus.shown == [], "no web server of a collection was asked"
+    events = await service.store.read(lambda tx: tx.events.after(session=session.id))
+    assert any("by globus from far itself" in event.detail for event in events), [each.detail for each in events]
+    assert not find_files(home, "1.txt")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
@@ -68,9 +68,14 @@ async def _move(
     target: str,
     sizes: Mapping[str, int],
 ) -> None:
+    what = f"{mover.name} is moving {data.name} to {journey.platform}"
+
+    def tell(state: TransferState) -> None:
+        journey.tell(f"{what} ({state.why})" if state.why else what)(state.done, files.size)
+
     for _ in range(STARTS):
         task = await _find_task(cache, data, mover, entry, target)
-        state = await _watch(journey, cache, data, mover, files, entry, task)
+        state = await watch_task(mover, data, task, tell, partial(cache.beat, entry))
         if state.phase is TransferPhase.DONE:
             await cache.accept_moved(entry, is_folder=files.is_folder)
             await publish_entry(journey.cache, entry, data, files)
@@ -98,18 +103,15 @@ async def _find_task(cache: TakesTransfers, data: Data, mover: TransferService, 
     return note.task
 
 
-async def _watch(
-    journey: Journey,
-    cache: TakesTransfers,
-    data: Data,
+async def watch_task(
     mover: TransferService,
-    files: LinkedFiles,
-    entry: str,
+    data: Data,
     task: str,
+    tell: Callable[[TransferState], None],
+    beat: Callable[[], Awaitable[None]] | None = None,
 ) -> TransferState:
-    """Look at a task until it has ended, and let others see that someone does."""
+    """Look at a task until it has ended, and let others see that someone does (`beat`)."""
     pause, retries = FIRST_PAUSE, TransferRetries(most=MOST_FAILURES)
-    what = f"{mover.name} is moving {data.name} to {journey.platform}"
     while True:
         try:
             state = await mover.look(data.location, task)
@@ -120,8 +122,9 @@ async def _watch(
         else:
             if state.phase is not TransferPhase.MOVING:
                 return state
-            journey.tell(f"{what} ({state.why})" if state.why else what)(state.done, files.size)
-        await cache.beat(entry)
+            tell(state)
+        if beat:
+            await beat()
         heed_cancel()
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, LONGEST_PAUSE)

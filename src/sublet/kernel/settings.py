@@ -196,6 +196,12 @@ class Settings(BaseModel):
         pattern=r"^https?://[^\s?#]+$",
         description="Globus' sign-in, which gives tokens for a refresh token or a client's secret.",
     )
+    globus_client: str = Field(
+        default="",
+        pattern=r"^([0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})?$",
+        description="The app of Globus (a native one) by which people sign in: `sublet credential add globus:// "
+        "--sign-in`.",
+    )
     ivo_resolver: str = Field(
         default="",
         pattern=r"^(https?://\S+\{ivoid\}\S*)?$",

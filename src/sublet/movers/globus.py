@@ -199,7 +199,19 @@ class GlobusMover:
             "notify_on_inactive": False,
             "DATA": [_describe_item(place, other) for place, other in items],
         }
-        return str((await self._ask(moves[0][0], self._client(moves[0][0]).post("/transfer", body)))["task_id"])
+        asker = next((end for end in moves[0] if credential_for(self.policy.credentials, end)), moves[0][0])
+        return str((await self._ask(moves[0][0], self._client(asker).post("/transfer", body)))["task_id"])
+
+    async def rename(self, location: str, target: str) -> None:
+        """Give a file the name of its target; one that is not there any more has it already."""
+        place, other, client = read_place(location), read_place(target), self._client(location)
+        names = _describe("rename", old_path=place.path, new_path=other.path)
+        with _tell_missing(Data("", SIMPLE, target)):
+            try:
+                await client.post(f"/operation/endpoint/{place.collection}/rename", names)
+            except GlobusFailed as failed:
+                if "NotFound" not in failed.code:
+                    raise
 
     async def look(self, location: str, task: str) -> TransferState:
         """How far it is."""

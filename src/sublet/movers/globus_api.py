@@ -21,7 +21,7 @@ VERSION = "/v0.10"
 TRANSFER_SCOPE = "urn:globus:auth:scope:transfer.api.globus.org:all"
 CONSENT = "ConsentRequired"
 OF_A_COLLECTION = ("ExternalError", "EndpointError")  # a collection is in trouble: asking again at once won't help
-KEEP_TOKEN = "sublet credential add globus:// --token"  # noqa: S105 - a command
+KEEP_TOKEN = "sublet credential add globus:// --sign-in, or --token"  # noqa: S105 - a command
 NOBODY = f"Globus is asked as someone, and no token is kept here; keep one: {KEEP_TOKEN}"
 LONGEST_ANSWER = 300  # characters of what Globus says that are repeated
 
@@ -71,7 +71,7 @@ class GlobusClient:
     ) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {await self.find_token(scope)}", "Accept": "application/json"}
         address = f"{self.transfer.rstrip('/')}{VERSION}{path}"
-        return await self._send(httpx2.Request(method, address, params=params, headers=headers, json=body))
+        return await self.send(httpx2.Request(method, address, params=params, headers=headers, json=body))
 
     @property
     def _is_client(self) -> bool:
@@ -98,9 +98,9 @@ class GlobusClient:
         request = httpx2.Request("POST", f"{self.auth.rstrip('/')}/v2/oauth2/token", data=form, headers=headers)
         for auth in login.values():
             request = next(auth.auth_flow(request))
-        return read_token(await self._send(request), scope)
+        return read_token(await self.send(request), scope)
 
-    async def _send(self, request: httpx2.Request) -> dict[str, Any]:
+    async def send(self, request: httpx2.Request) -> dict[str, Any]:
         """What Globus answered, asked again where that may help; Interrupted, if it can't be reached."""
         async with httpx2.AsyncClient(verify=trust_machine(), timeout=WAITS) as client:  # it follows no redirection
             for number in range(1, TRIES + 1):

@@ -178,6 +178,10 @@ class TransferService(Protocol):
         """Have each moved to its target, files or folders (which end in /); the task. Raises DataNotThere."""
         ...
 
+    async def rename(self, location: str, target: str) -> None:
+        """Give a file that was moved the name of its target, unless it has it already; raises DataNotThere."""
+        ...
+
     async def look(self, location: str, task: str) -> TransferState:
         """How far it is; raises DataNotThere, and Interrupted if the service can't be reached."""
         ...

@@ -149,6 +149,15 @@ class TakesTransfers(Protocol):
 
 
 @runtime_checkable
+class LiesInCollection(Protocol):
+    """A platform whose sessions' files a service of transfers reads, so that results need not pass this machine."""
+
+    async def find_in_collection(self, key: str, path: str) -> str:
+        """The address by which that reads a file that a session left; NoWay if there is none."""
+        ...
+
+
+@runtime_checkable
 class UnpacksArchives(DataCache, Protocol):
     """A cache that unpacks what it has, where it is."""
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from urllib.parse import quote
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
@@ -15,6 +18,7 @@ from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.model.session import End, Session
 from sublet.data.bringing import tell_progress
 from sublet.data.executables import Movers
+from sublet.data.sent_tasks import SentTasks, send_by_service
 from sublet.data.write_back import (
     CHANGED,
     BroughtVersions,
@@ -28,8 +32,10 @@ from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
-from sublet.movers.port import SIMPLE, Content
+from sublet.movers.port import SIMPLE, Content, TransferService
 from sublet.platforms.brokering import PassesOn
+from sublet.platforms.caching import LiesInCollection, NoWay
+from sublet.platforms.port import ResultFile
 
 SENDING = frozenset({Mark.SENDING})
 UNSENT = frozenset({Mark.UNSENT})
@@ -79,6 +85,8 @@ async def forget_sources(context: LoopContext, session: Session) -> None:
     """Nothing of it goes back any more."""
     brought = BroughtVersions.find_file(context.settings.home, session.id)
     await asyncio.to_thread(brought.unlink, missing_ok=True)
+    tasks = SentTasks(context.settings.home, session.id)
+    await asyncio.to_thread(shutil.rmtree, tasks.folder, ignore_errors=True)
 
 
 async def _open_movers(context: LoopContext, session: Session) -> tuple[Movers, bool]:
@@ -126,6 +134,10 @@ async def _send(context: LoopContext, session: Session, output: SentResults) -> 
         why = "the session left no such file"
         raise DataNotSent(name=output.path, location=without_secrets(output.to), why=why)
     to = output.to if len(chosen) == 1 or output.to.endswith("/") else f"{output.to}/"
+    with suppress(NoWay):
+        if isinstance(mover, TransferService) and isinstance(platform, LiesInCollection):
+            await _send_by_service(context, session, platform, mover, chosen, to)
+            return None
     for number, (file, place) in enumerate(chosen, 1):
         words = f"sending {file.path} ({number} of {len(chosen)}) to {without_secrets(output.to)}"
         content = Content(place, file.size, partial(platform.read, session.id, file.path))
@@ -133,6 +145,28 @@ async def _send(context: LoopContext, session: Session, output: SentResults) -> 
         point("send.between")
     words = f"{count_text(len(chosen), 'file')} to {without_secrets(output.to)}"
     await _tell(context, session, EventKind.SENT, words)
+
+
+async def _send_by_service(
+    context: LoopContext,
+    session: Session,
+    platform: LiesInCollection,
+    mover: TransferService,
+    chosen: Sequence[tuple[ResultFile, str]],
+    to: str,
+) -> None:
+    """Have the files moved from the system itself by one transfer; NoWay if it is in no collection."""
+    moves = [
+        (await platform.find_in_collection(session.id, file.path), f"{to}{quote(place)}" if to.endswith("/") else to)
+        for file, place in chosen
+    ]
+    count, size = count_text(len(chosen), "file"), sum(file.size for file, _ in chosen)
+    tasks = SentTasks(context.settings.home, session.id)
+    progress = tell_progress(context, session.id, f"{mover.name} is sending {count} to {to}")
+    await send_by_service(tasks, mover, moves, size, progress)
+    await _tell(
+        context, session, EventKind.SENT, f"{count} to {to}, by {mover.name} from {session.offer.platform} itself"
+    )
 
 
 async def _tell(context: LoopContext, session: Session, kind: EventKind, words: str) -> None:

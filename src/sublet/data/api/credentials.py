@@ -8,8 +8,16 @@ from starlette.responses import Response
 from sublet.api import described
 from sublet.api.bodies import json_response
 from sublet.api.people import host_of, person_of, service_of
+from sublet.data.globus_sign_in import GlobusVisit
 from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential
-from sublet.data.views.credentials import CredentialAsk, CredentialList, CredentialView
+from sublet.data.views.credentials import (
+    CredentialAsk,
+    CredentialList,
+    CredentialView,
+    GlobusAsk,
+    GlobusCodeAsk,
+    GlobusVisitView,
+)
 
 router = APIRouter(prefix="/v1/credentials", tags=["Credentials"])
 
@@ -20,6 +28,23 @@ async def add(request: Request, ask: CredentialAsk) -> Response:
     person = await person_of(request)
     new = Credential(ask.place, CredentialKind(ask.kind), ask.user, ask.secret, ask.endpoint, ask.region)
     kept = await service_of(request).credentials.add(person, new, host_of(request), ask.passphrase)
+    return json_response(_view(kept), 201)
+
+
+@router.post("/globus", response_model=GlobusVisitView, responses=described.problems(400, 401, 403))
+async def begin_globus(request: Request, ask: GlobusAsk) -> Response:
+    """Begin a sign-in to Globus: where the asker does that, and sees a code."""
+    visit = service_of(request).globus_sign_in.begin(await person_of(request), ask.place, ask.client_id)
+    return json_response(GlobusVisitView(address=visit.address, client_id=visit.client, verifier=visit.verifier))
+
+
+@router.post(
+    "/globus/code", status_code=201, response_model=CredentialView, responses=described.problems(400, 401, 403, 409)
+)
+async def finish_globus(request: Request, ask: GlobusCodeAsk) -> Response:
+    """Finish it with the code: a refresh token of Globus is kept, sealed."""
+    person, visit = await person_of(request), GlobusVisit("", ask.client_id, ask.verifier)
+    kept = await service_of(request).globus_sign_in.finish(person, ask.place, visit, ask.code, host_of(request))
     return json_response(_view(kept), 201)
 
 

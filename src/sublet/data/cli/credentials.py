@@ -18,7 +18,7 @@ from sublet.cli.prompts import ask_for
 from sublet.cli.screen import is_terminal
 from sublet.cli.texts import when
 from sublet.data.calls import credentials as calls
-from sublet.data.views.credentials import CredentialAsk
+from sublet.data.views.credentials import CredentialAsk, GlobusAsk, GlobusCodeAsk
 from sublet.kernel.errors import BadRequest, PassphraseNeeded, UnknownHostKey
 
 Kind = Literal["login", "token", "s3", "key"]
@@ -39,7 +39,7 @@ def credential() -> None:
     "sublet credential add https://archive.example.org --token <token.txt",
     "sublet credential add sftp://hpc.org --user marie --key ~/.ssh/id_ed25519 --host-key SHA256:…",
     "sublet credential add rucio://rucio.example.org --user marie",
-    "sublet credential add globus:// --token --client-id 3f6c… <refresh-token.txt",
+    "sublet credential add globus:// --sign-in",
 )
 @click.argument("place", metavar="ADDRESS")
 @click.option("--user", metavar="NAME", help="A login: this user name, and a password or a key.")
@@ -53,8 +53,9 @@ def credential() -> None:
 @click.option(
     "--client-id",
     metavar="ID",
-    help="Of Globus, the client that a refresh token was given to: then it is a refresh token that is kept.",
+    help="Of Globus, the client that a refresh token was given to, or the app that you sign in by.",
 )
+@click.option("--sign-in", is_flag=True, help="Sign in to Globus in a browser, and type the code that it shows.")
 @click.option("--access-key", metavar="KEY", help="A pair of S3 keys: this one, and its secret.")
 @click.option("--endpoint", metavar="URL", help="The server that s3://BUCKET is on; Amazon's if left out.")
 @click.option("--region", metavar="NAME", help="The region that S3 requests are signed for: us-east-1.")
@@ -66,24 +67,29 @@ def add(
     host_key: str | None,
     token: bool,
     client_id: str | None,
+    sign_in: bool,
     access_key: str | None,
     endpoint: str | None,
     region: str | None,
 ) -> None:
     """Keep a credential for all addresses that begin with ADDRESS, in place of an older one.
 
-    For Globus that is globus://COLLECTION, or globus:// for all of them: a token of its Transfer service (which lasts
-    two days), a refresh token (--client-id), or with --user CLIENT-ID the secret of a client of your own.
+    For Globus that is globus://COLLECTION, or globus:// for all of them: sign in (--sign-in), or keep a token of its
+    Transfer service (which lasts two days), a refresh token (--client-id), or with --user CLIENT-ID the secret of a
+    client of your own.
 
     The password, token or secret key is typed, or read from standard input; it is never an argument. It is kept sealed,
     and shown to that server alone.
     """
-    if sum((user is not None, token, access_key is not None)) != 1:
-        raise click.UsageError("Say what it is: --user NAME, --token or --access-key KEY.")
+    if sum((user is not None, token, sign_in, access_key is not None)) != 1:
+        raise click.UsageError("Say what it is: --user NAME, --token, --access-key KEY, or for Globus --sign-in.")
     if (key or host_key) and not user:
         raise click.UsageError("--key and --host-key belong to a login by SSH: add --user NAME.")
-    if client_id and not (token and place.startswith("globus:")):
+    if client_id and not ((token or sign_in) and place.startswith("globus:")):
         raise click.UsageError("--client-id belongs to a refresh token of Globus: globus:// --token --client-id ID.")
+    if sign_in:
+        _sign_in_to_globus(out, place, client_id or "")
+        return
     kind: Kind = "key" if key else "login" if user else "token" if token else "s3"
     ask = CredentialAsk(
         place=place,
@@ -99,6 +105,16 @@ def add(
         advice = "Type it in a terminal, or keep a key without one."
         passphrase = ask_for("Passphrase of the key", advice, hide_input=True)
         kept = out.link().do(calls.add(replace(ask, passphrase=passphrase)))
+    out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
+
+
+def _sign_in_to_globus(out: Output, place: str, client: str) -> None:
+    """Let the person sign in on Globus' own page, and keep what it gives for the code that is shown there."""
+    visit = out.link().do(calls.begin_globus(GlobusAsk(place=place, client_id=client)))
+    out.note(f"Open this address, sign in, and type the code that is shown there:\n{visit.address}")
+    code = _read_secret("Code")
+    done = GlobusCodeAsk(place=place, client_id=visit.client_id, verifier=visit.verifier, code=code)
+    kept = out.link().do(calls.finish_globus(done))
     out.show(kept, lambda: [f"Kept, for addresses that begin with {kept.place}."], lambda: [kept.place])
 
 

@@ -20,6 +20,33 @@ class CredentialView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GlobusAsk:
+    """A sign-in to Globus that is to begin."""
+
+    place: str = "globus://"  # or globus://COLLECTION, for one alone
+    client_id: str = ""  # an app of Globus; empty: the service's own
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobusVisitView:
+    """Where someone signs in to Globus, and what belongs to the code that is shown there."""
+
+    address: str
+    client_id: str
+    verifier: str  # a secret of this sign-in: it is sent along with the code, and shown to nobody
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobusCodeAsk:
+    """The code that Globus showed, with what it belongs to."""
+
+    code: str
+    client_id: str
+    verifier: str
+    place: str = "globus://"
+
+
+@dataclass(frozen=True, kw_only=True)
 class CredentialList:
     """Credentials, by their addresses."""
 

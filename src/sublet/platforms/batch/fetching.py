@@ -21,9 +21,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib.resources import files as resources
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
@@ -32,6 +30,7 @@ from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
 from sublet.platforms.batch.scripts import script
+from sublet.platforms.batch.transfers import find_address
 from sublet.platforms.caching import CachePlacement, EntryMemory, EntryPhase, EntryState, NoWay, describe_plan
 from sublet.platforms.claims import ServiceProcess
 from sublet.reach.port import Command, Outcome, Reach, as_is
@@ -214,13 +213,8 @@ class FarCache:
 
     def find_collection(self, entry: str, *, is_folder: bool) -> str:
         """In the system's own collection, if the cache is below what that shows."""
-        if not self.collection:
-            raise NoWay("it has no collection of Globus in its settings (`globus`)")
-        path = PurePosixPath(self.root, "kept", entry, MOVED)
-        if not path.is_relative_to(self.collection_root):
-            raise NoWay(f"its cache is not below {self.collection_root}, which its collection of Globus shows")
-        inside = quote(f"/{path.relative_to(self.collection_root)}")
-        return f"globus://{self.collection.lower()}{inside}{'/' if is_folder else ''}"
+        address = find_address(self.collection, self.collection_root, f"{self.root}/kept/{entry}/{MOVED}")
+        return f"{address}{'/' if is_folder else ''}"
 
     async def accept_moved(self, entry: str, *, is_folder: bool) -> None:
         """It is what has come; what came on another road before is none any more."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+from urllib.parse import quote
+
 from pydantic import Field
 
 from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.batch.remote import RemotePlatform
+from sublet.platforms.caching import NoWay
 from sublet.platforms.port import Memory
 from sublet.reach.port import Command, Outcome
 
@@ -19,6 +23,16 @@ def read_size(outcome: Outcome) -> int:
     if not count.isdecimal():
         raise PlatformRefused(f"The size of a directory can't be measured there: {outcome.complaint}")
     return int(count) << 10
+
+
+def find_address(collection: str, root: str, path: str) -> str:
+    """The address of a path of the system in its collection of Globus, which shows `root`; NoWay if there is none."""
+    if not collection:
+        raise NoWay("it has no collection of Globus in its settings (`globus`)")
+    whole = PurePosixPath(path)
+    if not whole.is_relative_to(root):
+        raise NoWay(f"{path} is not below {root}, which its collection of Globus shows")
+    return f"globus://{collection.lower()}{quote(f'/{whole.relative_to(root)}')}"
 
 
 class TransferSettings(RemotePlatform):
@@ -52,6 +66,10 @@ class TransferSettings(RemotePlatform):
         description="How much data and how many images are kept there for later sessions, as `500GiB`: those go first "
         "that have not been needed for the longest time; 0: no limit but `unused`.",
     )
+
+    async def find_in_collection(self, key: str, path: str) -> str:
+        """The address by which Globus reads a file that a session left."""
+        return find_address(self.globus, self.globus_root, f"{await self.session_directory(key)}/work/{path}")
 
     async def measure_place(self, path: str) -> int:
         """How many bytes the files below a directory there take."""
