@@ -10,45 +10,22 @@ mount -t tmpfs -o size=4g,mode=755 tmpfs "$root"
 mkdir "$root/files" "$root/work" "$root/root"
 files=$root
 root=$root/root
-mount -t overlay overlay -o "lowerdir=$box,upperdir=$files/files,workdir=$files/work" "$root"
-mount -t tmpfs -o mode=755 tmpfs "$root/dev"
-while read -r device major minor; do
-    mknod -m 666 "$root/dev/$device" c "$major" "$minor"
-done <<'DEVICES'
-null 1 3
-zero 1 5
-full 1 7
-random 1 8
-urandom 1 9
-tty 5 0
-kmsg 1 11
-DEVICES
-mkdir "$root/dev/pts" "$root/dev/shm"
-mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$root/dev/pts"
-mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
-ln -s pts/ptmx "$root/dev/ptmx"
-ln -s /proc/self/fd "$root/dev/fd"
-mount -t proc proc "$root/proc"
-mount -t sysfs sysfs "$root/sys"
+. "$here/../root.sh"
+lay_root "$root" "$box" "$files/files" "$files/work" kmsg:1:11
+show_kernel rw
 mount -t tmpfs -o mode=755 tmpfs "$root/sys/fs/cgroup"
 for controller in memory freezer cpuset cpuacct cpu devices blkio pids systemd; do
     mkdir "$root/sys/fs/cgroup/$controller"
     mount --bind "/sys/fs/cgroup/$controller/$cgroup" "$root/sys/fs/cgroup/$controller"
 done
-mount -t tmpfs -o mode=755 tmpfs "$root/run"
-mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-mkdir -p "$root/run/lock" "$root/kubernetes/programs" "$root/kubernetes/images" "$root/kubernetes/log"
+mkdir -p "$root/kubernetes/programs" "$root/kubernetes/images" "$root/kubernetes/log"
 mount --bind "$programs" "$root/kubernetes/programs"
 mount --bind "$images" "$root/kubernetes/images"
 mount --bind "$log" "$root/kubernetes/log"
 cp "$here/start.sh" "$root/kubernetes/start.sh"
 printf '127.0.0.1 localhost\n%s kubernetes\n' "$address" >"$root/etc/hosts"
 
-cd "$root"
-mkdir -p .old
-pivot_root . .old
-cd /
-umount -l /.old
+enter_root
 export PATH=/kubernetes/programs:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
 unset TMPDIR XDG_RUNTIME_DIR
 exec bash /kubernetes/start.sh "$address"

@@ -237,6 +237,14 @@ def test_a_system_of_the_catalogue_is_added_as_ones_own_and_removed(type_in: Typ
     assert "your own" not in type_in("system", "show", "expanse").out
 
 
+def test_a_scheduler_that_there_is_no_platform_for_is_refused_with_those_that_there_are(type_in: Type) -> None:
+    typed = type_in("system", "add", "mine", "--host", "a.example.org", "--scheduler", "pbx")
+    assert (typed.code, typed.out) == (2, "")
+    assert typed.err.startswith("error: There is no scheduler pbx; there are ")
+    assert "gridengine, htcondor" in typed.err
+    assert type_in("system", "show", "mine").code == 1
+
+
 def test_a_system_that_the_catalogue_lacks_needs_a_host(type_in: Type) -> None:
     typed = type_in("system", "add", "mine")
     assert (typed.code, typed.err.splitlines()[0]) == (

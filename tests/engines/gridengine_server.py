@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.boxes import have_box
+from tests.engines.boxes import NEWER_SUITE, have_box
 from tests.engines.machines import PERSON, EngineMachine, start_machine
 
-PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client")
+PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client", "condor")
 BEFORE = "echo gridengine-master shared/gridengineconfig boolean false | debconf-set-selections"
 SLOTS = 4
 START = """
@@ -81,7 +81,7 @@ LET_RESERVE = f"qconf -au {PERSON} arusers"
 @contextmanager
 def serve_gridengine(place: Path, *, lets_reserve: bool = True) -> Iterator[EngineMachine]:
     """A site with Grid Engine, which is gone afterwards."""
-    box = have_box("gridengine", PACKAGES, BEFORE)
+    box = have_box("gridengine", PACKAGES, BEFORE, NEWER_SUITE)
     with start_machine("gridengine", box, place) as machine:
         script = START.replace("{slots}", str(SLOTS)).replace("{reserving}", LET_RESERVE if lets_reserve else "")
         machine.run_script(script)

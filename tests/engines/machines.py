@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ SCRIPT = Path(__file__).with_name("machine.sh")
 UNSHARE = ("unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--propagation", "private")
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PERSON = "researcher"
+numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,15 @@ class EngineMachine:
 
 
 @contextmanager
-def start_machine(name: str, box: Path, place: Path, others: Sequence[str] = ()) -> Iterator[EngineMachine]:
-    """A machine over a box, with an SSH server and one person; `others` are more names for itself."""
-    network = f"engine-{os.getpid()}-{name}"
-    number = os.getpid() % 16000
+def start_machine(
+    name: str, box: Path, place: Path, others: Sequence[str] = (), mounts: Mapping[Path, str] | None = None
+) -> Iterator[EngineMachine]:
+    """A machine over a box, with an SSH server and one person; `others` are more names for itself.
+
+    `mounts` are directories of this machine, and where it sees them.
+    """
+    count = next(numbers)
+    network, number = f"engine-{os.getpid()}-{name}-{count}", (os.getpid() * 4 + count) % 16000
     link, subnet = f"en{number}{name[:6]}", f"10.{204 + number // 64 // 64}.{number // 64 % 64 + 64}.{number % 64 * 4}"
     stem, _, last = subnet.rpartition(".")
     here, there = f"{stem}.{int(last) + 1}", f"{stem}.{int(last) + 2}"
@@ -78,6 +85,7 @@ def start_machine(name: str, box: Path, place: Path, others: Sequence[str] = ())
             str(place),
             str(box),
             hosts,
+            *(str(word) for pair in (mounts or {}).items() for word in pair),
         ]
         with (place / "log").open("wb") as log:
             subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
@@ -90,6 +98,19 @@ def start_machine(name: str, box: Path, place: Path, others: Sequence[str] = ())
         _stop(network)
         subprocess.run(["ip", "link", "del", link], capture_output=True)
         subprocess.run(["ip", "netns", "del", network], capture_output=True)
+
+
+@contextmanager
+def wire(near: EngineMachine, far: EngineMachine) -> Iterator[tuple[str, str]]:
+    """A wire between two machines; their addresses at its ends."""
+    _, second, third, last = map(int, near.address.split("."))
+    here, there = (f"10.{second - 8}.{third}.{last // 4 * 4 + number}" for number in (1, 2))
+    name = f"to-{far.name}"
+    _run("ip", "-n", near.network, "link", "add", name, "type", "veth", "peer", "name", "wan0", "netns", far.network)
+    for machine, link, address in ((near, name, here), (far, "wan0", there)):
+        _run("ip", "-n", machine.network, "addr", "add", f"{address}/30", "dev", link)
+        _run("ip", "-n", machine.network, "link", "set", link, "up")
+    yield here, there
 
 
 def _wait_for_pid(place: Path) -> int:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.engines.boxes import have_box
-from tests.engines.machines import EngineMachine, start_machine
+from tests.engines.boxes import NEWER_SUITE, SUITE, have_box
+from tests.engines.machines import PERSON, EngineMachine, start_machine
 
 PACKAGES = (
     *("oar-server", "oar-server-pgsql", "oar-node", "oar-user", "oar-user-pgsql"),
@@ -32,6 +32,7 @@ sed -i 's/^DB_TYPE=.*/DB_TYPE="Pg"/; s/^DB_HOSTNAME=.*/DB_HOSTNAME="127.0.0.1"/;
     s/^#*SCHEDULER_MIN_TIME_BETWEEN_2_CALLS=.*/SCHEDULER_MIN_TIME_BETWEEN_2_CALLS=1/
     s/^SCHEDULER_JOB_SECURITY_TIME=.*/SCHEDULER_JOB_SECURITY_TIME="1"/
     s/^#*LOG_FILE=.*/LOG_FILE="\\/var\\/log\\/oar.log"/' /etc/oar/oar.conf
+command -v renice >/dev/null || ln -s true /usr/bin/renice # newer systems have it elsewhere
 oar-database --create --db-is-local >/dev/null
 /usr/sbin/sshd -f /etc/oar/sshd_config
 for host in {nodes}; do su oar -s /bin/sh -c "ssh -p 6667 -o StrictHostKeyChecking=no -o BatchMode=yes $host true"; done
@@ -51,13 +52,22 @@ oarnodes -s >&2
 exit 1
 """
 
+BETWEEN_NODES = """
+cd ~/.ssh
+ssh-keygen -q -t ed25519 -N '' -f id_ed25519
+cat id_ed25519.pub >>authorized_keys
+for host in {nodes}; do echo "$host $(cat /etc/ssh/ssh_host_ed25519_key.pub)"; done >known_hosts
+"""  # without cpusets oarsh gets nowhere, and sites let people use ssh
+
 
 @contextmanager
-def serve_oar(place: Path) -> Iterator[EngineMachine]:
-    """A site with OAR, which is gone afterwards."""
-    box = have_box("oar", PACKAGES)
+def serve_oar(place: Path, *, has_condor: bool = False) -> Iterator[EngineMachine]:
+    """A site with OAR, which is gone afterwards; with HTCondor it is a newer OAR."""
+    packages, suite = ((*PACKAGES, "condor"), NEWER_SUITE) if has_condor else (PACKAGES, SUITE)
+    box = have_box("oar", packages, suite=suite)
     with start_machine("oar", box, place, NODES) as machine:
         script = START.replace("{nodes}", " ".join(NODES)).replace("{cores}", str(CORES))
         resources = str(len(NODES) * CORES)
         machine.run_script(script.replace("{memory}", str(MEMORY)).replace("{resources}", resources))
+        machine.run("runuser", "-l", PERSON, "-c", BETWEEN_NODES.replace("{nodes}", " ".join(NODES)))
         yield machine

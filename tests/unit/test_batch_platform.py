@@ -23,6 +23,7 @@ from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.fitting import InQueue
 from sublet.platforms.batch.job import header_script
+from sublet.platforms.batch.reservations import LONG_AGO
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 from tests.toybatch.platform import Toy
 
@@ -171,6 +172,33 @@ async def test_reservations_are_given_up_found_again_and_no_more_than_are_allowe
     for number in numbers:
         await asyncio.to_thread(wait_until_gone, number.strip().removesuffix(".toy"))
     assert not await again.list_reservations()
+
+
+async def test_a_reservation_that_comes_too_late_is_given_up_as_soon_as_it_is_there(toy: Toy, tmp_path: Path) -> None:
+    toy.reserves_within = timedelta(seconds=0.2)
+    assert await toy.reserve(an_offer(), ["--when", str(tmp_path / "gate"), "60"]) is None
+    [key] = await toy.list_reservations()
+    await asyncio.to_thread((tmp_path / "gate").touch)
+    async with asyncio.timeout(20):
+        while await toy.list_reservations():  # noqa: ASYNC110 (it happens elsewhere)
+            await asyncio.sleep(0.05)
+    assert not await asyncio.to_thread(Path(await toy.root(), "reservations", key).exists)
+
+
+async def test_what_was_reserved_for_an_answer_that_nobody_waits_for_is_forsaken(toy: Toy, tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    words = iter([["60"], ["--when", str(tmp_path / "never"), "60"]])
+    windows = [Window(now, now + timedelta(hours=1))] * 2
+    answering = asyncio.create_task(toy.reserve_windows(windows, lambda _: toy.reserve(an_offer(), next(words))))
+    async with asyncio.timeout(20):
+        while len(await toy.list_reservations()) < 2:  # noqa: ASYNC110 (it happens elsewhere)
+            await asyncio.sleep(0.05)
+    answering.cancel()
+    await asyncio.wait([answering])
+    first, second = (await toy.list_reservations()).values()
+    assert first == LONG_AGO < second
+    await asyncio.to_thread((tmp_path / "never").touch)
+    await toy.give_up([*await toy.list_reservations()])
 
 
 def test_a_value_in_a_header_line_stays_on_its_line() -> None:

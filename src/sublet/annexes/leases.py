@@ -153,7 +153,7 @@ class Leases:
         point("lease.offered")
         if not offerset.offers:
             raise _no_offers(lease.details.system, offerset)
-        session = offerset.offers[0].id
+        session = _choose_offer(offerset.offers).id
         await self.store.write(lambda tx: _record_sent(tx, lease, session))
         point("lease.sent")
         accepted = await self.direct.accept_of(offerset, session, person)
@@ -301,6 +301,11 @@ def _record_sent(tx: Tx, lease: Lease, session: str) -> None:
     if now is None or now.ended:
         raise LeaseRefused(why="it was taken back before it was sent.")
     tx.leases.send(lease.id, session)
+
+
+def _choose_offer(offers: Sequence[Session]) -> Session:
+    """The first, unless its nodes are reserved for later than a queue would give them: a lease may come at any time."""
+    return min(offers, key=lambda each: each.offer.start) if offers[0].offer.reservation else offers[0]
 
 
 def _refusal(made: LeasePlan) -> LeaseRefused:

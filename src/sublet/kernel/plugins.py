@@ -9,6 +9,11 @@ from typing import Any
 GROUPS = ("sublet.kinds", "sublet.platforms", "sublet.movers")
 
 
+def list_platform_kinds() -> frozenset[str]:
+    """The kinds of platform that are installed, none of which is loaded for it."""
+    return frozenset(entry.name for entry in plugins("sublet.platforms"))
+
+
 def plugins(group: str) -> EntryPoints:
     """Those of a group."""
     entries: EntryPoints = _list_installed().select(group=group)

@@ -22,11 +22,6 @@ def refuse_settings(path: Sequence[str | int], why: str) -> BadSettings:
     return BadSettings(f"The settings can't be used: {at_setting(path, why)}")
 
 
-def list_kinds() -> frozenset[str]:
-    """The kinds of platform that are installed."""
-    return frozenset(entry.name for entry in plugins(GROUP))
-
-
 def list_addable_options(kinds: Iterable[str]) -> frozenset[str]:
     """Those options of schedulers that a person may add to jobs on platforms of these kinds."""
     classes: list[type[Platform]] = [plugins(GROUP)[kind].load() for kind in {*kinds}]

@@ -89,7 +89,7 @@ class FarHalf:
 
     def run(self) -> None:
         """Until the lease ends, or there has been nothing to do for too long."""
-        signal.signal(signal.SIGTERM, lambda number, frame: self._end("Slurm ended it"))
+        signal.signal(signal.SIGTERM, lambda number, frame: self._end("the site stopped it"))
         say("begins as " + self.epoch)
         heart = threading.Thread(target=self._keep_beating, daemon=True)
         heart.start()

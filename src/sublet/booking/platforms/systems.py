@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sublet.kernel.errors import SubletError
+from sublet.kernel.plugins import list_platform_kinds
 from sublet.kernel.settings import Settings
 from sublet.platforms.port import Platform
-from sublet.platforms.registry import list_kinds
 from sublet.systems.door import door_of
 from sublet.systems.model.system import System
 from sublet.systems.own import Systems
@@ -50,10 +50,11 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
         except SubletError as error:
             broken[name] = f"{error.message} {error.advice}".strip()
             continue
-        if _kind_of(system) in list_kinds() and (system.hosts or system.settings):
+        if _kind_of(system) in list_platform_kinds() and (system.hosts or system.settings):
             platforms[name] = platform_of(system)
         else:
-            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; no platform of that kind is installed."
+            known = ", ".join(sorted(list_platform_kinds()))
+            broken[name] = f"Its scheduler is {system.scheduler or 'not known'}; the platforms that there are: {known}."
     return platforms, broken
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from uuid import uuid4
 from pydantic import Field, PrivateAttr
 
 from sublet.booking.model.offer import Booked, Offer, Reason
+from sublet.booking.model.request import Window
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.reservations import Reservations
@@ -42,6 +43,11 @@ class ReservingPlatform(BatchPlatform):
         await super().open(home)
         self._reservations = Reservations(self.scheduler, self.failures, self.reach, self._guest)
 
+    async def close(self) -> None:
+        """Let go as any other; reservations stay."""
+        self._reservations.close()
+        await super().close()
+
     async def list_reservations(self) -> Mapping[str, datetime]:
         """Those that were not given up."""
         return await self._reservations.list_made() if self.reservations or self._reservations.made else {}
@@ -60,14 +66,28 @@ class ReservingPlatform(BatchPlatform):
             return None
         key, limit = str(uuid4()), self.reserves_within * (NAMED if is_named else 1)
         try:
-            async with asyncio.timeout(limit.total_seconds()):
-                answer = await self._reservations.make(key, words)
-        except (PlatformUnreachable, TimeoutError):
+            answer = await self._reservations.make_within(key, words, limit)
+        except PlatformUnreachable:
+            return None
+        if answer is None:
             return None
         if answer.refusal:
             message = f"{self.scheduler.title} reserves nothing for it: {answer.refusal}"
             return Reason("urn:refused-by-platform", "schedule", message, platform=self.name)
         return replace(offer, latest_start=offer.start, terms=Booked(reservation=key))
+
+    async def reserve_windows(
+        self, windows: Sequence[Window], reserve: Callable[[Window], Awaitable[Offer | Reason | None]]
+    ) -> list[Offer | Reason]:
+        """What is reserved in each of these windows; if nobody waits for the answer any more, nothing of it."""
+        answers: list[Offer | Reason | None] = []
+        try:
+            for window in windows:
+                answers += [await reserve(window)]
+        except asyncio.CancelledError:
+            self._reservations.forsake([each.reservation for each in answers if isinstance(each, Offer)])
+            raise
+        return [answer for answer in answers if answer]
 
     def take_reservation(self, key: str) -> None:
         """A session is submitted into its reservation, which goes when the session is over."""

@@ -31,6 +31,7 @@ class Scheduler:
     to_remember: Callable[[Sequence[str], Sequence[str]], list[Command[Rows]]]  # by ids and keys: jobs that are over
     survey: Mapping[str, Command[Outcome]]  # what else a survey asks, beside tools and room
     needed: tuple[str, ...]  # those of them without which there is no survey
+    reaches_nodes: bool = False  # jobs of several nodes start programs on each of them by a script: there is a nodes.sh
     can_pause: bool = False  # users may hold and stop their jobs: there is a pause.sh too
     read_limiter: Callable[[Answers], Limiter | None] = _has_no_limiter  # its own limit on calls, out of a survey
 

@@ -8,6 +8,10 @@ Three of them are nothing without such a piece, which has the scheduler's own co
     cancel.sh   cancel_job         stops the job that is called `$key` and has the number `$id`, and no other
     job.sh      what a job knows of itself there (told in job.sh)
 
+one more, if programs get to a job's other nodes by it (`Scheduler.reaches_nodes`):
+
+    nodes.sh    list_nodes, on_node, ends_with_us (told in nodes.sh)
+
 and one more, if users can hold and stop their jobs there (`Scheduler.can_pause`):
 
     pause.sh    pause_job          holds or stops it, or lets it go on (told in pause.sh)
@@ -30,7 +34,7 @@ BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
-JOB = "job"
+JOB, NODES = "job", "nodes"
 SHEBANG = "#!/bin/sh\n"
 
 
@@ -55,3 +59,8 @@ def own_script(package: str, name: str, *words: str) -> tuple[str, ...]:
 def job_script(package: str) -> str:
     """The script of every job of a scheduler: first what it says of a job, then what is the same everywhere."""
     return SHEBANG + read_script(JOB, package) + read_script(JOB)
+
+
+def nodes_script(package: str) -> str:
+    """The script by which a job of several nodes runs a program on each of them."""
+    return SHEBANG + read_script(NODES, package) + read_script(NODES)

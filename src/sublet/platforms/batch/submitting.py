@@ -11,7 +11,7 @@ from sublet.platforms.batch.guest import GuestDirectory
 from sublet.platforms.batch.job import Submission, Surroundings, pack, program
 from sublet.platforms.batch.quoting import inside
 from sublet.platforms.batch.scheduler import Scheduler
-from sublet.platforms.batch.scripts import job_script, read_script
+from sublet.platforms.batch.scripts import job_script, nodes_script, read_script
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.reach.port import Outcome, Reach
 
@@ -69,6 +69,8 @@ class Submitter:
         }
         if job.amounts.parts > 1:
             own["parts"] = f"{job.amounts.parts}\n"
+        if job.amounts.nodes > 1 and self.scheduler.reaches_nodes:
+            own["nodes.sh"] = nodes_script(self.scheduler.package)
         return {
             **files,
             **submission.files,

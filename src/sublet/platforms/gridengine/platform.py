@@ -153,11 +153,10 @@ class GridEngine(ReservingPlatform):
         self, request: Request, wish: GridWish, plan: SitePlan, site: GridSite, way: str, now: datetime
     ) -> list[Offer | Reason]:
         soonest = round_up(max(now + self.lead, request.not_before or now))
-        answers = [
-            await self._reserve(request, wish, plan, site, window, way, now)
-            for window in windows_ahead(request, soonest)
-        ]
-        return [answer for answer in answers if answer]
+        return await self.reserve_windows(
+            windows_ahead(request, soonest),
+            lambda window: self._reserve(request, wish, plan, site, window, way, now),
+        )
 
     async def _reserve(
         self,

@@ -15,5 +15,6 @@ GRID_ENGINE = Scheduler(
     to_remember=to.to_remember,
     survey=to.SURVEY,
     needed=("nodes", "queues"),
+    reaches_nodes=True,
     can_pause=True,
 )

@@ -15,5 +15,6 @@ LSF = Scheduler(
     to_remember=to.to_remember,
     survey=to.SURVEY,
     needed=("load", "queues"),
+    reaches_nodes=True,
     can_pause=True,
 )

@@ -18,7 +18,7 @@ from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts
-from sublet.kernel.errors import LoginNeeded
+from sublet.kernel.errors import LoginNeeded, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
@@ -97,13 +97,16 @@ class Oar(ReservingPlatform):
         return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
 
     async def _find_plan(self, now: datetime, nodes: tuple[SiteNode, ...]) -> SitePlan | None:
-        """OAR's plan for all jobs on these nodes; None while nobody is signed in."""
+        """OAR's plan for all jobs on these nodes; None while nobody is signed in, or if OAR can't tell it."""
         try:
             outcome = await self.reach.run(to.to_gantt(now, now + AHEAD))
         except LoginNeeded:
             return None
         if outcome.code:
-            raise self.failures.explain(outcome)
+            failure = self.failures.explain(outcome)
+            if isinstance(failure, PlatformUnreachable):
+                raise failure
+            return None
         return SitePlan(nodes, read.read_gantt(outcome.text, self._list_resources()))
 
     def _predict(
@@ -129,10 +132,10 @@ class Oar(ReservingPlatform):
         self, request: Request, wish: OarWish, plan: SitePlan, way: str, now: datetime
     ) -> list[Offer | Reason]:
         soonest = round_up(max(now + self.lead, request.not_before or now))
-        answers = [
-            await self._reserve(request, wish, plan, window, way, now) for window in windows_ahead(request, soonest)
-        ]
-        return [answer for answer in answers if answer]
+        return await self.reserve_windows(
+            windows_ahead(request, soonest),
+            lambda window: self._reserve(request, wish, plan, window, way, now),
+        )
 
     async def _reserve(
         self, request: Request, wish: OarWish, plan: SitePlan, window: Window, way: str, now: datetime

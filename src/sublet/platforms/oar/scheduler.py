@@ -15,5 +15,6 @@ OAR = Scheduler(
     to_remember=to.to_remember,
     survey=to.SURVEY,
     needed=("nodes",),
+    reaches_nodes=True,
     can_pause=True,
 )

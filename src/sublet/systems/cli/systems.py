@@ -145,6 +145,10 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
     SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
     """
+    from sublet.kernel.plugins import list_platform_kinds  # only needed here
+
+    if scheduler and scheduler not in (kinds := list_platform_kinds()):
+        raise click.UsageError(f"There is no scheduler {scheduler}; there are {', '.join(sorted(kinds))}.")
     host, ssh, mount, settings = (mine.pop(field) for field in ("host", "ssh", "mount", "settings"))
     like = like or (name if name in catalogue.names() else None)
     if not (like or host or (settings and scheduler)):

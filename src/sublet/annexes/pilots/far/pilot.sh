@@ -158,9 +158,10 @@ measure() {
     end=$(($(minimum "$end" "${SLURM_JOB_END_TIME:-0}") - margin))
 }
 
-gpus() { # the lines for them: as HTCondor finds them, else as Slurm names them
+gpus() { # the lines for them: as HTCondor finds them, else as the scheduler names them; none, if none were asked for
     seen=${CUDA_VISIBLE_DEVICES:-${ROCR_VISIBLE_DEVICES:-${GPU_DEVICE_ORDINAL:-}}}
     case ${SLURM_JOB_ID:+slurm}:$seen in slurm: | *:NoDevFiles) return ;; esac
+    [ -n "${SLURM_JOB_ID:-}" ] || [ "${SUBLET_GPUS:-}" != 0 ] || return 0
     case $("$libexec/condor_gpu_discovery" 2>/dev/null) in
         *=0* | '') ;;
         *) printf 'use FEATURE : GPUs\n'; return ;;

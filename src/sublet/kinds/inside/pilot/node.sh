@@ -5,8 +5,8 @@ here=$(cd "${0%/*}" && pwd) || exit 85
 . "$here/values"
 . "$here/ask.sh"
 carry=${SUBLET_CARRY:-$carry} # said by one that has tried the other way
-number=${SLURM_PROCID:-0}
-node=${SLURMD_NODENAME:-$(uname -n)}
+number=${SLURM_PROCID:-${SUBLET_NODE_NUMBER:-0}}
+node=${SLURMD_NODENAME:-${SUBLET_NODE_NAME:-$(uname -n)}}
 dir=
 umask 077
 
@@ -17,7 +17,7 @@ fail() { # exit code, words
 
 places() { # where a node's own disk may be, best first
     printf '%s\n' "${SLURM_TMPDIR:-}"
-    printf '%s\n' "${SUBLET_DISK:-}"
+    printf '%s\n' "${SUBLET_NODE_SCRATCH:-}"
     printf '%s\n' /tmp /var/tmp
 }
 
@@ -47,7 +47,7 @@ sweep() { # what dead pilots of ours left in a place
 }
 
 tell() { # what this node is, a line each
-    printf 'token=%s\nnonce=%s\nnode=%s\njob=%s\n' "$token" "$nonce" "$node" "${SLURM_JOB_ID:-}"
+    printf 'token=%s\nnonce=%s\nnode=%s\njob=%s\n' "$token" "$nonce" "$node" "${SUBLET_JOB:-${SLURM_JOB_ID:-}}"
     printf 'arch=%s\nlibc=%s\n' "$(uname -m)" "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 }
 

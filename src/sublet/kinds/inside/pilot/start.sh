@@ -1,4 +1,5 @@
-# The program of a lease, on its first node: one pilot on each node. POSIX sh and coreutils; srun where there are several nodes.
+# The program of a lease, on its first node: one pilot on each node. POSIX sh and coreutils. Where there are several nodes,
+# its platform says how programs are started on each (SUBLET_ON_NODES), else Slurm does.
 #
 #   values    the lease, its token, where to ask and the key to expect there
 #   node.sh   one node's pilot;  ask.sh: how it asks
@@ -10,9 +11,11 @@ count=${SLURM_JOB_NUM_NODES:-1}
 home=$(cd && pwd)
 [ -e "$home/.apptainer" ] || fresh=1
 
-export SUBLET_DISK="${SUBLET_DISK:-${TMPDIR:-}}"
+export SUBLET_NODE_SCRATCH="${SUBLET_NODE_SCRATCH:-${TMPDIR:-}}"
 unset TMPDIR # Slurm would make a directory of this name on every node
-if [ "$count" -gt 1 ]; then
+if [ -n "${SUBLET_ON_NODES:-}" ]; then
+    sh "$SUBLET_ON_NODES" sh "$here/node.sh" &
+elif [ "$count" -gt 1 ]; then
     unset SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK # of the job's own tasks; a pilot has its node's cores
     srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpu-bind=none --no-kill --wait=0 --kill-on-bad-exit=0 \
         sh "$here/node.sh" &

@@ -6,6 +6,7 @@
 #   work/       the working directory; stdout, stderr: what the program prints; `$job_log`: what the scheduler says
 #   unstarted   a kind's word that nothing was run: a kind of end, and why (as JSON), a line each
 #   detail      a kind's word on how its program ended, as JSON
+#   nodes.sh    runs a program on each of several nodes, where the scheduler's own tools don't
 #   connector   what it serves, and on which node and port, once it does
 #   until       the moved end of its time;  cancel: who wants it stopped;  warning: when it ends, shortly before
 #   end.json    how it ended: made beforehand, so that the end can be told on a full disk, and renamed into place
@@ -195,11 +196,12 @@ run() { # becomes the program; from here on its processes carry the mark
     trap - TERM HUP
     unset TZ LC_ALL
     LANG=${LANG:-C.UTF-8}
-    TMPDIR=${short:-$scratch} SUBLET_DISK=$disk
+    TMPDIR=${short:-$scratch} SUBLET_NODE_SCRATCH=$disk SUBLET_JOB=$job_id
     SUBLET_SESSION=$session SUBLET_DATA=$dir/data SUBLET_WARNING=$own/warning
     SUBLET_UNTIL=$(clock "$(ends)") SUBLET_PART=$part SUBLET_PARTS=$parts
-    export LANG TMPDIR SUBLET_DISK SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
+    export LANG TMPDIR SUBLET_NODE_SCRATCH SUBLET_JOB SUBLET_SESSION SUBLET_DATA SUBLET_WARNING SUBLET_UNTIL SUBLET_PART SUBLET_PARTS
     [ "$parts" -gt 1 ] && export "$mark" "SUBLET_CLAIMS=$dir/claims"
+    [ -e "$dir/nodes.sh" ] && export "SUBLET_ON_NODES=$dir/nodes.sh"
     [ -n "$connects" ] && export SUBLET_HOST=0.0.0.0 SUBLET_PORT="$port" # the login host comes from outside; a secret guards it
     environment
     cd "$dir/work" || exit 70

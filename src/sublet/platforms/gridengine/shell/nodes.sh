@@ -1,0 +1,10 @@
+# Grid Engine's piece of nodes.sh: tasks of the job's own, where its parallel environment has `control_slaves TRUE`.
+
+list_nodes() {
+    while read -r node _; do printf '%s\n' "$node"; done <"${PE_HOSTFILE:-/dev/null}"
+}
+
+on_node() { exec qrsh -inherit "$1" sh -c "$(quoted "$2")"; }
+
+ends_with_us() { return 0; }
+
