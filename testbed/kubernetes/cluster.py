@@ -6,14 +6,16 @@ import json
 import os
 import secrets
 import signal
+import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import yaml
 
@@ -25,7 +27,7 @@ from testbed.plan import SiteError, Skip
 CONTROLLERS = ("memory", "freezer", "cpuset", "cpuacct", "cpu", "devices", "blkio", "pids", "systemd")
 CGROUPS = Path("/sys/fs/cgroup")
 PATIENCE = 180  # seconds until its node is ready
-PEOPLE = {"admin": "system:masters", "system:node:node1": "system:nodes", "alice": "", "bob": ""}
+PEOPLE = {"admin": "system:masters", "system:node:node1": "system:nodes", "alice": "", "bob": "", "dora": ""}
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,55 @@ class Cluster:
 
     def kubectl(self, *words: str, stdin: str = "") -> str:
         """What kubectl says to the administrator."""
-        config = ["--kubeconfig", "/run/kubernetes/admin.conf"]
-        words = ("nsenter", "-t", str(self.pid), "-m", "-n", "-p", "-r", "-w", "kubectl", *config, *words)
-        done = subprocess.run(words, input=stdin, capture_output=True, text=True, env=clean_environment())
+        done = self._call_kubectl(words, stdin)
         if done.returncode:
             raise SiteError(f"kubectl {words[-2:]}: {done.stderr.strip()}")
         return done.stdout
+
+    def ask_kubectl(self, *words: str) -> str:
+        """What kubectl answers, also where its exit code is a part of the answer."""
+        return self._call_kubectl(words).stdout.strip()
+
+    def _call_kubectl(self, words: Sequence[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
+        argv = [*self._enter(), "kubectl", "--kubeconfig", "/run/kubernetes/admin.conf", *words]
+        return subprocess.run(argv, input=stdin, capture_output=True, text=True, env=clean_environment())
+
+    def _enter(self) -> tuple[str, ...]:
+        """The words before a command that run it on the cluster's machine."""
+        return ("nsenter", "-t", str(self.pid), "-m", "-n", "-p", "-r", "-w")
+
+    def import_image(self, archive: Path) -> None:
+        """Have its node know the images of an archive, as if they had been pulled."""
+        self._run_with(archive, "ctr", "-n", "k8s.io", "images", "import", "-")
+
+    def tag_image(self, name: str, other: str) -> None:
+        """Have its node know an image by another name, too."""
+        self._run_with(Path(os.devnull), "ctr", "-n", "k8s.io", "images", "tag", "--force", name, other)
+
+    def _run_with(self, stdin: Path, *words: str) -> None:
+        with stdin.open("rb") as opened:
+            done = subprocess.run(
+                [*self._enter(), *words], stdin=opened, capture_output=True, text=True, env=clean_environment()
+            )
+        if done.returncode:
+            raise SiteError(f"{words}: {done.stderr.strip()}")
+
+    def advertise(self, **resources: int) -> None:
+        """Have its node count resources of these names below example.com, as a device plug-in would."""
+        path = "/status/capacity/example.com~1"
+        changes = [{"op": "add", "path": f"{path}{name}", "value": str(count)} for name, count in resources.items()]
+        headers = {"Authorization": f"Bearer {self.tokens['admin']}", "Content-Type": "application/json-patch+json"}
+        url, body = f"{self.server}/api/v1/nodes/node1/status", json.dumps(changes).encode()
+        trusted = ssl.create_default_context(cafile=str(self.authority))
+        urlopen(Request(url, body, headers, method="PATCH"), context=trusted).close()
+        deadline = time.monotonic() + PATIENCE
+        while not {f"example.com/{name}" for name in resources} <= self._list_allocatable().keys():
+            if time.monotonic() > deadline:
+                raise SiteError("the kubelet doesn't give out what its node has")
+            time.sleep(0.2)
+
+    def _list_allocatable(self) -> dict[str, str]:
+        return dict(json.loads(self.kubectl("get", "node", "node1", "-o", "json"))["status"]["allocatable"])
 
     def apply(self, *objects: Mapping[str, Any]) -> None:
         """Make these objects what they are to be."""

@@ -69,7 +69,7 @@ for image in /kubernetes/images/*.tar; do ctr -n k8s.io images import "$image" >
 export KUBECONFIG=$own/admin.conf
 until kubectl get --raw /readyz >/dev/null 2>&1; do sleep 0.1; done
 kube-controller-manager --kubeconfig=$own/admin.conf --service-account-private-key-file=$own/sa.key --root-ca-file=$own/api.crt \
-    --leader-elect=false --bind-address=127.0.0.1 --node-monitor-grace-period=20s >$log/controller-manager.log 2>&1 &
+    --leader-elect=false --bind-address=127.0.0.1 --node-monitor-grace-period=60s >$log/controller-manager.log 2>&1 &
 kube-scheduler --kubeconfig=$own/admin.conf --leader-elect=false --bind-address=127.0.0.1 >$log/scheduler.log 2>&1 &
 cat >/run/kubelet.yaml <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1

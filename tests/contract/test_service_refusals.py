@@ -39,7 +39,7 @@ async def test_a_gateway_advises_nobody_to_install_what_it_would_not_run(
         await allow(service)
         refused = await ask(service, run=None, notebook="https://example.org/n.ipynb")
     (reason,) = refused.reasons
-    assert reason.limit.endswith("podman, apptainer or docker with an image")
+    assert reason.limit.endswith("Kubernetes, podman, apptainer or docker with an image")
     assert "a gateway runs containers only" in reason.message
     assert "pip install" not in reason.nearest
 

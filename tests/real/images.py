@@ -74,12 +74,13 @@ def config(layers: list[bytes], **changes: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-def docker_archive(path: Path, data: bytes = b"", **changes: Any) -> str:
+def docker_archive(path: Path, data: bytes = b"", called: str = "", **changes: Any) -> str:
     """As `docker save` writes it, of busybox or another layer; returns the image's id."""
     data = data or layer()
     about = config([data], **changes)
     name = hashlib.sha256(about).hexdigest()
-    table = json.dumps([{"Config": f"{name}.json", "RepoTags": None, "Layers": ["l/layer.tar"]}]).encode()
+    tags = [called] if called else None
+    table = json.dumps([{"Config": f"{name}.json", "RepoTags": tags, "Layers": ["l/layer.tar"]}]).encode()
     write_tar(path, {f"{name}.json": about, "l/layer.tar": data, "manifest.json": table})
     return f"sha256:{name}"
 

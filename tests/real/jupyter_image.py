@@ -22,11 +22,11 @@ LEFT_OUT |= {"site-packages", "dist-packages"}
 PAPERMILL = b'#!/bin/sh\nexec python3 -m papermill "$@"\n'
 
 
-def jupyter_archive(path: Path, *, with_lab: bool = False) -> str:
-    """As `docker save` writes it; returns the image's id."""
+def jupyter_archive(path: Path, *, with_lab: bool = False, name: str = "") -> str:
+    """As `docker save` writes it, under a name if one is said; returns the image's id."""
     files = dict(_files((*NEEDED, *LAB) if with_lab else NEEDED)) | (dict(_lab_files()) if with_lab else {})
     env = [*ENV, f"JUPYTERLAB_DIR={LAB_PLACE}"] if with_lab else ENV
-    return images.docker_archive(path, images.layer(more=files), Entrypoint=[], Env=env)
+    return images.docker_archive(path, images.layer(more=files), name, Entrypoint=[], Env=env)
 
 
 def _lab_files() -> Iterator[tuple[str, Path | bytes]]:

@@ -56,6 +56,25 @@ def test_jupyterlab_runs_in_an_image_by_tools_whose_ports_can_be_reached() -> No
     assert refusals(shell) == ["executable.image"]
 
 
+def test_on_kubernetes_both_are_a_pod_of_their_image_or_of_the_platforms_own() -> None:
+    lab = Executable("interactive", fields={"image": IMAGE})
+    assert names(notebook(image=IMAGE), "kubernetes", "sh") == [("kubernetes", True)]
+    assert names(lab, "kubernetes", "sh") == [("kubernetes", True)]
+    own = ("kubernetes", "python3", "papermill", "jupyter-lab")
+    assert names(notebook(), *own) == [("papermill", True)], "its image is the platform's, which a gateway may use"
+    assert names(Executable("interactive"), *own) == [("jupyter-lab", True)]
+    assert names(notebook(image="docker-archive:/home/ann/a.tar"), "kubernetes") == []
+    pinned = {**IMAGE, "digest": f"sha256:{'a' * 64}"}
+    (way,) = NOTEBOOK.ways(notebook(image=pinned), {"kubernetes": ""})
+    program = way.program(setting())
+    assert (program.image, program.argv[0]) == (f"ghcr.io/owner/jupyter@sha256:{'a' * 64}", "python3")
+    assert program.tools == (), "no module of a system has it"
+    assert not program.keeps_entrypoint
+    (way,) = INTERACTIVE.ways(lab, {"kubernetes": ""})
+    program = way.program(setting())
+    assert (program.image, program.connects, way.interactive) == (IMAGE["locations"][0], "uri:jupyter-lab", True)
+
+
 def test_every_way_is_among_those_that_are_explained() -> None:
     tools = ("python3", "papermill", "jupyter-lab", "jupyterhub", "jupyter-kernel", "kubernetes", "skaha")
     tools += ("podman", "apptainer", "docker")

@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from sublet.booking.model.job import Job, Mount, Program
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.kubernetes.amounts import amount_of, parse_quantity
 from sublet.platforms.kubernetes.manifests import PodPlace, make_job, make_secret, write_program
@@ -76,6 +77,23 @@ def test_settings_become_parts_of_the_pod() -> None:
     assert (pod["serviceAccountName"], pod["priorityClassName"], pod["nodeSelector"]) == ("robot", "low", {"a": "b"})
     assert pod["imagePullSecrets"] == [{"name": "s"}]
     assert "n1" in json.dumps(pod["affinity"])
+
+
+def test_labels_types_of_gpu_and_licences_are_asked_of_the_scheduler() -> None:
+    asked = SchedulerOptions(constraint="disk=ssd&tape", gpu_type="A100", licenses="matlab:2")
+    place = replace(PLACE, licenses={"matlab": "example.com/matlab"})
+    pod = make_job(job(scheduler=asked), "k", place, HOUR)["spec"]["template"]["spec"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert term == {
+        "matchExpressions": [
+            {"key": "disk", "operator": "In", "values": ["ssd"]},
+            {"key": "tape", "operator": "Exists"},
+            {"key": "nvidia.com/gpu.product", "operator": "In", "values": ["A100"]},
+        ]
+    }
+    assert pod["containers"][1]["resources"]["limits"]["example.com/matlab"] == "2"
+    with pytest.raises(ValueError, match="it counts no license matlab"):
+        make_job(job(scheduler=asked), "k", PLACE, HOUR)
 
 
 def test_what_is_mounted_elsewhere_is_a_part_of_the_session_and_the_rest_are_links() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 
 from sublet.booking.model.offer import Node, Predicted
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Shape
+from sublet.platforms.kubernetes.choosing import NodeChoice
 from sublet.platforms.kubernetes.offers import KubernetesOffers, list_takes
 from sublet.platforms.kubernetes.survey import (
     UNBOUNDED,
@@ -98,6 +100,39 @@ def test_what_one_pod_can_not_do_is_refused_with_the_reason() -> None:
     assert "up to 30 min" in refusal_of(SEEN, ask(), short)
 
 
+TYPE = "nvidia.com/gpu.product"
+CHOICE = NodeChoice("lab", TYPE, {"matlab": "example.com/matlab"})
+LABELLED = replace(
+    SEEN,
+    nodes=(NODE, replace(NODE, name="n2", cores=2)),
+    labels={"n1": {TYPE: "A100", "disk": "ssd"}, "n2": {TYPE: "H100"}},
+    counts={"n1": {"example.com/matlab": 2}},
+)
+
+
+def with_options(gpus: int = 1, cores: int = 1, **asked: str) -> Request:
+    return replace(ask(cores, compute={"gpus": Range(gpus, gpus)}), scheduler=SchedulerOptions(**asked))
+
+
+def test_nodes_are_chosen_by_the_labels_types_and_licences_that_were_asked_for() -> None:
+    choosing = KubernetesOffers("lab", choice=CHOICE)
+    for cores, asked in ((4, {"gpu_type": "A100"}), (2, {"gpu_type": "H100"}), (4, {"constraint": "disk=ssd"})):
+        assert choosing.answer(LABELLED, with_options(cores=cores, **asked), "exec", NOW).offers
+    assert "2" in refusal_of(LABELLED, with_options(cores=3, gpu_type="H100"), choosing), "the others don't count"
+    wrong = refusal_of(LABELLED, with_options(gpu_type="V100"), choosing)
+    assert wrong == f"lab has no node with {TYPE}=V100; nodes there have {TYPE}: A100, H100."
+    assert "no node there has a label tape" in refusal_of(LABELLED, with_options(constraint="tape&disk=ssd"), choosing)
+    assert "is no label of a node" in refusal_of(LABELLED, with_options(constraint="a|b"), choosing)
+    assert "and no GPU" in refusal_of(LABELLED, with_options(gpus=0, gpu_type="A100"), choosing)
+    assert choosing.answer(LABELLED, with_options(licenses="matlab:2"), "exec", NOW).offers
+    assert "at most 2 licenses of matlab" in refusal_of(LABELLED, with_options(licenses="matlab:3"), choosing)
+    assert "it counts: matlab" in refusal_of(LABELLED, with_options(licenses="stata"), choosing)
+    hidden = ClusterView(NOW, "alice", quota=quota(8, 8))
+    assert "may not be seen" in refusal_of(hidden, with_options(gpu_type="A100"), choosing)
+    booked = KubernetesOffers("lab", choice=replace(CHOICE, is_booked=True))
+    assert "a calendar that knows no such thing" in next(booked.unfit(with_options(gpu_type="A100"))).message
+
+
 def test_windows_and_what_comes_before_move_the_start() -> None:
     later = NOW + timedelta(hours=3)
     assert start_of(SEEN, ask(windows=(Window(later, later + HOUR),))) == later
@@ -129,10 +164,12 @@ def test_nodes_pods_and_quotas_are_read_as_the_api_writes_them() -> None:
     ready = [{"type": "Ready", "status": "True"}]
     node: dict[str, Any] = {"metadata": {"name": "n"}, "status": {"allocatable": room, "conditions": ready}}
     assert read_node(node, GPU) == Node("n", 3, 15 * GIB - (16 << 20), 2, 90 * GIB)
-    assert takes_pods(node)
-    assert not takes_pods({**node, "spec": {"unschedulable": True}})
-    assert not takes_pods({**node, "spec": {"taints": [{"key": "master", "effect": "NoSchedule"}]}})
-    assert not takes_pods({**node, "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})
+    assert takes_pods(node, {})
+    assert not takes_pods(node, {"disk": "ssd"})
+    assert takes_pods({**node, "metadata": {"name": "n", "labels": {"disk": "ssd"}}}, {"disk": "ssd"})
+    assert not takes_pods({**node, "spec": {"unschedulable": True}}, {})
+    assert not takes_pods({**node, "spec": {"taints": [{"key": "master", "effect": "NoSchedule"}]}}, {})
+    assert not takes_pods({**node, "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, {})
     requests = [{"resources": {"requests": {"cpu": "1500m", "memory": "1Gi"}}}, {"resources": {}}]
     pod: dict[str, Any] = {"metadata": {}, "spec": {"nodeName": "n", "containers": requests}}
     over = {**pod, "status": {"phase": "Succeeded"}}

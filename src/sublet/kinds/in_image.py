@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable
 from sublet.kinds import container, images
 from sublet.kinds import fields as f
+from sublet.kinds.pod_images import KUBERNETES, NO_REGISTRY, find_pod_image
 from sublet.kinds.port import Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
@@ -20,7 +22,8 @@ IMAGE = "image"  # as someone names it
 STANDARD = "standard_image"  # the operator's own; the service says it, and no document
 WORK = "/work"
 OWN = f"{WORK}/.sublet"  # what belongs to the session and is no result
-NEEDS = "podman, apptainer or docker with an image"
+NEEDS = "Kubernetes, podman, apptainer or docker with an image"
+NO_IMAGE = "no image is named, and none is set for such requests"
 Make = Callable[[Setting], tuple[dict[str, Any], dict[str, bytes]]]  # what runs in the image, and its files
 
 
@@ -55,10 +58,33 @@ def to_fetch(fields: Mapping[str, Any]) -> Sequence[Data]:
     return images.to_fetch(locations, digest) if locations else ()
 
 
-def list_ways(executable: Executable, tools: Mapping[str, str], make: Make, *, connects: str = "") -> list[Way]:
-    """One for each container tool that is there and can run the image."""
+def list_ways(
+    executable: Executable,
+    tools: Mapping[str, str],
+    make: Make,
+    make_as_it_is: Callable[[Setting], Program],
+    *,
+    connects: str = "",
+) -> list[Way]:
+    """One for each container tool that is there and can run the image, and as a pod, where programs run as they are."""
     locations, digest = find_image(executable.fields)
     sources = [images.read_location(location, number) for number, location in enumerate(locations)]
+    by_tool = _list_tool_ways(executable, tools, sources, digest, make, connects)
+    image = find_pod_image(sources, digest)
+    if KUBERNETES not in tools or not image:
+        return by_tool
+    program = partial(run_as_pod, image, make_as_it_is)
+    return [*by_tool, Way(KUBERNETES, contained=True, program=program, interactive=bool(connects))]
+
+
+def _list_tool_ways(
+    executable: Executable,
+    tools: Mapping[str, str],
+    sources: Sequence[Mapping[str, str]],
+    digest: str,
+    make: Make,
+    connects: str,
+) -> list[Way]:
     is_theirs = bool(executable.fields.get(IMAGE)) and any(images.is_ours(source) for source in sources)
     return [
         Way(
@@ -73,13 +99,20 @@ def list_ways(executable: Executable, tools: Mapping[str, str], make: Make, *, c
 
 
 def list_needs(executable: Executable, *, is_reached: bool = False) -> list[WayNeed]:
-    """The container tools by which it could run, if there is an image."""
-    lacks = "" if find_image(executable.fields)[0] else "no image is named, and none is set for such requests"
-    return [
+    """The container tools, and pods, by which it could run, if there is an image."""
+    locations = find_image(executable.fields)[0]
+    lacks = "" if locations else NO_IMAGE
+    by_tool = [
         WayNeed(tool, ("python3", *parts), lacks)
         for tool, (parts, _) in container.TOOLS.items()
         if not (is_reached and tool in container.SHARES_PORTS) and tool != "singularity"
     ]
+    return [*by_tool, WayNeed(KUBERNETES, (KUBERNETES,), lacks or NO_REGISTRY)]
+
+
+def run_as_pod(image: str, make_as_it_is: Callable[[Setting], Program], setting: Setting) -> Program:
+    """A program as it would run on a machine that has what the image has."""
+    return replace(make_as_it_is(setting), image=image, tools=())
 
 
 def run_in(

@@ -11,6 +11,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import fields as f
 from sublet.kinds import in_image, skaha
+from sublet.kinds.pod_images import KUBERNETES
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
@@ -66,7 +67,8 @@ class Interactive(Kind):
         if executable.fields.get("interface", "lab") == "lab":
             own = [] if executable.fields.get(in_image.IMAGE) else _list_lab_ways(environment, tools)
             make = partial(in_image.make_lab, executable.fields, LAB, LAB_SETTINGS)
-            ways = in_image.list_ways(executable, tools, make, connects="uri:jupyter-lab")
+            as_it_is = partial(lab, environment)
+            ways = in_image.list_ways(executable, tools, make, as_it_is, connects="uri:jupyter-lab")
             return [*own, *ways, *skaha.list_lab_ways(executable, tools, *_find_named(executable))]
         if "python3" not in tools:
             return []
@@ -88,8 +90,8 @@ class Interactive(Kind):
         if executable.fields.get("interface", "lab") != "lab":
             return "python3, and permission to run outside a container"
         if executable.fields.get(in_image.IMAGE):
-            return "podman or docker (whose ports can be reached)"
-        return "jupyter-lab, a JupyterHub, or podman or docker with an image"
+            return "Kubernetes, or podman or docker (whose ports can be reached)"
+        return "jupyter-lab, a JupyterHub, or Kubernetes, podman or docker with an image"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
         """An image that lies at an address."""
@@ -107,7 +109,8 @@ class Interactive(Kind):
 def _list_lab_ways(environment: Mapping[str, str], tools: Mapping[str, str]) -> list[Way]:
     ways = []
     if "jupyter-lab" in tools:
-        ways.append(Way("jupyter-lab", False, lambda setting: lab(environment, setting), interactive=True))
+        is_pod = KUBERNETES in tools
+        ways.append(Way("jupyter-lab", is_pod, lambda setting: lab(environment, setting), interactive=True))
     if HUB in tools and not environment:  # a hub's servers have an environment of their own
         is_contained = "contained-servers" in tools
         ways.append(Way(HUB, is_contained, lambda setting: HUB_SERVER, interactive=True))

@@ -14,6 +14,7 @@ from sublet.booking.model.request import Data, Executable, Request
 from sublet.kinds import container, in_image
 from sublet.kinds import fields as f
 from sublet.kinds.container import KINDS
+from sublet.kinds.pod_images import KUBERNETES
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
@@ -43,12 +44,12 @@ class NotebookKind(Kind):
         """By papermill, by a kernel of a Jupyter service, or in an image; where one is named, in that alone."""
         fields, ways = executable.fields, []
         if "papermill" in tools and "python3" in tools and not fields.get(in_image.IMAGE):
-            ways.append(Way("papermill", contained=False, program=partial(program, executable)))
+            ways.append(Way("papermill", contained=KUBERNETES in tools, program=partial(program, executable)))
         if KERNEL in tools and not fields.get(in_image.IMAGE):
             ways.append(Way("kernel", "contained-servers" in tools, partial(kernel_program, executable)))
         needed = [requirement(item) for item in fields.get("requirements") or ()]
         make = partial(in_image.make_notebook, fields, BROUGHT, needed)
-        return [*ways, *in_image.list_ways(executable, tools, make)]
+        return [*ways, *in_image.list_ways(executable, tools, make, partial(program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
         """papermill, a kernel, or papermill in an image."""
@@ -59,7 +60,7 @@ class NotebookKind(Kind):
     def needs(self, executable: Executable) -> str:
         """papermill, a Jupyter service, or a container tool with an image."""
         if executable.fields.get(in_image.IMAGE):
-            return container.DOCKER_TOOLS
+            return f"Kubernetes, or {container.DOCKER_TOOLS}"
         return f"papermill, a Jupyter service, or {in_image.NEEDS}"
 
     def brings(self, executable: Executable) -> Sequence[Data]:

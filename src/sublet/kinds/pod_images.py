@@ -13,6 +13,12 @@ from sublet.kinds.inside.container_images import pin
 from sublet.kinds.port import Setting, Way
 
 KUBERNETES = "kubernetes"
+NO_REGISTRY = "its image is in no registry, from which a pod could have it"
+
+
+def find_pod_image(sources: Sequence[Mapping[str, str]], digest: str) -> str:
+    """The image as a pod names it; empty: it is in no registry."""
+    return pin(sources[0]["ref"], digest) if sources and sources[0]["how"] == "registry" else ""
 
 
 def find_pod_ways(
@@ -21,9 +27,9 @@ def find_pod_ways(
     """As a pod, if the first source is a registry; several tasks, and ports to be reached, need a tool."""
     fields = executable.fields
     is_plain = not fields.get("tasks") and not (fields.get("network") or {}).get("ports")
-    if KUBERNETES not in tools or not is_plain or sources[0]["how"] != "registry":
+    image = find_pod_image(sources, digest)
+    if KUBERNETES not in tools or not is_plain or not image:
         return []
-    image = pin(sources[0]["ref"], digest)
     return [Way(KUBERNETES, contained=True, program=partial(make_pod_program, executable, image))]
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 PLAIN = r"[A-Za-z0-9_][\w.+@:,&|*()\[\]-]*"  # what Slurm can know by a name, or by several with signs between them
+FEATURES = r"[A-Za-z0-9_][\w=/.+@:,&|*()\[\]-]*"  # Kubernetes knows them as labels: example.com/disk=ssd
 MAIL = r"(?i)(begin|end|fail|requeue|time_limit|all|none)(,(begin|end|fail|requeue|time_limit|all|none))*"
 NAME = re.compile(r"[a-z][a-z-]*")  # of a free option
 VALUE = re.compile(r"[\x20-\x7e]{1,500}")  # of a free option
@@ -62,7 +63,7 @@ class SchedulerOptions:
         "On a cluster: features that nodes must have.",
         metavar="FEATURES",
         sbatch="constraint",
-        pattern=PLAIN,
+        pattern=FEATURES,
         is_open=True,
     )
     nice: int | None = _option(

@@ -28,13 +28,12 @@ def say(text: str) -> None:
 
 def python_of(papermill: str) -> str:
     """The Python that papermill is installed for: its first line says, else it lies beside it."""
-    path = shutil.which(papermill) or papermill
-    with open(path, "rb") as file:
+    with open(papermill, "rb") as file:
         first = file.readline().decode(errors="replace").strip()
     named = first.removeprefix("#!").strip()
     if first.startswith("#!") and "python" in os.path.basename(named) and os.path.exists(named):
         return named
-    return os.path.join(os.path.dirname(os.path.realpath(path)), "python3")
+    return os.path.join(os.path.dirname(os.path.realpath(papermill)), "python3")
 
 
 def notebook_in(folder: str) -> str:
@@ -166,7 +165,7 @@ def main() -> int:
     """Run the notebook that `.sublet/notebook.json` describes."""
     with open(".sublet/notebook.json", encoding="utf-8") as file:
         plan = json.load(file)
-    papermill = plan["papermill"] or shutil.which("papermill")
+    papermill = shutil.which(plan["papermill"] or "papermill")
     python = python_of(papermill) if papermill else sys.executable
     if sys.executable != python and "SUBLET_AGAIN" not in os.environ:
         os.execve(python, [python, sys.argv[0]], {**os.environ, "SUBLET_AGAIN": "1"})  # noqa: S606 (as meant)

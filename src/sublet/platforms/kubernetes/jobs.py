@@ -87,17 +87,17 @@ class SessionJobs:
     async def submit(self, job: Job, session: PodSession) -> None:
         """Make its Secret and its Job; if the Job is there already, that is the one."""
         length = job.until - datetime.now(UTC)
-        try:
-            program = write_program(job, session.key, length)
-        except ValueError as error:
-            raise PlatformRefused(platform=self.api.platform, why=str(error)) from error
         if job.nodes == (self.api.access.namespace,):  # what was booked is a part of the quota, on whichever node
             job = replace(job, nodes=())
+        try:
+            program, manifest = write_program(job, session.key, length), make_job(job, session.key, self.place, length)
+        except ValueError as error:
+            raise PlatformRefused(platform=self.api.platform, why=str(error)) from error
         packed = await asyncio.to_thread(session.pack, SMALL)
         session.note("packed", "" if packed is None else str(len(packed)))
         await self._put_secret(make_secret(job, session.key, self.place, program, packed))
         try:
-            made = await self.api.create(self.api.path_of("jobs"), make_job(job, session.key, self.place, length))
+            made = await self.api.create(self.api.path_of("jobs"), manifest)
         except ObjectExists:
             made = await self.find(session.key) or {}
         except PlatformRefused:

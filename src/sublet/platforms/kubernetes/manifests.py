@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from sublet.booking.model.job import Job
 from sublet.booking.model.shape import Shape
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.kubernetes.api import Object
+from sublet.platforms.kubernetes.labels import list_wanted, make_affinity
+from sublet.platforms.kubernetes.licenses import size_licenses
 from sublet.platforms.kubernetes.names import KEEPER, KEY, MAIN, PERSON, STAGE, TIME, TITLE, labels_of, name_of
 from sublet.platforms.told import tell_amounts
 
@@ -46,6 +47,8 @@ class PodPlace:
     account: str = ""
     priority: str = ""
     gpu: str = "nvidia.com/gpu"
+    gpu_label: str = "nvidia.com/gpu.product"
+    licenses: Mapping[str, str] = field(default_factory=dict)
     selector: Mapping[str, str] = field(default_factory=dict)
     grace: timedelta = timedelta(seconds=5)
     keep: timedelta = timedelta(days=1)
@@ -160,10 +163,11 @@ def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
         "volumes": [_make_volume(job.amounts.shape), {"name": "given", "secret": {"secretName": name_of(key)}}],
         "securityContext": {} if place.user is None else _be_user(place.user),
     }
-    if place.selector or job.nodes:
+    if place.selector:
         spec["nodeSelector"] = dict(place.selector)
-    if job.nodes:
-        spec["affinity"] = {"nodeAffinity": _only_on(job.nodes[0])}
+    wanted = list_wanted(job.scheduler, place.gpu_label)
+    if job.nodes or wanted:
+        spec["affinity"] = make_affinity(job.nodes, wanted)
     named = {"serviceAccountName": place.account, "priorityClassName": place.priority}
     spec |= {name: value for name, value in named.items() if value}
     if place.pull_secrets:
@@ -190,7 +194,7 @@ def _make_main(job: Job, key: str, place: PodPlace, shared: Object) -> Object:
         "imagePullPolicy": place.pull,
         **(_keep_entrypoint(job, key) if job.program.keeps_entrypoint else {"command": START}),
         "volumeMounts": [shared, *_mount_absolute(job)],
-        "resources": _size(job.amounts.shape, place.gpu),
+        "resources": _size(job, place),
         "securityContext": _confine(place),
     }
     if job.program.connects:
@@ -226,10 +230,12 @@ def _mount_absolute(job: Job) -> list[Object]:
     ]
 
 
-def _size(shape: Shape, gpu: str) -> Object:
+def _size(job: Job, place: PodPlace) -> Object:
+    shape = job.amounts.shape
     amounts = {"cpu": str(shape.cores), "memory": str(shape.memory)}
-    amounts |= {gpu: str(shape.gpus)} if shape.gpus else {}
+    amounts |= {place.gpu: str(shape.gpus)} if shape.gpus else {}
     amounts |= {"ephemeral-storage": str(shape.disk)} if shape.disk else {}
+    amounts |= size_licenses(job.scheduler.licenses, place.licenses)
     return {"requests": amounts, "limits": dict(amounts)}
 
 
@@ -253,8 +259,3 @@ def _confine(place: PodPlace) -> Object:
     if place.user is None:
         return {"allowPrivilegeEscalation": False}
     return {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-
-
-def _only_on(node: str) -> Object:
-    term: dict[str, Any] = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}

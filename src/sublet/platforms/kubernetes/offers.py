@@ -12,6 +12,7 @@ from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, T
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
+from sublet.platforms.kubernetes.choosing import ANY_NODE, NodeChoice
 from sublet.platforms.kubernetes.survey import ClusterView, limit_nodes
 
 HORIZON = timedelta(days=400)
@@ -29,11 +30,15 @@ class KubernetesOffers:
     platform: str
     stated: Shape | None = None
     longest: timedelta | None = None
+    choice: NodeChoice = ANY_NODE
 
     def answer(self, view: ClusterView, request: Request, way: str, now: datetime) -> Answer:
         """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
         nodes = limit_nodes(view, self.stated)
         reasons = self._find_reasons(view, request, nodes)
+        if not reasons:
+            nodes = self.choice.choose(view, request, nodes)
+            reasons = self._find_excess(request, nodes)
         if reasons:
             return Answer(reasons=tuple(replace(reason, platform=self.platform) for reason in reasons))
         calendars = _fill(view, nodes, now)
@@ -54,12 +59,15 @@ class KubernetesOffers:
         if not nodes:
             return [Reason("urn:not-supported", "platform", describe_nothing(view, self.platform))]
         reasons = [*self.unfit(request), *self._find_closed_ports(view, request)]
-        return reasons or check_limits(
-            request, Calendar(nodes), platform=self.platform, pools={}, metrics=(), longest=self.longest
-        )
+        return reasons or [*self.choice.find_missing(view, request)]
+
+    def _find_excess(self, request: Request, nodes: Sequence[Node]) -> list[Reason]:
+        calendar = Calendar(nodes)
+        return check_limits(request, calendar, platform=self.platform, pools={}, metrics=(), longest=self.longest)
 
     def unfit(self, request: Request) -> Iterator[Reason]:
         """What no calendar has to be opened for."""
+        yield from self.choice.unfit(request)
         if (count := request.compute.nodes.min) > 1:
             why = f"{self.platform} runs each session in one pod, and {count} nodes were asked for."
             yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")

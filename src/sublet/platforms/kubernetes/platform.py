@@ -26,18 +26,19 @@ from sublet.booking.model.offer import Answer, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.session import Connector, End, EndKind
 from sublet.booking.model.shape import Shape
-from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.guest import own_name
-from sublet.platforms.kubernetes.access import AccessSettings, BadAccess, open_access
-from sublet.platforms.kubernetes.api import RENEW, ApiServer, ObjectMissing
-from sublet.platforms.kubernetes.forwards import PortForwards
+from sublet.platforms.kubernetes.access import AccessSettings
+from sublet.platforms.kubernetes.api import ObjectMissing
+from sublet.platforms.kubernetes.choosing import TAKEN, NodeChoice
+from sublet.platforms.kubernetes.connection import ClusterConnection
 from sublet.platforms.kubernetes.jobs import SessionJobs
 from sublet.platforms.kubernetes.manifests import PORT, SESSION, PodPlace
 from sublet.platforms.kubernetes.names import label_of, name_of
+from sublet.platforms.kubernetes.notes import describe_view
 from sublet.platforms.kubernetes.offers import KubernetesOffers, describe_nothing, list_takes
 from sublet.platforms.kubernetes.session import PodSession
 from sublet.platforms.kubernetes.states import choose_pod, is_ready, runs
-from sublet.platforms.kubernetes.streams import PodStreams
 from sublet.platforms.kubernetes.survey import ClusterView, limit_nodes, look, share_quota
 from sublet.platforms.local.launch import socket_of
 from sublet.platforms.port import Duration, Memory, Platform, Results, Survey
@@ -91,6 +92,12 @@ class Kubernetes(Platform):
     priority_class: str = Field(default="", description="The priority class of pods.")
     node_selector: dict[str, str] = Field(default_factory=dict, description="Labels that a node must have.")
     gpu_resource: str = Field(default="nvidia.com/gpu", description="What a GPU is called in the cluster.")
+    gpu_label: str = Field(
+        default="nvidia.com/gpu.product", description="The label of a node that names the type of its GPUs."
+    )
+    licenses: dict[str, str] = Field(
+        default_factory=dict, description="A licence → the extended resource of nodes as which it is counted."
+    )
     cores: int | None = Field(default=None, ge=1, description="The most cores of a session, where nothing else says.")
     memory: Memory | None = Field(default=None, ge=1 << 26, description="The most memory of a session, likewise.")
     gpus: int = Field(default=0, ge=0, description="The most GPUs of a session, likewise.")
@@ -108,12 +115,9 @@ class Kubernetes(Platform):
     output_limit: Memory = Field(default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is shown.")
     _home: Path = PrivateAttr()
     _owner: str = PrivateAttr(default="")
-    _jobs: SessionJobs | None = PrivateAttr(default=None)
-    _forwards: PortForwards | None = PrivateAttr(default=None)
-    _stamp: object = PrivateAttr(default=None)
+    _link: ClusterConnection | None = PrivateAttr(default=None)
     _view: ClusterView | None = PrivateAttr(default=None)
     _viewed: float = PrivateAttr(default=float("-inf"))
-    _has_told: bool = PrivateAttr(default=False)
 
     async def open(self, home: Path) -> None:
         """Make the directories; the API server is called when it is needed."""
@@ -127,43 +131,22 @@ class Kubernetes(Platform):
             self._owner = own_name(self._home)
         except OSError as error:
             raise PlatformUnreachable(platform=self.name, why=str(error)) from error
+        asked = AccessSettings(
+            self.kubeconfig, self.context, self.namespace, self.server, self.authority, self.token_file
+        )
+        self._link = ClusterConnection(self.name, asked, self._place)
         for left in (self._home / "trash").iterdir():
             remove_tree(left)
 
     async def close(self) -> None:
         """Let go; what runs goes on."""
-        if self._forwards:
-            await self._forwards.close_all()
-        if self._jobs:
-            await self._jobs.close()
-        self._jobs = self._forwards = None
+        if self._link:
+            await self._link.close()
 
     async def _connect(self) -> SessionJobs:
-        """The jobs there, by a connection that is made anew when the kubeconfig has changed."""
-        stamp = self._read_stamp()
-        if self._jobs and stamp == self._stamp:
-            return self._jobs
-        await self.close()
-        asked = AccessSettings(
-            self.kubeconfig, self.context, self.namespace, self.server, self.authority, self.token_file
-        )
-        try:
-            access = await asyncio.to_thread(open_access, asked)
-        except BadAccess as error:
-            raise LoginNeeded(f"{self.name} can't be entered: {error}.", platform=self.name, hint=RENEW) from error
-        api = ApiServer(self.name, access)
-        self._jobs, self._stamp, self._has_told = SessionJobs(api, self._place), stamp, False
-        self._forwards = PortForwards(PodStreams(api))
-        self._jobs.start()
-        return self._jobs
-
-    def _read_stamp(self) -> object:
-        """What changes when someone renews the kubeconfig."""
-        file = Path(self.kubeconfig or os.environ.get("KUBECONFIG", "") or "~/.kube/config").expanduser()
-        with suppress(OSError):
-            seen = file.stat()
-            return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
-        return None
+        if self._link is None:
+            raise PlatformUnreachable(platform=self.name, why="it is not open")
+        return await self._link.open()
 
     @property
     def _place(self) -> PodPlace:
@@ -177,6 +160,8 @@ class Kubernetes(Platform):
             account=self.service_account,
             priority=self.priority_class,
             gpu=self.gpu_resource,
+            gpu_label=self.gpu_label,
+            licenses=self.licenses,
             selector=self.node_selector,
             grace=self.grace,
             keep=self.keep_results,
@@ -187,7 +172,8 @@ class Kubernetes(Platform):
 
     @property
     def _offers(self) -> KubernetesOffers:
-        return KubernetesOffers(self.name, self._stated, self.longest)
+        choice = NodeChoice(self.name, self.gpu_label, self.licenses, self.terms == "booked")
+        return KubernetesOffers(self.name, self._stated, self.longest, choice)
 
     @property
     def _stated(self) -> Shape | None:
@@ -196,7 +182,7 @@ class Kubernetes(Platform):
     async def _look(self, good_for: float = FRESH) -> ClusterView:
         jobs = await self._connect()
         if self._view is None or time.monotonic() - self._viewed > good_for:
-            self._view = await look(jobs.api, self._owner, self.gpu_resource)
+            self._view = await look(jobs.api, self._owner, self.gpu_resource, self.node_selector)
             self._viewed = time.monotonic()
         return self._view
 
@@ -217,14 +203,18 @@ class Kubernetes(Platform):
             view.as_of,
             nodes,
             tools=OWN_TOOLS | dict.fromkeys(self.tools, ""),
-            notes=describe_view(view),
+            notes=describe_view(view, self.gpu_label),
             taken=tuple(list_takes(view, nodes, view.as_of, of_others=True)) if is_booked else (),
             good_for=timedelta(seconds=FRESH),
         )
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """Several nodes for one session."""
+        """Several nodes for one session, and what of nodes can't be read or counted here."""
         return [*self._offers.unfit(request)]
+
+    def can_take(self, option: str) -> bool:
+        """Labels of nodes, of which one is the type of GPU, and licences that are counted there."""
+        return option in TAKEN
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """When there is room for it, by the quota and what runs and waits there; or why not."""
@@ -292,7 +282,8 @@ class Kubernetes(Platform):
     async def _with_connector(self, session: PodSession, state: JobState, jobs: SessionJobs) -> JobState:
         """The same; one that someone can connect to, once it listens, by a socket here."""
         connects = (session.read("job.json") or {}).get("connects")
-        if state.state is not State.RUNNING or not connects or self._forwards is None:
+        forwards = self._link.forwards if self._link else None
+        if state.state is not State.RUNNING or not connects or forwards is None:
             return state
         pod = choose_pod(await jobs.see(session), session.read_note("pod"))
         path = socket_of(self._home, session.key)
@@ -300,7 +291,7 @@ class Kubernetes(Platform):
             return state
         if not path:
             return replace(state, condition="the path of a socket to it would be too long; use a shorter SUBLET_HOME")
-        await self._forwards.open(Path(path), pod["metadata"]["name"], PORT)
+        await forwards.open(Path(path), pod["metadata"]["name"], PORT)
         return replace(state, connector=Connector(connects, "AVAILABLE", "HTTP", f"unix:{path}"))
 
     async def news(self) -> Sequence[str] | None:
@@ -312,8 +303,7 @@ class Kubernetes(Platform):
         for key in keys:  # what ended and was cut off before it could be removed
             if self._session(key).ended and jobs.jobs.find(label_of(key)):
                 await jobs.remove(key)
-        is_first, self._has_told = not self._has_told, True
-        return None if is_first else keys
+        return keys if self._link and self._link.has_told_before() else None
 
     async def cancel(self, ids: Sequence[str], by: str) -> None:
         """Stop them: the keeper of each pod stops all its processes; what waits is removed."""
@@ -378,22 +368,10 @@ class Kubernetes(Platform):
         if state.state in (State.RUNNING, State.QUEUED):
             raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
         await (await self._connect()).remove(key)
-        if self._forwards and (path := socket_of(self._home, key)):
-            await self._forwards.close(Path(path))
+        if self._link and self._link.forwards and (path := socket_of(self._home, key)):
+            await self._link.forwards.close(Path(path))
         await asyncio.to_thread(session.remove, self._home / "trash")
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
         """The sessions that have something in the cluster that is ours."""
         return await (await self._connect()).list_left(age)
-
-
-def describe_view(view: ClusterView) -> tuple[str, ...]:
-    """What a person may want to know of what was seen."""
-    notes = [f"Kubernetes {view.version}, namespace {view.namespace}"]
-    if not view.sees_nodes:
-        notes.append("its nodes may not be seen: what is offered follows the namespace's quota")
-    if view.quota and view.quota.pods_left == 0:
-        notes.append("the quota has no pod left: what is submitted now waits")
-    if "ports" in view.missing:
-        notes.append("ports of pods may not be forwarded: no interactive sessions")
-    return tuple(notes)

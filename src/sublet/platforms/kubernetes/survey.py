@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -79,10 +79,15 @@ class ClusterView:
     sees_all_pods: bool = False
     missing: tuple[str, ...] = ()  # what of MAY may not be done
     version: str = ""
+    labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each node
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # of each node: its other resources
 
 
-async def look(api: ApiServer, owner: str, gpu: str) -> ClusterView:
-    """Ask the API server for all of it at once; PlatformRefused, in its words, if sessions can't be created."""
+async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str] | None = None) -> ClusterView:
+    """Ask the API server for all of it at once; PlatformRefused, in its words, if sessions can't be created.
+
+    Only nodes with the labels of the selector count.
+    """
     missing = await review(api)
     nodes, quotas, (pods, is_whole), version = await asyncio.gather(
         _list_or_nothing(api, "/api/v1/nodes"),
@@ -90,16 +95,19 @@ async def look(api: ApiServer, owner: str, gpu: str) -> ClusterView:
         _list_pods(api),
         api.get("/version"),
     )
+    usable = [node for node in nodes or () if takes_pods(node, selector or {})]
     return ClusterView(
         as_of=datetime.now(UTC),
         namespace=api.access.namespace,
-        nodes=tuple(read_node(node, gpu) for node in nodes or () if takes_pods(node)),
+        nodes=tuple(read_node(node, gpu) for node in usable),
         sees_nodes=nodes is not None,
         quota=read_quota(quotas or (), gpu),
         uses=tuple(read_uses(pods, owner, gpu)),
         sees_all_pods=is_whole,
         missing=missing,
         version=f"{version.get('major', '')}.{version.get('minor', '')}",
+        labels={node["metadata"]["name"]: node["metadata"].get("labels") or {} for node in usable},
+        counts={node["metadata"]["name"]: read_counts(node) for node in usable},
     )
 
 
@@ -155,12 +163,13 @@ async def _may(api: ApiServer, verb: str, resource: str, group: str) -> bool:
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-def takes_pods(node: Mapping[str, Any]) -> bool:
-    """Whether new pods may go to a node."""
+def takes_pods(node: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
+    """Whether new pods with this selector may go to a node."""
     spec, status = node.get("spec") or {}, node.get("status") or {}
     is_ready = any(each["type"] == "Ready" and each["status"] == "True" for each in status.get("conditions") or ())
     barred = any(taint.get("effect") in BARRING for taint in spec.get("taints") or ())
-    return is_ready and not barred and not spec.get("unschedulable")
+    is_selected = selector.items() <= (node["metadata"].get("labels") or {}).items()
+    return is_ready and is_selected and not barred and not spec.get("unschedulable")
 
 
 def read_node(node: Mapping[str, Any], gpu: str) -> Node:
@@ -174,6 +183,12 @@ def read_node(node: Mapping[str, Any], gpu: str) -> Node:
         amount_of(room, gpu) or 0,
         disk,
     )
+
+
+def read_counts(node: Mapping[str, Any]) -> dict[str, int]:
+    """The resources of a node that have a name of someone's own, as GPUs and licences have."""
+    room = (node.get("status") or {}).get("allocatable") or {}
+    return {name: amount_of(room, name) or 0 for name in room if "/" in name}
 
 
 def read_quota(quotas: Iterable[Mapping[str, Any]], gpu: str) -> QuotaRoom | None:

@@ -1,0 +1,82 @@
+"""What a request asks of nodes beside sizes (labels, a type of GPU, licences): which nodes have it, else why none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sublet.booking.model.limits import LIMIT, NOT_SUPPORTED
+from sublet.booking.model.offer import Node, Reason
+from sublet.booking.model.request import Request
+from sublet.platforms.kubernetes.labels import WantedLabel, list_values, list_wanted
+from sublet.platforms.kubernetes.licenses import read_licenses, size_licenses
+from sublet.platforms.kubernetes.survey import ClusterView
+
+INVALID = "urn:invalid-value"
+TAKEN = ("constraint", "gpu_type", "licenses")  # of what can be asked of a scheduler
+BY_CALENDAR = "its nodes are booked by a calendar that knows no such thing"
+UNSEEN = "its nodes may not be seen, so that nobody knows which of them have"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoice:
+    """How a platform's settings say that types of GPU and licences are known there."""
+
+    platform: str
+    gpu_label: str = ""  # the label of a node that names the type of its GPUs
+    licenses: Mapping[str, str] = field(default_factory=dict)  # a licence → the resource that it is counted as
+    is_booked: bool = False
+
+    def unfit(self, request: Request) -> Iterator[Reason]:
+        """What no cluster has to be looked at for."""
+        asked = request.scheduler
+        try:
+            list_wanted(asked, self.gpu_label)
+        except ValueError as error:
+            yield Reason(INVALID, "constraint", f"{self.platform}: {error}.", asked.constraint)
+        try:
+            size_licenses(asked.licenses, self.licenses)
+        except ValueError as error:
+            there = ", ".join(sorted(self.licenses))
+            yield Reason(NOT_SUPPORTED, "licenses", f"{self.platform}: {error}.", asked.licenses, there, there)
+        if asked.gpu_type and not request.compute.gpus.min:
+            message = f"{self.platform}: a type of GPU was asked for, and no GPU."
+            yield Reason(INVALID, "gpu_type", message, asked.gpu_type, "", "gpus: 1")
+        for name in asked.list_asked() if self.is_booked else ():
+            yield Reason(NOT_SUPPORTED, name, f"{self.platform}: {name}: {BY_CALENDAR}.", nearest=f"leave {name} out")
+
+    def find_missing(self, view: ClusterView, request: Request) -> Iterator[Reason]:
+        """What no node has, each with what there is; of a request that is fit."""
+        for label in list_wanted(request.scheduler, self.gpu_label):
+            if not any(label.is_on(labels) for labels in view.labels.values()):
+                yield self._miss_label(view, label, request)
+        for name, count in read_licenses(request.scheduler.licenses).items():
+            most = max((counts.get(self.licenses[name], 0) for counts in view.counts.values()), default=0)
+            if count > most:
+                message = f"{self.platform} has at most {most} licenses of {name} on a node; {count} were asked for."
+                unseen = f"{self.platform}: {UNSEEN} licenses of {name}."
+                nearest = f"{name}:{most}" if most else ""
+                yield Reason(LIMIT, "licenses", message if view.sees_nodes else unseen, str(count), str(most), nearest)
+
+    def _miss_label(self, view: ClusterView, label: WantedLabel, request: Request) -> Reason:
+        is_type = label == WantedLabel(self.gpu_label, request.scheduler.gpu_type)
+        there = ", ".join(list_values(view.labels.values(), label.name))
+        has = f"nodes there have {label.name}: {there}" if there else f"no node there has a label {label.name}"
+        message = f"{self.platform} has no node with {label}; {has}."
+        if not view.sees_nodes:
+            message = f"{self.platform}: {UNSEEN} {label}."
+        return Reason(NOT_SUPPORTED, "gpu_type" if is_type else "constraint", message, str(label), there, there)
+
+    def choose(self, view: ClusterView, request: Request, nodes: Sequence[Node]) -> list[Node]:
+        """The nodes that have all of it."""
+        wanted = list_wanted(request.scheduler, self.gpu_label)
+        counted = size_licenses(request.scheduler.licenses, self.licenses)
+        return [
+            node
+            for node in nodes
+            if all(label.is_on(view.labels.get(node.name, {})) for label in wanted)
+            and all(view.counts.get(node.name, {}).get(name, 0) >= int(count) for name, count in counted.items())
+        ]
+
+
+ANY_NODE = NodeChoice("")

@@ -1,0 +1,70 @@
+"""Which nodes a session may run on, by their labels: features and a type of GPU, as a request asks for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.platforms.kubernetes.api import Object
+
+BETWEEN = re.compile(r"[,&]")
+LABEL = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?")
+VALUE = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?")
+FORM = "write NAME=VALUE, or NAME for a label that has any value, with & between several"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedLabel:
+    """A label that a node must have."""
+
+    name: str
+    value: str | None = None  # None: any
+
+    def is_on(self, labels: Mapping[str, str]) -> bool:
+        """Whether it is among these."""
+        return self.name in labels and self.value in (None, labels[self.name])
+
+    def __str__(self) -> str:
+        """As a person writes it."""
+        return self.name if self.value is None else f"{self.name}={self.value}"
+
+
+def read_labels(text: str) -> tuple[WantedLabel, ...]:
+    """The labels of a constraint; ValueError, in words, for what no label can be."""
+    wanted = []
+    for part in filter(None, BETWEEN.split(text)):
+        name, equals, value = part.partition("=")
+        if not LABEL.fullmatch(name) or not VALUE.fullmatch(value):
+            raise ValueError(f"{part!r} is no label of a node: {FORM}")
+        wanted.append(WantedLabel(name, value if equals else None))
+    return tuple(wanted)
+
+
+def list_wanted(asked: SchedulerOptions, gpu_label: str) -> tuple[WantedLabel, ...]:
+    """All labels that a request wants of its nodes."""
+    type_of_gpu = (WantedLabel(gpu_label, asked.gpu_type),) if asked.gpu_type else ()
+    return (*read_labels(asked.constraint), *type_of_gpu)
+
+
+def list_values(labels: Iterable[Mapping[str, str]], name: str) -> list[str]:
+    """The values that nodes have of a label."""
+    return sorted({each[name] for each in labels if name in each})
+
+
+def make_affinity(nodes: Sequence[str], wanted: Sequence[WantedLabel]) -> Object:
+    """The part of a pod's description that keeps it to one of these nodes, if any are named, with these labels."""
+    term: dict[str, Any] = {}
+    if nodes:
+        term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [nodes[0]]}]
+    if wanted:
+        term["matchExpressions"] = [_match(label) for label in wanted]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
+def _match(label: WantedLabel) -> Object:
+    if label.value is None:
+        return {"key": label.name, "operator": "Exists"}
+    return {"key": label.name, "operator": "In", "values": [label.value]}
