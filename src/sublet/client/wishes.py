@@ -26,6 +26,7 @@ class Wishes(TypedDict, total=False):
     script: str
     image: str | Mapping[str, Any]
     notebook: Place
+    compose: str | Mapping[str, Any]
     bag: Sequence[Any] | Mapping[str, Any]
     interactive: Literal["lab", "shell"] | bool
     app: str

@@ -37,6 +37,7 @@ KINDS = {
     "docker-container": "container image",
     "singularity-container": "Apptainer image",
     "jupyter-notebook": "notebook",
+    "docker-compose": "Compose file",
     "bag": "bag of tasks",
     "interactive": "interactive",
 }

@@ -22,7 +22,7 @@ from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_li
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import count_text
 
-KINDS = ("image", "tasks", "notebook", "param", "script", "interactive")  # wishes that a sweep doesn't have
+KINDS = ("image", "tasks", "notebook", "compose", "param", "script", "interactive")  # wishes that a sweep doesn't have
 SHOWN = 5  # tasks that --dry-run shows
 
 

@@ -63,6 +63,7 @@ KINDS = (
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--tasks", metavar="N", help="How many copies of the container, as the ranks of an MPI program."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
+    click.option("--compose", metavar="FILE", help="A Docker Compose file, whose services run side by side."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
     click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
@@ -155,9 +156,9 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     form |= read_scheduler_flags(given)
     if words:
         form["run"] = list(words)
-    if given["script"]:
-        form["script"] = _text(given["script"])
-        form.setdefault("name", shorten(os.path.basename(given["script"])))
+    for name in (name for name in ("script", "compose") if given[name]):
+        form[name] = _text(given[name])
+        form.setdefault("name", shorten(os.path.basename(given[name])))
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
@@ -263,7 +264,7 @@ def _text(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(detail=f"the script {path} can't be read: {error}") from error
+        raise BadRequest(detail=f"the file {path} can't be read: {error}") from error
     if path.endswith(".py") and not text.startswith("#!"):
         detail = f"{path} has no line #!, so sh would run it, which reads no Python"
         raise BadRequest(detail=detail, hint=f"Run it with: sublet run -- python3 {shlex.quote(path)}")

@@ -53,6 +53,7 @@ EXECUTABLES = {
     "script": "command",
     "image": "docker-container",
     "notebook": "jupyter-notebook",
+    "compose": "docker-compose",
     "bag": "bag",
     "interactive": "interactive",
     "app": "app",
@@ -62,6 +63,7 @@ _EXTRAS = {
     "command": {"env": "environment"},
     "docker-container": {"env": "environment", "entrypoint": "entrypoint", "tasks": "tasks"},
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
+    "docker-compose": {"env": "environment"},
     "bag": {"env": "environment"},
     "interactive": {"env": "environment", "requirements": "requirements"},
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
@@ -155,8 +157,8 @@ def _what(given: str, short: Document) -> Document:
     value = short[given]
     if given == "run":
         return {"argv": _words(value, "run")}
-    if given == "script":
-        return {"script": value}
+    if given in ("script", "compose"):
+        return {given: value}
     if given == "notebook":
         return {"location": a_text(value, "notebook", 4096)}
     if given == "app":

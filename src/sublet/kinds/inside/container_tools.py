@@ -142,6 +142,7 @@ def _like_docker(
         mode = ",readonly" if read_only else "" if source in shared else writable
         argv += ["--mount", f"type=bind,source={source},target={target}{mode}"]
     argv += [f"--network={machine.network}"] if machine.network else []
+    argv += [f"--add-host={name}:127.0.0.1" for name in plan.get("hosts", ())]
     if plan["port"] and machine.network != "none":
         argv += [f"--publish=127.0.0.1::{plan['port']}"]
     if plan["entrypoint"] and not image.directory:
