@@ -68,3 +68,66 @@ async def test_on_a_gateway_a_notebook_runs_in_the_operators_image_and_without_o
         await give_tools(service)
         offerset = await ask(service, BOB, run=None, **book)
         assert [offer.offer.way for offer in offerset.offers] == ["podman"], offerset.reasons
+
+
+SITES = {  # what surveys find on each sort of platform
+    "machine": ("python3", "sh", "papermill", "jupyter-lab", "podman", "docker"),
+    "cluster": ("python3", "sh", "papermill", "apptainer", "ch-run"),
+    "hub": ("jupyter-kernel", "jupyterhub", "contained-servers"),
+    "cloud": ("kubernetes", "sh", "python3"),
+    "canfar": ("skaha",),
+}
+COMPOSED = {"services": {"one": {"image": "ghcr.io/owner/a:1"}}}
+CONTAINED = {  # what is asked for → the ways on each platform that are possible on a gateway
+    "notebook": {"machine": ["podman", "docker"], "cluster": ["apptainer"], "hub": ["kernel"], "cloud": ["kubernetes"]},
+    "lab": {"machine": ["podman", "docker"], "hub": ["jupyterhub"], "cloud": ["kubernetes"], "canfar": ["skaha"]},
+    "image": {
+        "machine": ["podman", "docker"],
+        "cluster": ["apptainer"],
+        "cloud": ["kubernetes"],
+        "canfar": ["skaha"],
+    },
+    "compose": {"machine": ["podman"]},
+    "command": {},
+    "shell": {},
+}
+BESIDE = {  # what is possible too on one's own service, outside of a container
+    "notebook": {"machine": ["papermill"], "cluster": ["papermill", "charliecloud"]},
+    "lab": {"machine": ["jupyter-lab"]},
+    "image": {"cluster": ["charliecloud"]},
+    "compose": {},
+    "command": {name: ["exec"] for name in SITES},
+    "shell": {name: ["shell"] for name in ("machine", "cluster", "cloud")},
+}
+ASKED: dict[str, dict[str, Any]] = {
+    "notebook": {"notebook": "data:,{}"},
+    "lab": {"interactive": "lab"},
+    "image": {"image": "ghcr.io/owner/a:1", "run": ["true"]},
+    "compose": {"compose": COMPOSED},
+    "command": {"run": ["true"]},
+    "shell": {"interactive": "shell"},
+}
+
+
+@pytest.mark.parametrize("mode", ["gateway", "personal"])
+async def test_every_kind_has_its_ways_on_every_sort_of_platform_and_the_others_say_why_not(
+    tmp_path: Path, mode: str
+) -> None:
+    usual = {"standard_images": {"notebook": "jupyter", "lab": "jupyter"}, "images": IMAGES}
+    platforms = {name: {"kind": "memory"} for name in SITES}
+    async with serving(tmp_path, loop=False, mode=mode, platforms=platforms, **usual) as service:
+        person = BOB if mode == "gateway" else ME
+        if mode == "gateway":
+            await allow(service, BOB.name)
+        for name, tools in SITES.items():
+            survey = await service.platforms.survey(name)
+            known = replace(survey, tools=dict.fromkeys(tools, ""), good_for=timedelta(hours=1))
+            service.platforms.surveys[name] = known
+        for what, short in ASKED.items():
+            found = await explain(service, person, **short)
+            for name in SITES:
+                ways = set(CONTAINED[what].get(name, ()))
+                ways |= set(BESIDE[what].get(name, ())) if mode == "personal" else set()
+                possible = {way for (where, way), each in found.items() if where == name and each.is_possible}
+                assert possible == ways, (what, name)
+            assert all(each.is_possible or each.why for each in found.values()), what
