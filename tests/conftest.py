@@ -70,6 +70,7 @@ TOGETHER = {
     "tests/real/test_ap_machine.py": "ap",
     "tests/engines/test_kubernetes": "kubernetes",
     "tests/docs/test_guides_engines.py": "kubernetes",
+    "tests/engines/test_side_by_side.py": "kubernetes",
 }
 
 
