@@ -1,4 +1,4 @@
-"""Notebooks and JupyterLab as pods of a real Kubernetes: in someone's image, in the platform's own, and on a gateway."""
+"""Notebooks and JupyterLab as pods of a real Kubernetes: in someone's image and the platform's, and on a gateway."""
 
 from __future__ import annotations
 

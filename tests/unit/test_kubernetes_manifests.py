@@ -96,6 +96,19 @@ def test_labels_types_of_gpu_and_licences_are_asked_of_the_scheduler() -> None:
         make_job(job(scheduler=asked), "k", PLACE, HOUR)
 
 
+def test_a_claim_is_seen_by_each_person_for_themselves_and_read_only_by_programs() -> None:
+    place = replace(PLACE, claim="data")
+    pods = [make_job(job(person=name), "k", place, HOUR)["spec"]["template"]["spec"] for name in ("ann", "bob")]
+    stage, main = (
+        next(mount for mount in container["volumeMounts"] if mount["name"] == "kept")
+        for container in (pods[0]["initContainers"][0], pods[0]["containers"][1])
+    )
+    assert (stage.get("readOnly"), main["readOnly"]) == (None, True)
+    assert {"name": "kept", "persistentVolumeClaim": {"claimName": "data"}} in pods[0]["volumes"]
+    folders = {pod["initContainers"][0]["volumeMounts"][2]["subPath"] for pod in pods}
+    assert len(folders) == 2
+
+
 def test_what_is_mounted_elsewhere_is_a_part_of_the_session_and_the_rest_are_links() -> None:
     mounts = (Mount("data/cube", "/input"), Mount("data/map", "maps", read_only=False))
     wanted = job(mounts=mounts)

@@ -212,3 +212,18 @@ async def test_an_older_answer_overrules_no_newer_one() -> None:
     watched.drop("a")
     watched.put(pod("a", 6))
     assert watched.find("k1") == []
+
+
+def test_large_data_is_kept_by_its_content_unless_a_session_may_change_it(session: PodSession, tmp_path: Path) -> None:
+    for name, size in (("cube/a", 2 << 20), ("cube/small", 10), ("own/b", 2 << 20)):
+        (session.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (session.root / "data" / name).write_bytes(bytes(size))
+    (session.root / "data" / "link").symlink_to(session.root / "data" / "cube" / "a")
+    session.write_job({"writable": ["data/own"]})
+    (kept,) = session.list_large()
+    assert (kept.path, kept.size, len(kept.digest)) == ("data/cube/a", 2 << 20, 64)
+    session.pack_into(tmp_path / "packed", {kept.path})
+    with tarfile.open(tmp_path / "packed") as archive:
+        names = archive.getnames()
+    assert "data/cube/a" not in names
+    assert {"data/cube/small", "data/own/b"} <= set(names)

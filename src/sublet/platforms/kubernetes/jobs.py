@@ -216,7 +216,9 @@ class SessionJobs:
 
     async def _send(self, session: PodSession, pod: Object) -> None:
         try:
-            await self.files.send(session, pod["metadata"]["name"])
+            days = max(1, self.place.unused.days) if self.place.claim else 0
+            carried = await self.files.send(session, pod["metadata"]["name"], days)
+            session.note("carried", str(carried))
             session.note("sent", pod["metadata"]["uid"])
         except (SubletError, ObjectMissing, OSError) as error:  # it is tried again at the next look
             log.warning("kubernetes.unsent", platform=self.api.platform, session=session.key, why=str(error))

@@ -18,6 +18,7 @@ from sublet.booking.model.job import Job
 from sublet.booking.model.shape import Shape
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.kubernetes.api import Object
+from sublet.platforms.kubernetes.kept import KEPT, find_folder
 from sublet.platforms.kubernetes.labels import list_wanted, make_affinity
 from sublet.platforms.kubernetes.licenses import size_licenses
 from sublet.platforms.kubernetes.names import KEEPER, KEY, MAIN, PERSON, STAGE, TIME, TITLE, labels_of, name_of
@@ -49,6 +50,8 @@ class PodPlace:
     gpu: str = "nvidia.com/gpu"
     gpu_label: str = "nvidia.com/gpu.product"
     licenses: Mapping[str, str] = field(default_factory=dict)
+    claim: str = ""  # in which data is kept that sessions bring
+    unused: timedelta = timedelta(days=30)
     selector: Mapping[str, str] = field(default_factory=dict)
     grace: timedelta = timedelta(seconds=5)
     keep: timedelta = timedelta(days=1)
@@ -149,16 +152,17 @@ def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
 def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
     shared = {"name": "session", "mountPath": "/sublet"}
     given = {"name": "given", "mountPath": "/given", "readOnly": True}
+    kept = _mount_kept(job, place)
     spec: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "shareProcessNamespace": True,
         "terminationGracePeriodSeconds": seconds_of(place.grace),
-        "initContainers": [_helper(STAGE, place, [str(seconds_of(place.patience))], [shared, given])],
+        "initContainers": [_helper(STAGE, place, [str(seconds_of(place.patience))], [shared, given, *kept])],
         "containers": [
             _helper(KEEPER, place, [str(seconds_of(place.keep)), str(seconds_of(place.grace))], [shared]),
-            _make_main(job, key, place, shared),
+            _make_main(job, key, place, [shared, *({**each, "readOnly": True} for each in kept)]),
         ],
         "volumes": [_make_volume(job.amounts.shape), {"name": "given", "secret": {"secretName": name_of(key)}}],
         "securityContext": {} if place.user is None else _be_user(place.user),
@@ -168,6 +172,8 @@ def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
     wanted = list_wanted(job.scheduler, place.gpu_label)
     if job.nodes or wanted:
         spec["affinity"] = make_affinity(job.nodes, wanted)
+    if kept:
+        spec["volumes"].append({"name": "kept", "persistentVolumeClaim": {"claimName": place.claim}})
     named = {"serviceAccountName": place.account, "priorityClassName": place.priority}
     spec |= {name: value for name, value in named.items() if value}
     if place.pull_secrets:
@@ -187,13 +193,20 @@ def _helper(name: str, place: PodPlace, words: list[str], mounts: list[Object]) 
     }
 
 
-def _make_main(job: Job, key: str, place: PodPlace, shared: Object) -> Object:
+def _mount_kept(job: Job, place: PodPlace) -> list[Object]:
+    """What the person's sessions share in the claim, if there is one."""
+    if not place.claim:
+        return []
+    return [{"name": "kept", "mountPath": KEPT, "subPath": find_folder(place.owner, job.person)}]
+
+
+def _make_main(job: Job, key: str, place: PodPlace, mounts: Sequence[Object]) -> Object:
     main: Object = {
         "name": MAIN,
         "image": job.program.image or place.image,
         "imagePullPolicy": place.pull,
         **(_keep_entrypoint(job, key) if job.program.keeps_entrypoint else {"command": START}),
-        "volumeMounts": [shared, *_mount_absolute(job)],
+        "volumeMounts": [*mounts, *_mount_absolute(job)],
         "resources": _size(job, place),
         "securityContext": _confine(place),
     }

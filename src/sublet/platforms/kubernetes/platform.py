@@ -98,6 +98,13 @@ class Kubernetes(Platform):
     licenses: dict[str, str] = Field(
         default_factory=dict, description="A licence → the extended resource of nodes as which it is counted."
     )
+    claim: str = Field(
+        default="",
+        description="A PersistentVolumeClaim of the namespace, in which large files that sessions bring are kept.",
+    )
+    unused: Duration = Field(
+        default=timedelta(days=30), ge=timedelta(days=1), description="How long files stay there that nobody uses."
+    )
     cores: int | None = Field(default=None, ge=1, description="The most cores of a session, where nothing else says.")
     memory: Memory | None = Field(default=None, ge=1 << 26, description="The most memory of a session, likewise.")
     gpus: int = Field(default=0, ge=0, description="The most GPUs of a session, likewise.")
@@ -162,6 +169,8 @@ class Kubernetes(Platform):
             gpu=self.gpu_resource,
             gpu_label=self.gpu_label,
             licenses=self.licenses,
+            claim=self.claim,
+            unused=self.unused,
             selector=self.node_selector,
             grace=self.grace,
             keep=self.keep_results,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import IO
 
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.platforms.kubernetes.api import ApiServer, ObjectMissing
+from sublet.platforms.kubernetes.kept import KeptInput
 from sublet.platforms.kubernetes.manifests import read_script
 from sublet.platforms.kubernetes.names import KEEPER, MAIN, STAGE
 from sublet.platforms.kubernetes.session import PodSession
@@ -54,21 +55,39 @@ class PodFiles:
         """Leave the keeper a word: `cancel`, `until` or `done`."""
         await self.run(pod, KEEPER, ORDER, text, name)
 
-    async def send(self, session: PodSession, pod: str) -> None:
-        """Bring its files to a pod that waits for them."""
+    async def send(self, session: PodSession, pod: str, keeps_days: int = 0) -> int:
+        """Bring its files to a pod that waits for them; those that a claim keeps (for so many days) only once.
+
+        How many bytes were sent.
+        """
+        kept = await asyncio.to_thread(session.list_large) if keeps_days else []
+        carried = await self._keep(session, pod, kept, keeps_days) if kept else 0
         packed = session.root / "sent.tgz"
         try:
-            size = await asyncio.to_thread(session.pack_into, packed)
-            errors = bytearray()
-            code = await self._streams.run(
-                pod,
-                STAGE,
-                ["sh", "-c", read_script("receive"), "sublet", str(size)],
-                lambda channel, content: errors.extend(content),
-                _read_file(packed),
-            )
+            size = await asyncio.to_thread(session.pack_into, packed, {each.path for each in kept})
+            await self._pour(pod, "receive", _read_file(packed), str(size))
         finally:
             packed.unlink(missing_ok=True)
+        return carried + size
+
+    async def _keep(self, session: PodSession, pod: str, kept: Sequence[KeptInput], days: int) -> int:
+        """Have these files in the claim, and links to them in the session; how many bytes had to be sent."""
+        pairs = [word for each in kept for word in (each.digest, each.path)]
+        absent = set((await self.run(pod, STAGE, read_script("link_kept"), str(days), *pairs)).decode().split())
+        carried = 0
+        for each in {each.digest: each for each in kept if each.digest in absent}.values():
+            file = _read_file(session.root / each.path)
+            await self._pour(pod, "keep_file", file, each.digest, str(each.size), session.key)
+            carried += each.size
+        if absent:
+            await self.run(pod, STAGE, read_script("link_kept"), str(days), *pairs)
+        return carried
+
+    async def _pour(self, pod: str, script: str, content: AsyncIterator[bytes], *words: str) -> None:
+        """Run a script of ours in a pod that is being laid out, which reads so much from its stdin."""
+        errors = bytearray()
+        argv = ["sh", "-c", read_script(script), "sublet", *words]
+        code = await self._streams.run(pod, STAGE, argv, lambda channel, piece: errors.extend(piece), content)
         if code:
             raise self._refuse(code, bytes(errors))
 

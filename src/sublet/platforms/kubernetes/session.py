@@ -13,11 +13,13 @@ import io
 import os
 import shutil
 import tarfile
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from sublet.booking.model.job import Job
+from sublet.platforms.kubernetes.kept import KeptInput, list_large
 from sublet.platforms.kubernetes.states import Left, read_usage
 from sublet.platforms.local.shim.watch import words_of
 from sublet.platforms.sessiondir import SessionDir
@@ -41,6 +43,7 @@ class PodSession(SessionDir):
                 "connects": job.program.connects,
                 "output_limit": output_limit,
                 "prints_to_log": job.program.keeps_entrypoint,
+                "writable": [mount.source for mount in job.mounts if not mount.read_only],
             }
         )
 
@@ -54,17 +57,24 @@ class PodSession(SessionDir):
         content = buffer.getvalue()
         return content if limit is None or len(content) <= limit else None
 
-    def pack_into(self, target: Path) -> int:
-        """The same in a file; its size."""
+    def list_large(self) -> list[KeptInput]:
+        """The files that can be kept for other sessions, too."""
+        return list_large(self.root, (self.read("job.json") or {}).get("writable", ()))
+
+    def pack_into(self, target: Path, without: Collection[str] = ()) -> int:
+        """The same in a file, without some of them; its size."""
         with target.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as packed:
-            self._write_archive(packed)
+            self._write_archive(packed, without)
         return target.stat().st_size
 
-    def _write_archive(self, packed: gzip.GzipFile) -> None:
+    def _write_archive(self, packed: gzip.GzipFile, without: Collection[str] = ()) -> None:
+        def choose(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+            return None if entry.name in without else _belong_to_nobody(entry)
+
         with tarfile.open(fileobj=packed, mode="w|", format=tarfile.GNU_FORMAT) as archive:
             for part in SENT:
                 if (self.root / part).exists():
-                    archive.add(self.root / part, part, filter=_belong_to_nobody)
+                    archive.add(self.root / part, part, filter=choose)
 
     def _measure(self) -> int:
         return sum(

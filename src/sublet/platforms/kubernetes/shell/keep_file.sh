@@ -1,0 +1,7 @@
+# Takes a file of so many bytes, which is read from stdin, into the claim: digest, size, and a name for what is unfinished.
+set -e
+umask 0
+part=/kept/.part-$3
+head -c "$2" >"$part"
+[ "$(sha256sum "$part")" = "$1  $part" ] || { rm -f "$part"; echo "what arrived is not what was sent" >&2; exit 1; }
+mv "$part" "/kept/$1"

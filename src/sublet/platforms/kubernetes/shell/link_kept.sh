@@ -1,0 +1,18 @@
+# Prints the digests of those of the pairs DIGEST PATH that the claim lacks; links the others at their paths in the session.
+# The first argument says after how many days without use a file goes.
+set -e
+umask 0
+days=$1
+shift
+while [ "$#" -gt 0 ]; do
+    if [ -f "/kept/$1" ]; then
+        touch "/kept/$1"
+        path=/sublet/session/$2
+        mkdir -p "${path%/*}"
+        ln -sf "/kept/$1" "$path"
+    else
+        echo "$1"
+    fi
+    shift 2
+done
+find /kept -maxdepth 1 -type f -mtime "+$days" -exec rm -f {} +
