@@ -98,7 +98,7 @@ async def test_what_no_node_has_is_refused_with_what_there_is(platform: Kubernet
         "no node there has a label tape": {"constraint": "disk=ssd&tape"},
         "at most 3 licenses of matlab on a node; 4 were asked for": {"licenses": "matlab:4"},
         "it counts: matlab": {"licenses": "stata"},
-        "has at most 2 GPUs": {"gpus": 3},
+        "nodes of up to 2 GPUs each": {"gpus": 3},
     }
     for words, asked in wrong.items():
         refused = await answer(platform, **asked)

@@ -47,7 +47,7 @@ async def test_a_notebook_runs_in_the_image_that_someone_names_and_leaves_what_i
         assert phase is Phase.COMPLETED, await read(service, ME, id, "stderr")
         assert await read(service, ME, id) == "42\n"
         left = {file.path for file in (await service.output.results(id, ME)).files}
-        assert left == {"executed.ipynb", "executed.html", "x"}
+        assert left >= {"executed.ipynb", "x"}, "a page too, where the image has templates for one"
         place = service.settings.home / "platforms" / "lab" / "sessions" / id / "work"
         cells = json.loads((place / "executed.ipynb").read_text())["cells"]
         assert "injected-parameters" in cells[1]["metadata"]["tags"]
