@@ -137,7 +137,7 @@ def test_whether_a_program_began_and_its_keeper_can_be_asked() -> None:
 
 def test_nodes_and_quotas_of_a_real_cluster_are_read() -> None:
     (node,) = recorded("nodes")["items"]
-    assert takes_pods(node)
+    assert takes_pods(node, {})
     assert read_node(node, "nvidia.com/gpu").cores == 2
     room = read_quota(recorded("quota")["items"], "nvidia.com/gpu")
     assert room is not None
