@@ -1,7 +1,8 @@
-"""Predicted starts, tried on a real workload: `python -m benchmarks.backtest TRACE.swf`.
+"""Predicted starts and run times, tried on a real workload: `python -m benchmarks.backtest TRACE.swf`.
 
 At each submission of the trace three answers are given with what was known then, and compared with what happened:
-the plan of a scheduler with backfill, the waits of the last week, and Sublet's own prediction.
+the plan of a scheduler with backfill, the waits of the last week, and Sublet's own prediction. Of run times the three
+are the time limit, what ran in the last week, and Sublet's own (`run_times.py`).
 """
 
 from __future__ import annotations
@@ -9,38 +10,17 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from heapq import heappop, heappush
-from itertools import islice
 from pathlib import Path
 
+from benchmarks.run_times import describe_runs
+from benchmarks.scores import WARM, Score, Spread3, describe
 from benchmarks.workloads import Workload, plan_starts, read_workload
 from sublet.archive.model.habits import quantile
 from sublet.booking.model.estimate import MOST, Sample, predict, size_class
 
-DAY = 86_400.0
-WARM = 30 * DAY  # nothing is judged before there is some record; of a short trace, after its first third
 METHODS = ("plan", "last week", "sublet")
-Spread3 = tuple[float, float, float]  # p10, p50, p90 of a wait, in seconds
-
-
-@dataclass(slots=True)
-class Score:
-    """How good predictions were."""
-
-    count: int = 0
-    error: float = 0.0  # sum of |p50 − wait|
-    loss: float = 0.0  # sum of the quantile losses of p10, p50 and p90
-    inside: int = 0  # between p10 and p90, by a second
-
-    def add(self, spread: Spread3, wait: float) -> None:
-        """One more."""
-        self.count += 1
-        self.error += abs(spread[1] - wait)
-        for part, value in zip((0.1, 0.5, 0.9), spread, strict=True):
-            self.loss += max(part * (wait - value), (part - 1) * (wait - value))
-        self.inside += spread[0] - 1 <= wait <= spread[2] + 1
 
 
 def judge(workload: Workload, every: int = 1) -> dict[str, Score]:
@@ -86,18 +66,14 @@ def _predict(known: Sequence[Sample], sample: Sample) -> Spread3:
     return low, middle, high
 
 
-def describe(scores: dict[str, Score]) -> Iterator[str]:
-    """A table."""
-    yield "| method | jobs | mean error of the median | quantile loss | between p10 and p90 (80 % is right) |"
-    yield "| --- | --- | --- | --- | --- |"
-    for name, score in scores.items():
-        count = max(score.count, 1)
-        errors = f"{score.error / count / 60:.0f} min | {score.loss / count / 60:.0f} min"
-        yield f"| {name} | {score.count} | {errors} | {score.inside / count:.0%} |"
+def describe_all(trace: Path, every: int = 1) -> Iterator[str]:
+    """The tables of a trace: starts, where it says how long jobs waited, and run times."""
+    if (workload := read_workload(trace)).jobs:
+        yield from ("Starts", *describe(judge(workload, every)), "")
+    yield from ("Run times", *describe_runs(read_workload(trace, waits=False), every))
 
 
 if __name__ == "__main__":
-    trace, *rest = sys.argv[1:]
-    every = int(rest[0]) if rest else 1
-    for line in islice(describe(judge(read_workload(Path(trace)), every)), 100):
+    name, *rest = sys.argv[1:]
+    for line in describe_all(Path(name), int(rest[0]) if rest else 1):
         print(line)

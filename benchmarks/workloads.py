@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from pathlib import Path
 
+FIELDS = 18  # of a line; others may follow
 DEEPEST = 200  # jobs of the queue that a plan looks at, as schedulers do
 
 
@@ -20,7 +21,10 @@ class TracedJob:
     wait: float
     run: float
     processors: int
-    asked: float  # the time limit
+    asked: float  # the time limit; where none is known, what it took
+    person: int = -1  # who submitted it; -1: not known
+    program: int = -1
+    limit: float = 0.0  # the time limit; 0: not known
 
     @property
     def start(self) -> float:
@@ -41,29 +45,32 @@ class Workload:
         return self.began + timedelta(seconds=seconds)
 
 
-def read_workload(path: Path) -> Workload:
-    """A trace: its jobs that waited, ran and have a size; what asked for less time than it ran asked for that."""
+def read_workload(path: Path, *, waits: bool = True) -> Workload:
+    """A trace: its jobs that waited, ran and have a size; what asked for less time than it ran asked for that.
+
+    Without `waits`, jobs of which it is not known how long they waited are read too.
+    """
     began, processors, jobs = 0, 0, list[TracedJob]()
     for line in path.read_text().splitlines():
         if line.startswith(";"):
             name, _, value = line[1:].partition(":")
             began = int(value) if name.strip() == "UnixStartTime" else began
             processors = int(value) if name.strip() == "MaxProcs" else processors
-        elif (job := _read_job(line.split())) is not None:
+        elif (job := _read_job(line.split(), waits)) is not None:
             jobs.append(job)
     jobs.sort(key=lambda job: job.submit)
     most = max((job.processors for job in jobs), default=1)
     return Workload(tuple(jobs), processors or most, datetime.fromtimestamp(began, UTC))
 
 
-def _read_job(fields: list[str]) -> TracedJob | None:
-    if len(fields) < 18:
+def _read_job(fields: list[str], waits: bool) -> TracedJob | None:
+    if len(fields) < FIELDS:
         return None
-    _, submit, wait, run, used, _, _, processors, asked, *_ = map(float, fields)
+    _, submit, wait, run, used, _, _, processors, asked, _, _, person, _, program, *_ = map(float, fields[:FIELDS])
     size = int(processors if processors > 0 else used)
-    if wait < 0 or run <= 0 or size <= 0:
+    if (wait < 0 and waits) or run <= 0 or size <= 0:
         return None
-    return TracedJob(submit, wait, run, size, max(asked, run))
+    return TracedJob(submit, max(wait, 0.0), run, size, max(asked, run), int(person), int(program), max(asked, 0.0))
 
 
 @dataclass(slots=True)

@@ -99,6 +99,7 @@ def build_context(service: Service) -> LoopContext:
         credentials=service.credentials,
         places=service.places,
         transfers=service.transfers,
+        price_book=service.price_book,
         has_strangers=not has_owner(service.settings),
     )
 

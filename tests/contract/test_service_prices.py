@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from sublet.archive.archive import ArchiveFilter
 from sublet.booking.model.offer import HINT
 from sublet.booking.model.prices import CARBON
 from sublet.booking.model.session import OfferSet
 from sublet.service import Service
 from tests.clocks import set_clock
-from tests.contract.services import ME, ask, serving
+from tests.contract.services import ME, ask, over, serving
 
 pytestmark = pytest.mark.anyio
 NOON = datetime(2026, 11, 17, 12, tzinfo=UTC)
@@ -80,3 +81,33 @@ async def test_the_carbon_intensity_is_read_from_a_file_and_a_broken_one_keeps_w
             answer = await ask(at_noon(service), time="1h")
             carbon = [cost.max for cost in answer.offers[0].offer.costs if cost.type == CARBON]
             assert carbon == [1.0]
+
+
+async def test_what_was_used_is_recorded_beside_what_was_estimated(tmp_path: Path) -> None:
+    """A session that may run for an hour runs for a moment: each is counted by its own time."""
+    prices = {"core_hour_energy": 0.5, "core_hour_carbon": 100}
+    async with serving(tmp_path, platforms={"one": {"kind": "memory", "takes": "1s"}}, prices=prices) as service:
+        session = await service.sessions.accept((await ask(service, time="1h")).offers[0].id, ME)
+        await over(service, session.id)
+        [kept], _ = await service.archive.page(ME, ArchiveFilter())
+        record = kept.record
+        assert (record.energy, record.carbon, record.energy_source) == (0.5, 100, "settings")
+        assert record.energy_used is not None
+        assert 0 < record.energy_used < 0.1
+        assert 0 < (record.carbon_used or 0) < 20
+
+
+async def test_energy_is_measured_where_the_kernel_counts_it(tmp_path: Path) -> None:
+    """A stand-in for the counter, which grows by 3600 J while the session works: it is given its part of them."""
+    zone = tmp_path / "powercap/intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "energy_uj").write_text("7\n")
+    here = {"here": {"kind": "local", "powercap": str(zone.parent)}}
+    grow = f"echo 3600000007 > '{zone}/energy_uj'; i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"
+    async with serving(tmp_path / "home", platforms=here) as service:
+        session = await service.sessions.accept((await ask(service, run=["sh", "-c", grow])).offers[0].id, ME)
+        ended = await over(service, session.id)
+        assert ended.end is not None
+        assert ended.end.usage is not None
+        assert ended.end.usage.energy_source == "measured"
+        assert 0 < ended.end.usage.energy <= 0.001

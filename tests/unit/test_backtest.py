@@ -7,7 +7,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from benchmarks.backtest import Score, judge
+from benchmarks.backtest import judge
+from benchmarks.run_times import judge as judge_runs
+from benchmarks.scores import Score
 from benchmarks.workloads import TracedJob, Workload, plan_starts, read_workload
 
 BEGAN = datetime(2026, 1, 5, tzinfo=UTC)
@@ -39,7 +41,9 @@ def test_a_trace_is_read_and_what_never_waited_or_ran_is_left_out(tmp_path: Path
         f"3 7 5 60 8 -1 -1 -1 90 -1 {rest}",
     ]
     file.write_text("\n".join(lines))
-    assert read_workload(file) == Workload((TracedJob(0, 5, 60, 8, 60), TracedJob(7, 5, 60, 8, 90)), 64, BEGAN)
+    assert read_workload(file) == Workload(
+        (TracedJob(0, 5, 60, 8, 60, limit=30), TracedJob(7, 5, 60, 8, 90, limit=90)), 64, BEGAN
+    )
 
 
 def test_a_score_counts_errors_on_both_sides() -> None:
@@ -64,3 +68,23 @@ def test_where_jobs_take_a_part_of_their_limits_the_prediction_beats_the_plan_an
     assert scores["sublet"].count > 150
     assert scores["sublet"].loss < scores["last week"].loss < scores["plan"].loss
     assert 0.75 < scores["sublet"].inside / scores["sublet"].count < 0.95, "many start at once"
+
+
+def test_run_times_of_people_with_habits_beat_the_time_limit_and_the_last_week() -> None:
+    """Two people whose programs take long and short, and who both ask for a day."""
+    random, jobs = Random(3), list[TracedJob]()
+    for number in range(600):
+        person = number % 2
+        run = random.lognormvariate(8 if person else 5, 0.3)
+        jobs.append(TracedJob(number * HOUR, 0, run, 1, DAY, person, limit=DAY))
+    scores, silent = judge_runs(Workload(tuple(jobs), 4, BEGAN))
+    assert scores["sublet"].loss < scores["last week"].loss < scores["time limit"].loss
+    assert 0.75 < scores["sublet"].inside / scores["sublet"].count < 0.95
+    assert silent == 0
+
+
+def test_nothing_is_said_of_people_with_few_runs() -> None:
+    jobs = tuple(TracedJob(number * HOUR, 0, 60, 1, DAY, number, limit=DAY) for number in range(100))
+    scores, silent = judge_runs(Workload(jobs, 4, BEGAN))
+    assert scores["sublet"].count == 0
+    assert silent > 60

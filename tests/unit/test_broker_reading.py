@@ -17,14 +17,15 @@ from sublet.booking.model.job import JobState, State
 from sublet.booking.model.offer import Booked, Offer, Predicted, Remote, Terms, list_route, rate_offer
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.ranking import sort_offers
+from sublet.booking.model.run_time import RunEstimate
 from sublet.booking.model.session import End, EndKind, Session
 from sublet.booking.model.shape import Shape
 from sublet.booking.views.brokers import BrokerAddition
 from sublet.doors.ivoa.sessions import instant, session_document
-from sublet.doors.ivoa.terms import describe_terms
+from sublet.doors.ivoa.terms import describe_run_time, describe_terms
 from sublet.platforms.broker.older import write_older
 from sublet.platforms.broker.pace import LONGEST, WatchPace
-from sublet.platforms.broker.reading import OfferReader, read_terms
+from sublet.platforms.broker.reading import RUN_TIME, OfferReader, read_run_time, read_terms
 from sublet.platforms.broker.states import read_state
 from sublet.platforms.broker.wire import BrokerReply
 
@@ -178,3 +179,15 @@ def test_what_the_command_line_sends_can_be_sent() -> None:
     added = calls.add(BrokerAddition(name="cam", url="https://cam.org", token="t"))
     assert json.loads(added.body or b"") == {"name": "cam", "url": "https://cam.org", "token": "t", "older": False}
     assert json.loads(calls.set_token("cam", "u").body or b"") == {"token": "u"}
+
+
+def test_how_long_it_will_run_is_read_and_what_can_not_be_right_is_left_out() -> None:
+    estimate = RunEstimate(timedelta(minutes=12), timedelta(minutes=15), timedelta(minutes=19), 34, "sim.py")
+    _, values = describe_run_time(estimate)
+    item = {"messages": [{"kind": RUN_TIME, "values": values}]}
+    assert read_run_time(item, timedelta(hours=1)) == estimate
+    assert read_run_time(item, timedelta(minutes=5)) is None
+    assert read_run_time({}, timedelta(hours=1)) is None
+    for wrong in ({"p90": "PT1M"}, {"p10": "soon"}, {"runs": "many"}, {"runs": "9" * 99}):
+        message = {"kind": RUN_TIME, "values": values | wrong}
+        assert read_run_time({"messages": [message]}, timedelta(hours=1)) is None, wrong

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sublet.archive.model.habits import ENOUGH, Run, find_habits, label_of, quantile
+from sublet.archive.model.habits import ENOUGH, find_habits, label_of, quantile
 from sublet.booking.model.amounts import parse_count, parse_duration, parse_memory
 from sublet.booking.model.request import GIB, Compute, Executable, Range, Request
+from sublet.booking.model.run_time import Run
 
 HOUR = timedelta(hours=1)
 
@@ -22,7 +23,7 @@ def asked(memory: int = 8 * GIB, cores: int = 8, time: timedelta = 4 * HOUR) -> 
 
 
 def hints(runs: list[Run], request: Request | None = None) -> dict[str, Any]:
-    return {hint.field: hint for hint in find_habits(runs, "command sim", request or asked())}
+    return {hint.field: hint for hint in find_habits(runs, "sim", request or asked())}
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sublet.archive.model.habits import Run, find_habits, label_of
+from sublet.archive.model.habits import APP, describe_program, find_habits, label_of
+from sublet.booking.model.estimate import RECENT
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
+from sublet.booking.model.run_time import ENOUGH, UNKNOWN, RunHistory, make_history
 from sublet.kernel.clock import Clock
 from sublet.people.model.person import Person
 from sublet.store.store import Store
+from sublet.store.tx import Tx
 
 FRESH = timedelta(minutes=1)  # a hint may be so much behind the newest run
+OTHERS = 20  # runs by everybody that are enough to speak of: fewer could tell of one person
 MOST = 5000  # people and programs that are remembered
 
 
@@ -24,19 +28,31 @@ class KnownHabits:
 
     store: Store
     now: Clock
-    _known: OrderedDict[tuple[str, str], tuple[datetime, Sequence[Run]]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[tuple[str, str], tuple[datetime, RunHistory]] = field(default_factory=OrderedDict)
 
-    async def advise(self, person: Person, request: Request) -> Sequence[Reason]:
-        """Hints: what of a request is more than such runs needed, and how much would do."""
+    async def recall(self, person: Person, request: Request) -> RunHistory:
+        """The newest runs of what is asked for: one's own; of an app, if those are too few, everybody's."""
         label = label_of(request.executable)
-        return find_habits(await self._recall(person.name, label), label, request) if label else ()
-
-    async def _recall(self, person: str, label: str) -> Sequence[Run]:
-        now, key = self.now(), (person, label)
-        read, runs = self._known.get(key, (None, ()))
+        if not label:
+            return UNKNOWN
+        now, key = self.now(), (person.name, label)
+        read, history = self._known.get(key, (None, UNKNOWN))
         if read is None or not read <= now < read + FRESH:
-            runs = await self.store.read(lambda tx: tx.habits.of(person, label))
-            self._known[key] = now, runs
+            history = await self.store.read(lambda tx: _read_history(tx, person.name, label, now))
+            self._known[key] = now, history
             if len(self._known) > MOST:
                 self._known.popitem(last=False)
-        return runs
+        return history
+
+    def advise(self, history: RunHistory, request: Request) -> Sequence[Reason]:
+        """Hints: what of a request is more than one's own runs needed, and how much would do."""
+        return find_habits(history.runs, history.program, request) if history.whose == "own" else ()
+
+
+def _read_history(tx: Tx, person: str, label: str, now: datetime) -> RunHistory:
+    program = describe_program(label)
+    own = make_history(tx.habits.of(person, label), program)
+    if len(own.runs) >= ENOUGH or not label.startswith(APP):
+        return own
+    others = tx.archive.list_runs(program, now - RECENT)
+    return make_history(others, program, "all") if len(others) >= OTHERS else own

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from sublet.booking.model.estimate import Sample
 from sublet.booking.model.giving_way import USUAL, Precedence
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
+from sublet.booking.model.run_time import UNKNOWN, RunHistory
 
 LEASED = Reason(
     "urn:not-supported",
@@ -37,6 +39,8 @@ class Asked:
     notes: tuple[str, ...] = ()
     remarks: tuple[Reason, ...] = ()  # what was ignored in it
     hints: tuple[Reason, ...] = ()  # what earlier runs say of it
+    history: RunHistory = UNKNOWN  # those runs
+    starts: Mapping[str, Sequence[Sample]] = field(default_factory=dict)  # of each shared platform, its record
     unresolved: bool = False  # it names an app that can't be run so; the reasons say why
     precedence: Precedence = USUAL
     booked_from: datetime | None = None  # what it waits for is sure to have ended then, as far as that is planned

@@ -11,15 +11,17 @@ from typing import Any
 from sublet.access.model.access_words import cap_request, within
 from sublet.booking.asked import LEASED, PINNED, Asked, DirectKey
 from sublet.booking.brokers.forwarding import record_passed
-from sublet.booking.candidate import Candidate
+from sublet.booking.candidate import Candidate, mark_offers
 from sublet.booking.candidates import Candidates
-from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, later, latest_end, own
+from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, latest_end, own
 from sublet.booking.documents.request import read_document
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
-from sublet.booking.model.answers import date_reasons, delay_starts
+from sublet.booking.model.answers import date_reasons
+from sublet.booking.model.better_starts import StartAdviser
 from sublet.booking.model.calendar import Calendar
 from sublet.booking.model.events import EventKind
+from sublet.booking.model.giving_way import first_start
 from sublet.booking.model.holds import expiry_of, hold_of
 from sublet.booking.model.offer import Answer, Offer, Reason, rate_offer
 from sublet.booking.model.offers import find_offers
@@ -32,11 +34,12 @@ from sublet.booking.model.session import OfferSet, Session
 from sublet.booking.named_sessions import find_named
 from sublet.booking.planning import OfferPlan, plan_answers
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.booking.platforms.start_history import correct_starts, recall
+from sublet.booking.platforms.start_history import search_by_record
 from sublet.booking.ports import Adviser, AskPolicy, Names, OfferFilter, Resolver
 from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
 from sublet.booking.session_results import name_sources, pin_sources
+from sublet.booking.shared_answers import read_shared, recall_starts
 from sublet.booking.signals import Signals
 from sublet.kernel import metrics
 from sublet.kernel.authority import Authority
@@ -108,9 +111,12 @@ class Asking:
             else:
                 asked = replace(asked, request=pinned)
         candidates, reasons = await self.candidates.find(asked, person)
-        shared = await self._ask_shared(asked.request, candidates)
+        starts = await recall_starts(self.store, self.platforms, candidates, self.now())
+        shared = read_shared(asked.request, candidates, starts, self.price_book, self.now())
         if candidates:
-            asked = replace(asked, hints=tuple(await self.adviser.advise(person, asked.request)))
+            history = await self.adviser.recall(person, asked.request)
+            hints = tuple(self.adviser.advise(history, asked.request)) if history.runs else ()
+            asked = replace(asked, hints=hints, history=history, starts=starts)
         offerset = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
         metrics.offersets.labels(offerset.result).inc()
         for name in {reason.platform for reason in offerset.reasons if reason.as_of}:
@@ -163,26 +169,6 @@ class Asking:
             stored, offers=tuple(self.presenter.with_connectors(session, person) for session in stored.offers)
         )
 
-    async def _ask_shared(self, request: Request, candidates: Sequence[Candidate]) -> dict[str, Answer]:
-        """What platforms that we don't own answered, as their record makes it likely."""
-        answers: dict[str, Answer] = {}
-        for candidate in candidates:
-            if candidate.answer is not None:
-                likely = await self._as_likely(candidate.platform, candidate.answer)
-                ready = delay_starts(likely, candidate.staging, self.now())
-                timely = later(ready, request.not_before)
-                answers[candidate.platform] = self.price_book.price_shared(timely, request, candidate.platform)
-        return answers
-
-    async def _as_likely(self, platform: str, answer: Answer) -> Answer:
-        """Predicted starts, corrected by the platform's record."""
-        there = self.platforms.by_name.get(platform)
-        if there is None or not any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers):
-            return answer
-        now = self.now()
-        samples = await self.store.read(lambda tx: recall(tx, there, now))
-        return correct_starts(answer, samples, now)
-
     def _limit_holds(self, tx: Tx, person: Person, asked: Asked, newer: str, now: datetime) -> None:
         """Beyond the number that the policies let someone have, their oldest offers give way."""
         most = min((most for policy in self.policies if (most := policy.limit_holds(person)) is not None), default=None)
@@ -228,12 +214,13 @@ class Asking:
             name = candidate.platform
             answer = self._within(candidate, shared[name]) if name in shared else plans[name].answer
             answer = self._keep_affordable(tx, person, asked.request, name, answer, now)
-            marked = [_mark_offer(offer, candidate, asked.request.after) for offer in answer.offers]
+            marked = mark_offers(answer.offers, candidate, asked.request.after, asked.history)
             offers += marked
             no += date_reasons(answer.reasons, candidate.survey.as_of, now)
             if name in plans and marked:
                 held[name] = marked
         offers = sort_offers(offers, rate_offer, self.settings.prefer)
+        hints = self._find_hints(tx, asked, offers, candidates, now)
         hold = self.settings.hold
         expiries = [
             expiry_of(offer, now, hold) for offer in offers
@@ -258,7 +245,7 @@ class Asking:
             request=asked.request,
             document=asked.document,
             content_type=asked.content_type,
-            reasons=(*no, *self.price_book.advise(offers, asked.hints, now)),
+            reasons=(*no, *hints),
             key=key,
             offers=sessions,
             firm=asked.precedence.firm,
@@ -290,6 +277,23 @@ class Asking:
 
         looks = {candidate.platform: partial(look, candidate) for candidate in candidates}
         return plan_answers(tx, looks, person.name, asked.precedence, booked, now)
+
+    def _find_hints(
+        self, tx: Tx, asked: Asked, offers: Sequence[Offer], candidates: Sequence[Candidate], now: datetime
+    ) -> Sequence[Reason]:
+        """What earlier runs advise, and better times to start on the platform of the best offer."""
+        if not offers:
+            return ()
+        best, booked = offers[0], replace(asked.request, not_before=asked.booked_from)
+        candidate = next(candidate for candidate in candidates if candidate.platform == best.platform)
+
+        def look(changed: Request) -> datetime | None:
+            return first_start(self._within(candidate, self._look(tx, candidate, changed, now)))
+
+        shared = candidate.answer is not None
+        search = search_by_record(best, asked.starts.get(best.platform, ()), now) if shared else look
+        prices = self.price_book.of(best.platform, best.pledge)
+        return StartAdviser(best, asked.request if shared else booked, prices, search).advise(asked.hints, now)
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:
         """An answer without what the rules don't let the asker have of a platform."""
@@ -385,12 +389,3 @@ def _not_yours(platform: str, sizes: Mapping[str, int], pledge: str, reason: Rea
     """Why someone may not draw on a part that might have helped."""
     part = f"{sizes.get(pledge, 0)} cores of {platform} are {'' if pledge == OPEN else 'pledged to '}{pledge}."
     return replace(reason, message=f"{part} {reason.message}", platform=platform)
-
-
-def _mark_offer(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
-    interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
-    if candidate.staging.items:
-        offer = replace(offer, staging=candidate.staging)
-    if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
-        return offer
-    return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sublet.access.model.bounds import Bounds
-from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.offer import Answer, Offer, Reason, estimate_runs
 from sublet.booking.model.offers import WayFacts
+from sublet.booking.model.run_time import RunHistory
 from sublet.booking.model.staging import StagingEstimate
 from sublet.kernel import metrics
 from sublet.kernel.errors import PlatformBroken, PlatformTimedOut, SubletError
@@ -40,6 +42,23 @@ class Candidate:
     answer: Answer | None = None  # of a platform whose calendar others keep
     needs_login: bool = False  # a person must sign in before anything can start there
     passed: PassedOn | None = None  # of another broker: what it was asked, and answered
+
+
+def mark_offers(
+    offers: Sequence[Offer], candidate: Candidate, after: tuple[str, ...], history: RunHistory
+) -> list[Offer]:
+    """Offers with what is known of their platform, and of earlier runs there."""
+    marked = [_mark_offer(offer, candidate, after) for offer in offers]
+    return estimate_runs(marked, history) if history.runs else marked
+
+
+def _mark_offer(offer: Offer, candidate: Candidate, after: tuple[str, ...]) -> Offer:
+    interactive, is_here = offer.way in candidate.interactive, candidate.host.is_here
+    if candidate.staging.items:
+        offer = replace(offer, staging=candidate.staging)
+    if not (interactive or after or is_here or candidate.needs_login):  # most often, and a copy costs
+        return offer
+    return replace(offer, interactive=interactive, after=after, is_here=is_here, needs_login=candidate.needs_login)
 
 
 def describe_failure(name: str, raised: BaseException, limit: timedelta) -> Reason:

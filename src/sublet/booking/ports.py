@@ -13,6 +13,7 @@ from sublet.booking.asked import Asked
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.run_time import RunHistory
 from sublet.booking.model.session import OfferSet, Session
 from sublet.data.model.credentials import Credential
 from sublet.data.model.throughput import Hop, Transfer
@@ -233,7 +234,11 @@ class TransferHistory(Protocol):
 class Adviser(Protocol):
     """Knows what earlier runs say of a request."""
 
-    async def advise(self, person: Person, request: Request) -> Sequence[Reason]:
+    async def recall(self, person: Person, request: Request) -> RunHistory:
+        """The newest runs of what is asked for."""
+        ...
+
+    def advise(self, history: RunHistory, request: Request) -> Sequence[Reason]:
         """Hints: what of it is more than such runs needed, and how much would do."""
         ...
 

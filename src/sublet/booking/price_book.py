@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import httpx2
 
-from sublet.booking.model.affordable import find_cheaper_start, keep_affordable
+from sublet.booking.model.affordable import keep_affordable
 from sublet.booking.model.intensity import Intensity, read_intensity
 from sublet.booking.model.limits import drop_unaffordable, storage_of
-from sublet.booking.model.offer import Answer, Offer, Reason
+from sublet.booking.model.offer import Answer, Offer
 from sublet.booking.model.prices import Tariff
 from sublet.booking.model.request import Request
 from sublet.kernel.log import log
@@ -60,12 +60,6 @@ class PriceBook:
         """An answer without offers that cost too much at their hour."""
         is_affected = tariff.is_by_hour and request.costs
         return drop_unaffordable(answer, request, platform) if is_affected else answer
-
-    def advise(self, offers: Sequence[Offer], hints: Sequence[Reason], now: datetime) -> Sequence[Reason]:
-        """Hints, and whether another hour costs less; none where there is nothing to accept."""
-        if not offers:
-            return ()
-        return (*hints, *find_cheaper_start(offers, self.of(offers[0].platform, offers[0].pledge), now))
 
     async def look_after(self, now: datetime) -> None:
         """Read the carbon intensity anew when it is time, beside everything else."""

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar, overload
 
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
+from sublet.booking.views.quotes import RunTimeView
 from sublet.booking.views.sessions import EndView, SessionView
 from sublet.client.ranking import choose, login_needed
 from sublet.kernel.errors import NoOffers
@@ -47,6 +48,11 @@ class OfferFacts:
     def why(self) -> str:
         """Why it is among the offers: earliest, largest, cheapest …"""
         return self.view.why
+
+    @property
+    def run_time(self) -> RunTimeView | None:
+        """How long it will really run, as earlier runs of the program did; None: too few are known."""
+        return self.view.run_time
 
     @property
     def needs_login(self) -> bool:

@@ -27,6 +27,7 @@ from sublet.apps.pages import runs as app_runs
 from sublet.booking.pages import (
     ask,
     files,
+    hints,
     logs,
     offersets,
     operate,
@@ -82,6 +83,7 @@ def mount(app: FastAPI) -> None:
             Route("/ask", ask.look, methods=["GET"]),
             Route("/ask", ask.send, methods=["POST"]),
             Route("/offersets/{id}", offersets.look),
+            Route("/offersets/{id}/hints/{number:int}", hints.take, methods=["POST"]),
             Route("/offersets/{id}/{change}", offersets.change, methods=["POST"]),
             Route("/bookings", bookings.look, methods=["GET"]),
             Route("/bookings/{id}/{change}", bookings.change, methods=["POST"]),

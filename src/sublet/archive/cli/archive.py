@@ -165,8 +165,9 @@ def _plain(cell: object) -> object:
 def calibration(out: Output, since: str | None) -> None:
     """Say how often predictions came true, by platform and queue.
 
-    A start is predicted with a spread in which it should fall in 80 of 100 cases, and staging with a length that it
-    should keep to in 90. How the predictions are made is in docs/estimates.md.
+    A start, and how long a program runs, are predicted with a spread in which they should fall in 80 of 100 cases
+    (INSIDE), and staging with a length that it should keep to in 90 (IN TIME). How the predictions are made is in
+    docs/estimates.md.
     """
     view = out.link().do(calls.calibration(read_past(since)))
     rows = [
@@ -177,14 +178,19 @@ def calibration(out: Output, since: str | None) -> None:
             _share(row.inside, row.starts),
             _share(row.earlier, row.starts),
             _share(row.later, row.starts),
+            str(row.stagings),
             _share(row.staged_in_time, row.stagings),
+            str(row.runs),
+            _share(row.runs_inside, row.runs),
+            _share(row.runs_longer, row.runs),
         )
         for row in view.items
     ]
-    head = ("PLATFORM", "QUEUE", "STARTS", "INSIDE (80 %)", "EARLIER", "LATER", "STAGED IN TIME (90 %)")
+    starts = ("STARTS", "INSIDE", "EARLIER", "LATER")
+    head = ("PLATFORM", "QUEUE", *starts, "STAGED", "IN TIME", "RUNS", "INSIDE", "LONGER")
     out.show(view, lambda: table(head, rows) if rows else [], lambda: ("\t".join(row) for row in rows))
     if out.for_people and not rows:
-        out.note("Nothing was predicted in that time: starts are, in queues that others share.")
+        out.note("Nothing was predicted in that time: starts are, in shared queues, and the length of known programs.")
 
 
 def _share(part: int, whole: int) -> str:

@@ -23,6 +23,7 @@ HINTS = get_type_hints(SessionRecordView)
 TABLE = "sessions"
 NAMES: dict[Any, str] = {
     str: "VARCHAR",
+    str | None: "VARCHAR",
     int: "BIGINT",
     float: "DOUBLE",
     datetime: "TIMESTAMP",

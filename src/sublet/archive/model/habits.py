@@ -1,4 +1,4 @@
-"""What someone's earlier runs of the same program used: the newest fifty, and what can be message of the next one.
+"""What someone's earlier runs of the same program used: the newest fifty, and what that says of the next one.
 
 A habit is kept for each person and each program. Only runs that ended well count: one that was cancelled, or ran out of
 time or memory, says nothing of what a whole run needs.
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from sublet.booking.model.amounts import memory_text
 from sublet.booking.model.offer import HINT, Reason
 from sublet.booking.model.request import GIB, Executable, Request
+from sublet.booking.model.run_time import Run
 from sublet.kernel.texts import describe_duration
 
+APP = "app "  # how the label of an app begins
 KEPT = 50  # runs; older ones say less
 ENOUGH = 10  # runs that make a habit
 MOST_RUNS = 0.8  # the part of all runs that a hint speaks of
@@ -27,22 +28,13 @@ STEPS = tuple(timedelta(minutes=minutes) for minutes in (5, 10, 15, 20, 30, 45, 
 INTERPRETERS = frozenset({"python", "python3", "sh", "bash", "Rscript", "julia", "perl", "node", "ruby", "env", "time"})
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What one run used."""
-
-    wall: float  # seconds
-    cores: float  # on average, over all its nodes; 0: not known
-    peak_memory: int  # bytes, on one node; 0: not known
-
-
 def label_of(executable: Executable | None) -> str:
     """What a program is known by, from one run to the next: its app, its name, its image or its script."""
     if executable is None:
         return ""
     fields = executable.fields
     if executable.kind == "app":
-        return f"app {str(fields.get('app', '')).partition('@')[0]}"
+        return f"{APP}{str(fields.get('app', '')).partition('@')[0]}"
     words = fields.get("argv") or fields.get("command") or ()
     program = _program(words) if isinstance(words, list | tuple) else ""
     parts = [part for part in (_find_image(fields), program) if part]
@@ -71,11 +63,11 @@ def describe_program(label: str) -> str:
     return label.partition(" ")[2] or label
 
 
-def find_habits(runs: Sequence[Run], label: str, request: Request) -> list[Reason]:
+def find_habits(runs: Sequence[Run], program: str, request: Request) -> list[Reason]:
     """What the newest runs say of the request: too much memory, time or cores, and how much would do."""
     if len(runs) < ENOUGH:
         return []
-    program, compute = describe_program(label), request.compute
+    compute = request.compute
     hints = [
         _memory(runs, program, compute.memory.min),
         _time(runs, program, request.duration),

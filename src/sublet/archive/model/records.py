@@ -53,12 +53,18 @@ class SessionRecord:
     staging_likely: float
     staging_high: float
     staged: float | None
+    run_low: float | None  # how long it was to run: the 10th percentile
+    run_likely: float | None
+    run_high: float | None  # and the 90th
     wall: float | None
     cpu: float | None
     peak_memory: int | None
     money: float | None
     energy: float | None  # kWh
     carbon: float | None  # grams of CO2
+    energy_used: float | None  # kWh
+    carbon_used: float | None  # grams of CO2
+    energy_source: str | None  # measured, or settings: by what the operator says of a core
     offers: str  # JSON: what else was offered, and this one
 
     @property
@@ -96,6 +102,10 @@ class Calibration:
     later: int
     stagings: int  # that were predicted to take a moment at least
     staged_in_time: int  # no longer than nine of ten were to take: 90 % is right
+    runs: int  # whose length was predicted
+    runs_inside: int  # between the 10th and the 90th percentile: 80 % is right
+    runs_shorter: int
+    runs_longer: int  # those too that ran out of time
 
 
 COLUMNS = tuple(field.name for field in fields(SessionRecord))
@@ -109,7 +119,7 @@ def make_record(
     terms = offer.terms
     usage = end.usage if end else None
     prices = {quote.type: quote.max for quote in offer.costs}
-    staging = offer.staging.time
+    staging, run = offer.staging.time, offer.run_time
     return SessionRecord(
         session=session.id,
         who=who,
@@ -140,12 +150,18 @@ def make_record(
         staging_likely=staging.likely.total_seconds(),
         staging_high=staging.high.total_seconds(),
         staged=session.staged.total_seconds() if session.staged is not None else None,
+        run_low=run.low.total_seconds() if run else None,
+        run_likely=run.likely.total_seconds() if run else None,
+        run_high=run.high.total_seconds() if run else None,
         wall=usage.wall if usage and usage.wall else _between(session.started, session.ended),
         cpu=usage.cpu if usage else None,
         peak_memory=usage.peak_memory or None if usage else None,
         money=prices.get(MONETARY),
         energy=prices.get(ENERGY),
         carbon=prices.get(CARBON),
+        energy_used=usage.energy if usage and usage.energy_source else None,
+        carbon_used=usage.carbon or None if usage else None,
+        energy_source=usage.energy_source or None if usage else None,
         offers=describe_offers(session, siblings),
     )
 

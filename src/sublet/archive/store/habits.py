@@ -7,8 +7,9 @@ from datetime import datetime
 
 from sqlalchemy import delete, insert, select, update
 
-from sublet.archive.model.habits import KEPT, Run
+from sublet.archive.model.habits import KEPT
 from sublet.archive.store.tables import archive_people, habits
+from sublet.booking.model.run_time import Run
 from sublet.booking.model.timeline import micros
 from sublet.kernel.db.sql import Sql, bind, plain
 
@@ -39,7 +40,9 @@ class HabitStore:
         """One more run; the oldest beyond so many goes."""
         alike = {"of_who": who, "of_label": plain(label)}
         row = self._sql.row(GET, alike)
-        runs = [*(json.loads(row[0]) if row else []), [round(run.wall, 1), round(run.cores, 2), run.peak_memory]]
+        where = [run.platform, run.queue, run.size, round(run.limit)]
+        newest = [round(run.wall, 1), round(run.cores, 2), run.peak_memory, *where]
+        runs = [*(json.loads(row[0]) if row else []), newest]
         text = json.dumps(runs[-KEPT:])
         if row is None:
             self._sql.change(ADD, {"who": who, "label": plain(label), "runs": text, "at": micros(now)})

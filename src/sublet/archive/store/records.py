@@ -10,13 +10,14 @@ from uuid import uuid4
 from sqlalchemy import Select, and_, case, delete, func, insert, or_, select, update
 
 from sublet.apps.store.tables import versions
-from sublet.archive.model.habits import Run, label_of
+from sublet.archive.model.habits import KEPT, label_of
 from sublet.archive.model.records import COLUMNS, Calibration, Erased, NamedRecord, SessionRecord, make_record
 from sublet.archive.store.habits import HabitStore
 from sublet.archive.store.tables import HINTS, archive, archive_details, archive_people
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.session import Session
+from sublet.booking.model.run_time import Run
+from sublet.booking.model.session import EndKind, Session
 from sublet.booking.model.timeline import micros, moment
 from sublet.booking.store.offersets import REQUEST
 from sublet.booking.store.older_rows import gather_request_options
@@ -48,6 +49,12 @@ RECORD = select(*(A[name] for name in COLUMNS), P.person, D.name).select_from(
 _predicted = and_(A.earliest.is_not(None), A.latest.is_not(None), A.started.is_not(None))
 _early, _late = A.started < A.earliest, A.started > A.latest
 _staged = and_(A.staged.is_not(None), A.staging_high >= 1)
+_ran = and_(
+    A.run_high.is_not(None),
+    A.wall.is_not(None),
+    or_(A.phase == Phase.COMPLETED.value, A.outcome == EndKind.TIMEOUT.value),
+)
+_shorter, _longer = A.wall < A.run_low, or_(A.wall > A.run_high, A.outcome == EndKind.TIMEOUT.value)
 CALIBRATION = (
     select(
         A.platform,
@@ -61,10 +68,14 @@ CALIBRATION = (
                 and_(_predicted, _late),
                 _staged,
                 and_(_staged, A.staged <= A.staging_high),
+                _ran,
+                and_(_ran, ~_shorter, ~_longer),
+                and_(_ran, _shorter),
+                and_(_ran, _longer),
             )
         ),
     )
-    .where(or_(_predicted, _staged))
+    .where(or_(_predicted, _staged, _ran))
     .group_by(A.platform, A.queue)
     .order_by(A.platform, A.queue)
 )
@@ -97,7 +108,8 @@ class ArchiveStore:
         """What a run that ended well used, for the next request of the same program."""
         if record.phase == Phase.COMPLETED and record.wall and request:
             label = label_of(REQUEST.validate_json(gather_request_options(request)).executable)
-            run = Run(record.wall, (record.cpu or 0) / record.wall, record.peak_memory or 0)
+            where = (record.platform, record.queue, record.cores * record.nodes, record.time_limit)
+            run = Run(record.wall, (record.cpu or 0) / record.wall, record.peak_memory or 0, *where)
             HabitStore(self._sql).add(record.who, label, run, now)
 
     def page(
@@ -131,6 +143,18 @@ class ArchiveStore:
         if person:
             query = query.where(A.who == select(P.who).where(P.person == plain(person)).scalar_subquery())
         return [Calibration(*row[:2], *(int(count or 0) for count in row[2:])) for row in self._sql.select(query)]
+
+    def list_runs(self, app: str, since: datetime, limit: int = KEPT) -> list[Run]:
+        """The newest runs of an app that ended well, whoever ran it, the oldest first."""
+        query = (
+            select(A.wall, A.cpu, A.peak_memory, A.platform, A.queue, A.cores * A.nodes, A.time_limit)
+            .where(A.asked >= micros(since), A.app.startswith(f"{plain(app)}@", autoescape=True), A.wall > 0)
+            .where(A.phase == Phase.COMPLETED.value)
+            .order_by(A.asked.desc())
+            .limit(limit)
+        )
+        rows = reversed(self._sql.select(query))
+        return [Run(wall, (cpu or 0) / wall, peak or 0, *where) for wall, cpu, peak, *where in rows]
 
     def document_of(self, session: str, person: str) -> tuple[str, str] | None:
         """The request of a person's session, as it was received, and its type."""

@@ -15,6 +15,7 @@ TYPES: dict[Any, Any] = {
     int: (BigInteger, False),
     float: (Double, False),
     datetime: (BigInteger, False),
+    str | None: (Text, True),
     int | None: (BigInteger, True),
     float | None: (Double, True),
     datetime | None: (BigInteger, True),

@@ -41,12 +41,18 @@ class SessionRecordView:
     staging_likely: float = 0.0
     staging_high: float = 0.0
     staged: float | None = None
+    run_low: float | None = None
+    run_likely: float | None = None
+    run_high: float | None = None
     wall: float | None = None
     cpu: float | None = None
     peak_memory: int | None = None
     money: float | None = None
     energy: float | None = None
     carbon: float | None = None
+    energy_used: float | None = None
+    carbon_used: float | None = None
+    energy_source: str | None = None
     offers: str = "[]"
 
 
@@ -70,6 +76,10 @@ class CalibrationView:
     later: int = 0
     stagings: int = 0  # that were predicted to take a moment at least
     staged_in_time: int = 0  # no longer than nine of ten were to take: 90 % is right
+    runs: int = 0  # whose length was predicted
+    runs_inside: int = 0  # between the 10th and the 90th percentile: 80 % is right
+    runs_shorter: int = 0
+    runs_longer: int = 0  # those too that ran out of time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -216,6 +216,7 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     lines = ["", f"{count_text(len(view.offers), 'offer')}, {standing}. {take}"]
     unproven = {describe_place(offer) for offer in view.offers if offer.terms.p90 and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
+    lines += describe_run_times(view.offers, now)
     staging = {
         offer.platform: offer.staging.sentence for offer in view.offers if offer.staging and offer.staging.sentence
     }
@@ -226,6 +227,16 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     others = [reason for reason in view.reasons if reason.kind != HINT]
     lines += [f"note: {sentence(reason, now)}{_remedy(reason)}" for reason in others]
     return lines + describe_hints(view)
+
+
+def describe_run_times(offers: Sequence[OfferView], now: datetime) -> list[str]:
+    """How long it will run on each platform, and by when the first offer there is likely to be over."""
+    first: dict[tuple[str, str], str] = {}
+    for offer in offers:
+        if run := offer.run_time:
+            over = moment(run.over, now).removeprefix("today ")
+            first.setdefault((describe_place(offer), run.sentence), f"likely to run {run.sentence}; over by {over}")
+    return [f"note: {place}: {words}" for (place, _), words in first.items()]
 
 
 def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:

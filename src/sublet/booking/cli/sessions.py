@@ -12,10 +12,10 @@ from sublet.booking.calls import sessions
 from sublet.booking.cli.connecting import ready_lines
 from sublet.booking.cli.session_filters import MOST, filter_options, filters_of, list_sessions
 from sublet.booking.model.phases import ACTIVE, OVER, Phase
-from sublet.booking.views.sessions import EndView, SessionPage, SessionView
+from sublet.booking.views.sessions import EndView, SessionPage, SessionView, UsageView
 from sublet.cli.command import command
 from sublet.cli.output import Output, pairs, table
-from sublet.cli.texts import away, describe_price, length, size, when
+from sublet.cli.texts import away, describe_price, length, moment, size, when
 from sublet.kernel.texts import count_text
 
 if TYPE_CHECKING:
@@ -160,16 +160,14 @@ def describe_session(view: SessionView, now: datetime, roads: Sequence[str] = ()
             ("phase", view.phase),
             ("condition", view.condition),
             ("end", view.end.sentence if view.end else ""),
-            (
-                "used",
-                f"{usage.wall:.1f} s, {usage.cpu:.1f} s of CPU, {size(usage.peak_memory)} at most" if usage else "",
-            ),
+            ("used", describe_use(usage) if usage else ""),
             ("kind", f"{view.kind}, run by {view.way}" if view.way else view.kind),
             ("where", ", ".join([view.terms.route or view.platform, *view.nodes])),
             ("pledge", view.pledge),
             ("has", _has(view)),
             ("terms", view.terms.words),
             ("staging", view.staging.sentence if view.staging else ""),
+            ("likely", _describe_run_time(view, now)),
             *(("data", road) for road in roads),
             ("after", ", ".join(id[:8] for id in view.after)),
             ("costs", costs(view)),
@@ -184,6 +182,24 @@ def describe_session(view: SessionView, now: datetime, roads: Sequence[str] = ()
         ]
     )
     return [*facts, "", *ready] if ready else facts
+
+
+def describe_use(usage: UsageView) -> str:
+    """What it used: time, memory, energy and carbon, and whether energy was measured."""
+    words = [f"{usage.wall:.1f} s", f"{usage.cpu:.1f} s of CPU", f"{size(usage.peak_memory)} at most"]
+    if usage.energy_source:
+        measured = "measured" if usage.energy_source == "measured" else "by the price list"
+        words.append(f"{usage.energy:.3g} kWh ({measured})")
+    words += [f"{usage.carbon:.3g} g of CO2"] if usage.carbon else []
+    return ", ".join(words)
+
+
+def _describe_run_time(view: SessionView, now: datetime) -> str:
+    """What earlier runs took; while it is not over, also by when it is likely to be."""
+    run = view.run_time
+    if run is None:
+        return ""
+    return run.sentence if view.phase in OVER else f"{run.sentence}; over by {moment(run.over, now)}"
 
 
 def _has(view: SessionView) -> str:

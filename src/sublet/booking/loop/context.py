@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sublet.booking.loop.state import LoopState
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource, PlaceSource, TransferHistory
+from sublet.booking.price_book import PriceBook
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
 from sublet.data.executables import ExecutableKinds, Movers
@@ -35,4 +36,5 @@ class LoopContext:
     credentials: CredentialSource
     places: PlaceSource
     transfers: TransferHistory
+    price_book: PriceBook
     has_strangers: bool  # what is run is not for the person whose machine this is

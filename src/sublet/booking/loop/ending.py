@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.step import GRACE, RETRY, Step, fail_early
+from sublet.booking.model.energy import count_energy
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import Mark, set_condition
@@ -30,6 +31,8 @@ def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
     started = session.started or state.started
     if state.started and state.ended and context.platforms.of(session).is_here:
         started = state.started  # by the clock as it was set at the end, so that the time between them is true
+    tariff = context.price_book.of(session.offer.platform, session.offer.pledge)
+    end = count_energy(session, end, started, ended, tariff)
     changes = {"end": end, "ended": ended, "started": min(started, ended) if started else None}
     return Step(Phase.RELEASING, context.now(), EventKind.ENDED, end.kind.value, changes=changes | set_condition())
 

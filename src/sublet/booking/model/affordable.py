@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sublet.booking.model.limits import check_costs
-from sublet.booking.model.offer import HINT, Offer, Reason
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.prices import MONETARY, Bill, PriceQuoter
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.windows import windows_of
@@ -15,7 +15,6 @@ from sublet.booking.model.windows import windows_of
 STEP = timedelta(minutes=30)
 AHEAD = timedelta(days=7)  # so far starts are tried
 SOON = timedelta(days=1)  # so far a cheaper hour is worth a hint
-ROOM = timedelta(hours=6)  # how long after it a start is welcome
 WORTH = 0.9  # what saves less than a tenth is no hint
 
 
@@ -53,23 +52,17 @@ def _next_step(time: datetime) -> datetime:
     return hour + ((time - hour) // STEP + 1) * STEP
 
 
-def find_cheaper_start(offers: Sequence[Offer], prices: PriceQuoter, now: datetime) -> list[Reason]:
-    """A hint, if the best offer would cost less at another hour of the next day."""
-    if not offers or not prices.is_by_hour:
-        return []
-    best = offers[0]
-    present = _money(prices.bill(best.amounts, best.storage, best.start))
-    if not present:
-        return []
+def find_cheapest_start(best: Offer, prices: PriceQuoter, now: datetime) -> datetime | None:
+    """The first time of the next day at which it costs least, if that saves a tenth."""
+    present = find_price(best, prices, best.start)
+    if not (prices.is_by_hour and present):
+        return None
     starts = [_next_step(now) + number * STEP for number in range(SOON // STEP)]
-    costs = [(_money(prices.bill(best.amounts, best.storage, start)), start) for start in starts]
-    least, start = min(costs)
-    if least > present * WORTH:
-        return []
-    message = f"From {start:%Y-%m-%d %H:%M} UTC on it would cost {1 - least / present:.0%} less.".replace("%", " %")
-    nearest = f"{start:%Y-%m-%dT%H:%M:%SZ}/PT{ROOM // timedelta(hours=1)}H"
-    return [Reason(HINT, "start", message, nearest=nearest)]
+    least, start = min((find_price(best, prices, start), start) for start in starts)
+    return start if least <= present * WORTH else None
 
 
-def _money(bill: Bill) -> float:
+def find_price(best: Offer, prices: PriceQuoter, start: datetime) -> float:
+    """What an offer would cost in money, if it started then."""
+    bill = prices.bill(best.amounts, best.storage, start)
     return next((quote.max for quote in bill.total if quote.type == MONETARY), 0.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sublet.booking.model.ranking import Rated
+from sublet.booking.model.run_time import RunEstimate, RunHistory
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
 from sublet.booking.model.shape import Amounts, HasSizes, Shape
 from sublet.booking.model.staging import NOTHING_TO_STAGE, StagingEstimate
@@ -147,6 +148,7 @@ class Offer:
     needs_login: bool = False  # a person had to sign in there first, when it was offered
     pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
     staging: StagingEstimate = NOTHING_TO_STAGE  # how long bringing its data takes
+    run_time: RunEstimate | None = None  # how long it will really run; None: too little is known
     draws: Draws = ""  # on several pledges, or on one alone, where there is an offer of the other sort too
 
     @property
@@ -182,6 +184,25 @@ def sum_pools(storage: Mapping[str, int], pools: Mapping[str, str]) -> dict[str,
         if size:
             totals[pools[name]] = totals.get(pools[name], 0) + size
     return totals
+
+
+def find_latest_start(offer: Offer) -> datetime:
+    """By when it is likely to have started: nine of ten predicted starts are no later."""
+    terms = find_first_terms(offer.terms)
+    return max(offer.start, terms.p90) if isinstance(terms, Predicted) else offer.start
+
+
+def estimate_runs(offers: Iterable[Offer], history: RunHistory) -> list[Offer]:
+    """Offers with how long they will run, as far as the history says; one that people connect to ends when they say."""
+    known: dict[tuple[str, int, timedelta], RunEstimate | None] = {}
+    made = []
+    for offer in offers:
+        key = (offer.queue, offer.shape.cores * offer.amounts.nodes, offer.duration)
+        if key not in known:
+            known[key] = history.estimate(offer.platform, *key)
+        estimate = None if offer.interactive else known[key]
+        made.append(replace(offer, run_time=estimate) if estimate else offer)
+    return made
 
 
 def rate_offer(offer: Offer) -> Rated:

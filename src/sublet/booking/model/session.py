@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from sublet.booking.model.marks import NONE, Mark, Marks
-from sublet.booking.model.offer import Offer, Reason
+from sublet.booking.model.offer import Offer, Reason, find_latest_start
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Request
 
@@ -46,6 +46,9 @@ def describe_pause(how: str) -> str:
     return f"paused: {how}"
 
 
+EnergySource = Literal["", "measured", "settings"]  # by the platform itself, or by what the operator says of its cores
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What it used."""
@@ -53,6 +56,9 @@ class Usage:
     wall: float = 0.0  # seconds
     cpu: float = 0.0  # seconds, user and system
     peak_memory: int = 0  # bytes
+    energy: float = 0.0  # kWh; what is not known is 0
+    carbon: float = 0.0  # grams of CO2 for that energy
+    energy_source: EnergySource = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,13 @@ class Session:
     def paused(self) -> bool:
         """Whether someone paused it, as far as its platform has told."""
         return Mark.PAUSED in self.marks
+
+
+def find_likely_end(session: Session) -> datetime | None:
+    """By when it is likely to be over, as earlier runs were; None: too little is known of them."""
+    if session.offer.run_time is None:
+        return None
+    return session.offer.run_time.find_end(session.started or session.start or find_latest_start(session.offer))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ def _memory(text: str) -> str:
 
 
 def _start(text: str) -> str:
-    return f"{machine(parse_instant(text).astimezone(UTC))}/{ROOM}"
+    begin, _, end = text.partition("/")
+    return f"{machine(parse_instant(begin).astimezone(UTC))}/{end or ROOM}"
 
 
 def _count(text: str) -> str:

@@ -11,9 +11,18 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
 from sublet.booking.model.holds import hold_of, takes_of
-from sublet.booking.model.offer import HINT, Node, Predicted, Reason, Take, Terms, find_first_terms, list_route
+from sublet.booking.model.offer import (
+    HINT,
+    Node,
+    Predicted,
+    Reason,
+    Take,
+    Terms,
+    find_first_terms,
+    list_route,
+)
 from sublet.booking.model.phases import ACTIVE, Phase
-from sublet.booking.model.session import EndKind, OfferSet, Session
+from sublet.booking.model.session import EndKind, OfferSet, Session, find_likely_end
 from sublet.booking.pages.calendar import CalendarMark, Picture, draw, frame, without
 from sublet.booking.pages.form import values_of
 from sublet.booking.pages.nearest import heed_reasons
@@ -42,6 +51,11 @@ class Numbered:
     def first(self) -> Terms | None:
         """The terms of whoever made it, here or at another broker; None: nobody stated any."""
         return find_first_terms(self.session.offer.terms)
+
+    @property
+    def over(self) -> datetime | None:
+        """By when it is likely to be over; None: too little is known of earlier runs."""
+        return find_likely_end(self.session)
 
     @property
     def route(self) -> str:

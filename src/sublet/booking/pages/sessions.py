@@ -17,7 +17,7 @@ from sublet.booking.logins import needs_login
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import GOING_ON, OVER, STARTED, Phase
-from sublet.booking.model.session import Session
+from sublet.booking.model.session import Session, find_likely_end
 from sublet.booking.model.staging import describe_staging
 from sublet.booking.output import Results
 from sublet.booking.pages.files import Listing, list_files
@@ -99,6 +99,7 @@ async def _session(
         wrong.status if wrong else 200,
         session=session,
         staging=describe_staging(session.offer.staging, session.staged),
+        over_by=None if session.phase in OVER else find_likely_end(session),
         sentences=[ADDRESS.sub(".", sentence) for sentence in sentences],
         ways_in=[] if session.phase in OVER else _ways_in(service, session),
         sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",

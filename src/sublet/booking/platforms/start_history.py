@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sublet.booking.model.estimate import RECENT, Sample, predict, size_class
+from sublet.booking.model.better_starts import SearchStart
+from sublet.booking.model.estimate import ENOUGH, RECENT, Sample, predict, size_class
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
+from sublet.booking.model.request import Request
 from sublet.booking.model.session import Session
 from sublet.platforms.port import Platform
 from sublet.store.tx import Tx
@@ -37,6 +39,28 @@ def _likely(offer: Offer, samples: Sequence[Sample], now: datetime) -> Offer:
     known = Predicted(predicted.p10, predicted.p50, predicted.p90, predicted.samples, terms.as_of, planned=terms.p50)
     latest = offer.latest_start if offer.latest_start > offer.start else predicted.p50
     return replace(offer, start=predicted.p50, latest_start=latest, terms=known)
+
+
+def is_queued(answer: Answer) -> bool:
+    """Whether any of it waits in a queue, so that its start is predicted."""
+    return any(offer.terms.kind == "predicted" and offer.queue for offer in answer.offers)
+
+
+def search_by_record(best: Offer, samples: Sequence[Sample], now: datetime) -> SearchStart:
+    """When changed requests would likely start in the queue of the best offer, as jobs sent at that hour did."""
+
+    def search(changed: Request) -> datetime | None:
+        terms = best.terms
+        if not isinstance(terms, Predicted) or not best.queue:
+            return None
+        base, cores = max(best.begin or now, now), min(changed.compute.cores.min, best.shape.cores)
+        begin = max(changed.windows[0].start, now) if changed.windows else now
+        planned = begin + max((terms.planned or terms.p50) - base, timedelta(0))
+        size = size_class(best.amounts.nodes, cores)
+        likely = predict(samples, best.queue, size, planned, now, changed.duration, begin)
+        return max(likely.p50, begin) if likely.samples >= ENOUGH else None
+
+    return search
 
 
 def recall(tx: Tx, platform: Platform, now: datetime) -> list[Sample]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import get_type_hints
 
@@ -24,13 +24,13 @@ from sublet.booking.model.offer import (
 from sublet.booking.model.phases import CLIENT_MOVES, Phase
 from sublet.booking.model.pledge import describe_why, pledge_text
 from sublet.booking.model.ranking import Preference
-from sublet.booking.model.session import End, OfferSet, Session
+from sublet.booking.model.session import End, OfferSet, Session, find_likely_end
 from sublet.booking.model.shape import sizes_of
 from sublet.booking.model.staging import describe_staging
 from sublet.booking.views.events import EventView
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.platforms import BusyView, CalendarView, LaneView, NodeView
-from sublet.booking.views.quotes import QuoteView, StagingView, TermsView
+from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, TermsView
 from sublet.booking.views.sessions import ConnectorView, EndView, SessionView, UsageView
 
 SHORT = 8  # characters of an id that a person needs to type
@@ -85,6 +85,7 @@ def offer_view(session: Session) -> OfferView:
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
         staging=staging_view(session),
+        run_time=run_time_view(session),
         why=describe_why(offer),
         is_here=offer.is_here,
         needs_login=offer.needs_login,
@@ -117,6 +118,7 @@ def session_view(session: Session, base: str) -> SessionView:
         metrics=quote_views(offer.metrics),
         terms=terms_view(offer),
         staging=staging_view(session),
+        run_time=run_time_view(session),
         why=describe_why(offer),
         after=offer.after,
         options=tuple(move.value for move in CLIENT_MOVES.get(Phase(session.phase), ())),
@@ -154,6 +156,23 @@ def staging_view(session: Session) -> StagingView | None:
     )
 
 
+def run_time_view(session: Session) -> RunTimeView | None:
+    """How long it will run, as earlier runs did, and by when it is likely to be over."""
+    estimate, over = session.offer.run_time, find_likely_end(session)
+    if estimate is None or over is None:
+        return None
+    return RunTimeView(
+        low=estimate.low,
+        likely=estimate.likely,
+        high=estimate.high,
+        runs=estimate.runs,
+        program=estimate.program,
+        whose=estimate.whose,
+        over=over,
+        sentence=estimate.describe(),
+    )
+
+
 def quote_views(quotes: Iterable[Quote]) -> tuple[QuoteView, ...]:
     """Costs, or performances."""
     return tuple(QuoteView(type=q.type, min=q.min, max=q.max, description=q.description) for q in quotes)
@@ -183,7 +202,7 @@ def end_view(end: End) -> EndView:
         by=end.by,
         detail=end.detail,
         sentence=end_sentence(end),
-        usage=UsageView(wall=used.wall, cpu=used.cpu, peak_memory=used.peak_memory) if used else None,
+        usage=UsageView(**asdict(used)) if used else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sublet.booking.views.quotes import QuoteView, StagingView, TermsView
+from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, TermsView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,7 @@ class OfferView:
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
     staging: StagingView | None = None  # none: there is nothing to bring
+    run_time: RunTimeView | None = None  # none: too few earlier runs are known
     why: str
     is_here: bool = False  # on the machine of the service itself
     needs_login: bool = False  # a person must sign in there first

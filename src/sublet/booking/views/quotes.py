@@ -44,6 +44,20 @@ class TermsView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunTimeView:
+    """How long it will run, as earlier runs of the program did: in eight of ten cases between `low` and `high`."""
+
+    low: timedelta
+    likely: timedelta
+    high: timedelta
+    runs: int  # that it rests on
+    program: str = ""
+    whose: str = "own"  # own: runs of who asks; all: everybody's runs of an app
+    over: datetime  # likely over by then
+    sentence: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StagingView:
     """How long bringing the data takes: in nine of ten cases no longer than `high`."""
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sublet.booking.views.quotes import QuoteView, StagingView, TermsView
+from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, TermsView
 
 
 @dataclass(frozen=True, kw_only=True)
 class UsageView:
-    """What a session used: seconds, seconds of CPU, and bytes at most."""
+    """What a session used: seconds, seconds of CPU, bytes at most, kWh, and grams of CO2 for those."""
 
     wall: float = 0.0
     cpu: float = 0.0
     peak_memory: int = 0
+    energy: float = 0.0
+    carbon: float = 0.0
+    energy_source: str = ""  # measured, or settings: by what the operator says of a core; empty: not known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +81,7 @@ class SessionView:
     metrics: tuple[QuoteView, ...] = ()
     terms: TermsView
     staging: StagingView | None = None  # none: there is nothing to bring
+    run_time: RunTimeView | None = None  # none: too few earlier runs are known
     why: str = ""
     after: tuple[str, ...] = ()  # the sessions that must have completed first
     options: tuple[str, ...] = ()  # the phases that it can be moved to, by who sees this

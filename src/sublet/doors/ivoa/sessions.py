@@ -26,7 +26,7 @@ from sublet.booking.model.phases import CLIENT_MOVES, GOING_ON, OVER, Phase
 from sublet.booking.model.request import GIB, PLAIN_COMPUTE, Data, Range, Request, Storage, Volume
 from sublet.booking.model.session import End, Session
 from sublet.booking.model.starts import whole_seconds
-from sublet.doors.ivoa.terms import TERMS, describe_terms, starts_between
+from sublet.doors.ivoa.terms import RUN_TIME, TERMS, describe_run_time, describe_terms, starts_between
 from sublet.doors.ivoa.updates import DURATION_PATH
 
 Document = dict[str, Any]
@@ -181,7 +181,7 @@ OPTIONS = {phase: _options(phase) for phase in Phase}  # what its owner can chan
 
 
 def _messages(session: Session) -> list[Document]:
-    messages: list[Document] = [] if session.phase in OVER else [_terms_message(session)]
+    messages: list[Document] = [] if session.phase in OVER else _describe_offer(session)
     if session.condition:
         words = message("urn:sublet:condition", session.modified, "INFO", session.condition)
         messages.append(words | ({"values": {"marks": write_marks(session.marks)}} if session.marks else {}))
@@ -199,17 +199,22 @@ def _describe_end(end: End) -> dict[str, str]:
     return {name: str(value) for name, value in values.items() if value not in (None, "")}
 
 
-def _terms_message(session: Session) -> Document:
-    """On which terms it is offered, and where: structured, in a place that generated clients know."""
-    template, values = describe_terms(session, instant)
-    return {
-        "kind": TERMS,
-        "time": instant(session.created),
-        "level": "INFO",
-        "template": template,
-        "values": values,
-        "message": Template(template).safe_substitute(values),
-    }
+def _describe_offer(session: Session) -> list[Document]:
+    """On which terms it is offered, and how long it will run: structured, in a place that generated clients know."""
+    parts = [(TERMS, *describe_terms(session, instant))]
+    if session.offer.run_time:
+        parts.append((RUN_TIME, *describe_run_time(session.offer.run_time)))
+    return [
+        {
+            "kind": kind,
+            "time": instant(session.created),
+            "level": "INFO",
+            "template": template,
+            "values": values,
+            "message": Template(template).safe_substitute(values),
+        }
+        for kind, template, values in parts
+    ]
 
 
 def _schedule(session: Session) -> Document:

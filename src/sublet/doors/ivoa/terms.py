@@ -9,9 +9,13 @@ from sublet.booking.model.estimate import ENOUGH, LEAST_DOUBT
 from sublet.booking.model.offer import Offer, Predicted, Remote, Terms, find_first_terms, list_route
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import pledge_text
+from sublet.booking.model.run_time import RunEstimate
 from sublet.booking.model.session import Session
+from sublet.kernel.views import duration_iso
 
 TERMS = "urn:sublet:terms"  # the kind of the message that says it
+RUN_TIME = "urn:sublet:run-time"  # of the message that says how long it will run, as earlier runs did
+_RAN = "As earlier runs of ${program} did, it is likely to run for ${p10} to ${p90}."
 
 _SENTENCES = {
     "booked": "Held on ${platform} for you until it expires or is declined; it starts as offered.",
@@ -92,6 +96,13 @@ def describe_terms(session: Session, instant: Callable[[datetime], str]) -> tupl
     values |= {name: text for name, text in (("queue", offer.queue), ("pledge", pledge_text(offer.pledge))) if text}
     sentences = _SENTENCES if session.phase is Phase.OFFERED else _TAKEN
     return sentences[_choose_sentence(terms, first)], values
+
+
+def describe_run_time(estimate: RunEstimate) -> tuple[str, dict[str, str]]:
+    """The same of how long it will run."""
+    values = {"p10": estimate.low, "p50": estimate.likely, "p90": estimate.high}
+    lengths = {name: duration_iso(length) for name, length in values.items()}
+    return _RAN, lengths | {"runs": str(estimate.runs), "program": estimate.program, "whose": estimate.whose}
 
 
 def _choose_sentence(terms: Terms, first: Terms | None) -> str:

@@ -8,8 +8,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.offer import Answer, Booked, Offer, Predicted, Reason, Remote, Terms
+from sublet.booking.model.run_time import RunEstimate, Whose
 from sublet.booking.model.shape import Shape
+from sublet.kernel.errors import BadAmount
 from sublet.platforms.broker.fields import (
     Document,
     UnreadableField,
@@ -28,9 +31,10 @@ from sublet.platforms.broker.fields import (
     read_time,
 )
 
-TERMS = "urn:sublet:terms"
+TERMS, RUN_TIME = "urn:sublet:terms", "urn:sublet:run-time"
 WAY = "broker"  # how a session is run is that broker's own affair
 MOST_OFFERS, MOST_REASONS, MOST_DEPTH = 100, 50, 10
+MOST_DIGITS, MOST_NAME = 6, 100
 UNTRUE = "urn:broker-unreadable"
 COMPONENTS = ("executable", "compute", "storage", "data")
 
@@ -97,6 +101,7 @@ class OfferReader:
             metrics=read_quotes(item, "metrics") or read_quotes(compute, "metrics"),
             terms=terms,
             why=read_meta(item, "description"),
+            run_time=read_run_time(item, length),
         )
 
     def _read_expiry(self, item: Document) -> datetime:
@@ -137,6 +142,22 @@ class OfferReader:
             nearest=read_text(values, "nearest"),
             platform=where,
         )
+
+
+def read_run_time(item: Document, limit: timedelta) -> RunEstimate | None:
+    """How long it will run, as that broker knows from earlier runs; None if it does not say, or can't be right."""
+    values = next((read_map(m, "values") for m in read_messages(item) if m.get("kind") == RUN_TIME), None)
+    runs = read_text(values, "runs") if values else ""
+    if values is None or not runs.isdecimal() or len(runs) > MOST_DIGITS:
+        return None
+    try:
+        low, likely, high = (parse_duration(read_text(values, name)) for name in ("p10", "p50", "p90"))
+    except BadAmount:
+        return None
+    if not timedelta(0) <= low <= likely <= high <= limit:
+        return None
+    whose: Whose = "own" if values.get("whose") == "own" else "all"
+    return RunEstimate(low, likely, high, int(runs), read_text(values, "program")[:MOST_NAME], whose)
 
 
 def read_id(item: Document) -> str:

@@ -75,6 +75,7 @@ class Local(KeepsData):
     output_limit: Memory = Field(
         default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is kept of each session."
     )
+    powercap: str = Field(default="/sys/class/powercap", description="Where the kernel counts energy (RAPL).")
     processes: int = Field(default=2048, ge=16, description="The most processes and threads of a session at a time.")
     cgroups: bool = Field(
         default=True, description="Hold each session's memory by a control group, where one can be made."
@@ -231,6 +232,7 @@ class Local(KeepsData):
             "processes": self.processes,
             "files": usual_limit(),
             "cgroups": self.cgroups,
+            "powercap": self.powercap,
             "until": job.until.timestamp(),
             "clock": clocks.offset(),
             "warn": job.warn.total_seconds(),

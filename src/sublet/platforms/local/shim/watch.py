@@ -9,7 +9,7 @@ import signal
 import time
 from typing import Any
 
-from . import cgroups, clocks, listeners, scratch
+from . import cgroups, clocks, energy, listeners, scratch
 from .child import PR_SET_CHILD_SUBREAPER, WITHIN_GROUP, WITHOUT_GROUP, VolumesFailed, become, prctl
 from .faults import point
 from .outputs import FULL, NO_MEMORY, Outputs
@@ -85,7 +85,7 @@ class Watch:
         self.warned = False
         self.paused = ""  # since when: the order that was obeyed
         self.pauses = 0  # so many orders were obeyed: each is news
-        self.peak = 0
+        self.peak, self.energy = 0, energy.EnergyMeter(self.job.get("powercap", ""))
         self.port = 0
         self.opened = not self.job["connects"]
         self.scratch = self.job["scratch"]  # the short path, and the directory that it leads to
@@ -284,6 +284,7 @@ class Watch:
     def look(self) -> None:
         """Its memory, its output, its connector, its temporary files."""
         self.outputs.look()
+        self.energy.look()
         if clocks.steady() >= self.refresh_at:
             self.refresh_at = clocks.steady() + REFRESH
             scratch.refresh(*self.scratch)
@@ -372,6 +373,7 @@ class Watch:
             "wall": wall_time,
             "cpu": spent.ru_utime + spent.ru_stime,
             "peak_memory": max(self.peak, spent.ru_maxrss * 1024),
+            **self.energy.share(spent.ru_utime + spent.ru_stime),
         }
         if self.group:
             self.group.remove()

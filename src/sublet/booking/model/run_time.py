@@ -1,0 +1,156 @@
+"""How long a session will run: as the earlier runs of the same program did that are most like it.
+
+A time limit says little: people ask for several times of what they need. So the limit that was asked for is used to
+find alike runs, beside the size, the platform and the queue, and what those took is told as percentiles. Only runs
+that ended well count. How well this does on real workloads is in docs/estimates.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import nsmallest
+from math import floor, log
+from typing import Literal
+
+from sublet.kernel.texts import describe_duration
+
+ENOUGH = 5  # runs; fewer say nothing
+NEAREST = 30  # of them, those that are most alike are looked at
+TRIED = 20  # of them, the newest are predicted from those before
+INSIDE = 0.8  # the part of all runs that is to be inside
+MOST_DOUBT = 2.0  # a spread gets no wider than by this factor: one that says nothing helps nobody
+LEAST = 1.0  # seconds; what takes less is all alike
+OF_SIZE = 1.0  # what an e-fold of the cores counts
+OF_LIMIT = 1.0  # what an e-fold of the time limit counts
+OF_PLATFORM = 1.0  # what another platform counts
+OF_QUEUE = 0.25  # and another queue of the same
+OF_AGE = 0.02  # what each run since then counts
+MINUTE = timedelta(minutes=1)
+Whose = Literal["own", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run used, and how it was run."""
+
+    wall: float  # seconds
+    cores: float = 0.0  # on average, over all its nodes; 0: not known
+    peak_memory: int = 0  # bytes, on one node; 0: not known
+    platform: str = ""
+    queue: str = ""
+    size: int = 0  # the cores that it had, over all its nodes; 0: not known
+    limit: float = 0.0  # seconds that it was allowed; 0: not known
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """How long it will run: in eight of ten cases between `low` and `high`."""
+
+    low: timedelta
+    likely: timedelta
+    high: timedelta
+    runs: int  # that are known of the program
+    program: str = ""
+    whose: Whose = "own"
+
+    def describe(self) -> str:
+        """`12 to 19 min, by your last 34 runs of sim.py`."""
+        whose = "your" if self.whose == "own" else "everybody's"
+        return f"{describe_range(self.low, self.high)}, by {whose} last {self.runs} runs of {self.program}"
+
+    def find_end(self, start: datetime) -> datetime:
+        """By when it is likely to be over, if it starts then, to the minute."""
+        end = start + self.high
+        whole = end.replace(second=0, microsecond=0)
+        return whole if whole == end else whole + MINUTE
+
+
+@dataclass(frozen=True, slots=True)
+class RunHistory:
+    """What is known of a program: its newest runs, the oldest first, and how far off predictions of them were."""
+
+    runs: tuple[Run, ...] = ()
+    program: str = ""
+    whose: Whose = "own"
+    doubt: float = 1.0  # by what factor the spread is wider than that of the runs
+
+    def estimate(self, platform: str, queue: str, size: int, limit: timedelta) -> RunEstimate | None:
+        """How long the next one will run there; None if too little is known. None runs longer than it is allowed."""
+        if len(self.runs) < ENOUGH:
+            return None
+        like = Run(0.0, 0.0, 0, platform, queue, size, limit.total_seconds())
+        low, likely, high = widen(predict_run(self.runs, like), self.doubt)
+        first, middle, last = (min(timedelta(seconds=seconds), limit) for seconds in (low, likely, high))
+        return RunEstimate(first, middle, last, len(self.runs), self.program, self.whose)
+
+
+UNKNOWN = RunHistory()
+
+
+def make_history(runs: Sequence[Run], program: str, whose: Whose = "own") -> RunHistory:
+    """The history of these runs: each of the newest is predicted from those before it, to see how far off that is."""
+    return RunHistory(tuple(runs), program, whose, find_doubt(runs))
+
+
+def find_doubt(runs: Sequence[Run]) -> float:
+    """The factor by which spreads had to be wider so that eight of ten of the newest runs were inside; at most 2."""
+    misses = []
+    for number in range(max(ENOUGH, len(runs) - TRIED), len(runs)):
+        low, _, high = predict_run(runs[:number], runs[number])
+        took = max(runs[number].wall, LEAST)
+        misses.append(max(max(low, LEAST) / took, took / max(high, LEAST), 1.0))
+    return min(find_percentile(sorted(misses), INSIDE), MOST_DOUBT) if len(misses) >= ENOUGH else 1.0
+
+
+def widen(spread: tuple[float, float, float], doubt: float) -> tuple[float, float, float]:
+    """The spread, wider on both sides by a factor."""
+    low, likely, high = spread
+    return low / doubt, likely, high * doubt
+
+
+def predict_run(runs: Sequence[Run], like: Run) -> tuple[float, float, float]:
+    """The 10th, 50th and 90th percentile of what the runs took that are most like this one, in seconds."""
+    ages = range(len(runs) - 1, -1, -1)
+    nearest = nsmallest(NEAREST, zip(ages, runs, strict=True), key=lambda each: _measure(each[0], each[1], like))
+    took = sorted(run.wall for _, run in nearest)
+    return find_percentile(took, 0.1), find_percentile(took, 0.5), find_percentile(took, 0.9)
+
+
+def _measure(age: int, run: Run, like: Run) -> tuple[float, int]:
+    far = OF_AGE * age
+    if run.size and like.size:
+        far += OF_SIZE * abs(log(run.size / like.size))
+    if run.limit and like.limit:
+        far += OF_LIMIT * abs(log(run.limit / like.limit))
+    if run.platform != like.platform:
+        far += OF_PLATFORM
+    elif run.queue != like.queue:
+        far += OF_QUEUE
+    return far, age
+
+
+def find_percentile(ordered: Sequence[float], part: float) -> float:
+    """The value that a further one stays below with this probability; at most the largest of the ordered values."""
+    at = min(max(part * (len(ordered) + 1) - 1, 0.0), len(ordered) - 1.0)
+    low = floor(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (at - low)
+
+
+def describe_range(low: timedelta, high: timedelta) -> str:
+    """`12 to 19 min`, `under 1 s`, `40 s to 1 h 20 min`."""
+    first, last = (_read(length) for length in (low, high))
+    if first == last:
+        return first
+    if len(first.split()) == len(last.split()) == 2 and first.split()[1] == last.split()[1]:
+        return f"{first.split()[0]} to {last}"
+    return f"{first} to {last}"
+
+
+def _read(length: timedelta) -> str:
+    unit = timedelta(seconds=1) if length < 10 * MINUTE else MINUTE
+    if length < timedelta(seconds=1):
+        return "1 s"
+    return describe_duration(-(-length // unit) * unit, units=2 if length < 10 * 60 * MINUTE else 1)

@@ -1,0 +1,23 @@
+"""How long sessions were to run, as it was predicted, and what energy they used."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0027"
+down_revision = "0026"
+NUMBERS = ("run_low", "run_likely", "run_high", "energy_used", "carbon_used")
+
+
+def upgrade() -> None:
+    """Add the columns."""
+    for name in NUMBERS:
+        op.add_column("archive", sa.Column(name, sa.Double()))
+    op.add_column("archive", sa.Column("energy_source", sa.Text()))
+
+
+def downgrade() -> None:
+    """Drop them again."""
+    for name in (*NUMBERS, "energy_source"):
+        op.drop_column("archive", name)
