@@ -17,7 +17,7 @@ from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
 
-FRESH = timedelta(minutes=1)  # a hint may be so much behind the newest run
+FRESH = timedelta(seconds=10)  # a hint may be so much behind the newest run
 OTHERS = 20  # runs by everybody that are enough to speak of: fewer could tell of one person
 MOST = 5000  # people and programs that are remembered
 
