@@ -176,6 +176,10 @@ def test_what_a_system_keeps_is_copied_there_and_only_a_note_of_it_travels(
     assert job.has("_condor_stdout").split()[:2] == [b"6000", b"ls"]
     assert b"sha256-2" not in job.has("_condor_stdout")
     assert (large / "content").read_bytes() == b"large\n" * 1000, "each job has its own copy"
+    (large / "content").write_bytes(b"#!/bin/sh\necho the program itself\n")
+    program = split.job("", run=notes["big.dat"].replace(b"sha256-1\n", b"run\n"))
+    assert program.ends() == 0
+    assert program.has("_condor_stdout") == b"the program itself\n", "an executable is kept in the same way"
     elsewhere = split.job("true", **{"big.dat": notes["big.dat"].replace(b"/kept/", b"/other/")})
     eventually(lambda: "elsewhere than to what the system keeps" in (split.directory / "log").read_text(), "a refusal")
     elsewhere.remove()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from sublet.app import open_service
+from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import describe_why
 from sublet.data.journeys import watch_entry
@@ -225,6 +226,38 @@ async def test_object_stores_and_webdav_servers_are_read_by_the_system_itself_wi
         assert ["fetched by far" in each for each in told] == [True] * 4, told
         assert not [each for each in told if "X-Amz" in each]
     assert not find_files(home, "kept.bin") + find_files(home, "signed.bin") + find_files(home, "dav.bin")
+    for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):
+        assert site.on("login", "grep", "-rl", secret, "/home/researcher", check=False) == ""
+
+
+async def test_results_are_sent_by_the_system_itself_and_through_this_machine_only_where_it_may_not(
+    service: Service, site: Site, home: Path, tmp_path: Path
+) -> None:
+    here = site.facts["here"]
+    for place in ("s3/results", "dav"):
+        (tmp_path / place).mkdir(parents=True)
+    command = ["sh", "-c", "mkdir out; echo one >out/1.txt; echo two >'out/2 b.txt'; seq 200000 >out/big.txt"]
+    with serve_s3(tmp_path / "s3", here) as s3, serve_webdav(tmp_path / "dav", here) as dav:
+        for server in (s3, dav):
+            await service.credentials.add(ME, server.credential)
+        for platform, is_itself in (("far", True), ("shut", False)):
+            outputs = [
+                {"path": "out/*", "to": f"s3+http://{s3.address}/results/{platform}/"},
+                {"path": "out", "to": f"dav://{dav.address}/new/{platform}/"},
+            ]
+            session = await run(service, platform=platform, run=command, outputs=outputs)
+            assert (session.phase, session.condition) == (Phase.COMPLETED, ""), session
+            events = await service.store.read(lambda tx, id=session.id: tx.events.after(session=id))
+            told = [event.detail for event in events if event.kind is EventKind.SENT]
+            assert [f"by {platform} itself" in each for each in told] == [is_itself] * 2, told
+            for root in (tmp_path / "s3" / "results" / platform, tmp_path / "dav" / "new" / platform):
+                names = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+                assert sorted(names) == ["1.txt", "2 b.txt", "big.txt"], names
+                assert names["2 b.txt"].read_text() == "two\n"
+                assert names["big.txt"].read_text().splitlines()[-1] == "200000"
+        events = await service.store.read(lambda tx: tx.events.after())
+        assert not [event for event in events if "X-Amz" in event.detail or s3.credential.secret in event.detail]
+    assert not find_files(home, "big.txt")
     for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):
         assert site.on("login", "grep", "-rl", secret, "/home/researcher", check=False) == ""
 

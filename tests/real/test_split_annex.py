@@ -125,12 +125,13 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
 
 
 def share_large_input(far: FarAway) -> None:
-    """A large input crosses to the system once, and its jobs take the copy there."""
+    """A large input and a large program cross to the system once, and its jobs take the copies there."""
     person = far.person
     person.file("big.dat").write_bytes(b"x" * (17 << 20))
-    lines = {"executable": "/bin/sh", "arguments": "\"-c 'wc -c <big.dat'\"", "transfer_executable": "false"}
-    lines |= {"transfer_input_files": "big.dat", "output": "big.$(Process).out"}
-    lines |= {"request_memory": "16M", "request_disk": "40M"}
+    person.file("solver").write_bytes(b"#!/bin/sh\nwc -c <big.dat\nexit 0\n" + b"#" * (17 << 20))
+    person.file("solver").chmod(0o755)
+    lines = {"executable": "solver", "transfer_input_files": "big.dat", "output": "big.$(Process).out"}
+    lines |= {"request_memory": "16M", "request_disk": "80M"}
     text = "\n".join(f"{name} = {value}" for name, value in lines.items())
     person.file("big.sub").write_text(f"{text}\nqueue 2\n")
     [cluster] = json.loads(person.typed("job", "submit", "big.sub", "--annex", far.name, "--json"))["clusters"]

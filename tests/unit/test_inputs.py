@@ -67,7 +67,8 @@ def test_a_directory_is_unpacked_and_a_program_copied_where_they_are_kept() -> N
     there = "subletdir:///k/sha256-1/sha256-1,subletdir:///k/sha256-2/sha256-2"
     assert f'? "{there}" : ((TARGET.SubletFarMachine =!= undefined' in told["TransferInput"]
     assert 'stringListMember("subletdir", TARGET.HasFileTransferPluginMethods ?: "")' in told["TransferInput"]
-    assert told["Cmd"].endswith('? "subletfile:///k/sha256-3/solver" : "/work/solver") ])'), "it is called what it was"
+    assert '? "subletfile:///k/sha256-3/solver" : ((TARGET.SubletFarMachine =!= undefined' in told["Cmd"]
+    assert told["Cmd"].endswith('? "subletkept:///k/sha256-3/solver" : "/work/solver")) ])'), "it is called what it was"
     assert told["TransferInputRemaps"] == "", "an archive brings its names with it"
     assert rewritten(named, [])["Cmd"] == "/work/solver"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -85,6 +85,29 @@ class Pushes(Protocol):
 
         An address that ends in / is a folder's. To send the same again does no harm.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class PutAddress:
+    """Where a file is put by one request, and what is shown for that."""
+
+    url: str = field(repr=False)  # it may be signed, so it is as secret as a password
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@runtime_checkable
+class PutsByAddress(Protocol):
+    """A mover whose files are put to addresses, so that a system may send what lies there by itself."""
+
+    policy: Policy
+
+    async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
+        """Where a file is put that is sent to a location; None: it has to be sent from here. Raises DataNotSent."""
+        ...
+
+    async def close_put(self, path: str, location: str) -> None:
+        """All of it was put there: give it its name. Raises DataNotSent."""
         ...
 
 

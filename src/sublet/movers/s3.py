@@ -23,7 +23,7 @@ from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, safe_name, unsent
 from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.links import describe_link, read_link
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
 from sublet.movers.trees import RemoteFile, bring_folder, check_folder, safe_path
@@ -32,6 +32,7 @@ EXAMPLE = "s3://bucket/folder/file.dat"
 REGION = "us-east-1"
 PART = 64 << 20  # bytes that are sent in one request; the last may be smaller
 MOST_PARTS = 10_000
+MOST_AT_ONCE = 5 << 30  # bytes that an object may have which is put by one request
 SIGNED_FOR = 12 * 3600  # seconds for which an address that was signed opens its object
 NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
 
@@ -156,6 +157,18 @@ class S3Mover:
         async with self._http.client() as client:
             async for piece in read_link(client, data, link, offset):
                 yield piece
+
+    async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
+        """An address that is signed for writing; what is too large for one request, or needs no key, is sent here."""
+        place = self._locate(location)
+        if not place.key or place.key.endswith("/"):
+            place = place.below(path)
+        if place.auth is None or size > MOST_AT_ONCE:
+            return None
+        return PutAddress(place.auth.sign_url(place.address, SIGNED_FOR, "PUT"))
+
+    async def close_put(self, path: str, location: str) -> None:
+        """An object is there whole, or not at all."""
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file as an object, in parts if it is large: it is there whole, or not at all."""

@@ -53,8 +53,8 @@ class SignV4(httpx2.Auth):
         )
         yield request
 
-    def sign_url(self, url: str, seconds: int) -> str:
-        """The address, so that whoever has it may read what is there for so long."""
+    def sign_url(self, url: str, seconds: int, method: str = "GET") -> str:
+        """The address, so that whoever has it may read what is there for so long; or write it, with PUT."""
         when = self.now().strftime("%Y%m%dT%H%M%SZ")
         scope = f"{when[:8]}/{self.region}/{self.service}/aws4_request"
         asked = httpx2.URL(url)
@@ -67,7 +67,7 @@ class SignV4(httpx2.Auth):
         }
         query = "&".join(f"{_encode(name)}={_encode(value)}" for name, value in sorted(params.items()))
         host = asked.netloc.decode()
-        canonical = f"GET\n{_encode(asked.path, safe='/')}\n{query}\nhost:{host}\n\nhost\n{UNSIGNED}"
+        canonical = f"{method}\n{_encode(asked.path, safe='/')}\n{query}\nhost:{host}\n\nhost\n{UNSIGNED}"
         return f"{url}?{query}&X-Amz-Signature={self._sign(canonical, when, scope)}"
 
     def _sign(self, canonical: str, when: str, scope: str) -> str:

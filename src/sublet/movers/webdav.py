@@ -18,7 +18,7 @@ from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, safe_path
 
@@ -108,6 +108,24 @@ class WebDavMover:
             async for piece in read_link(client, data, link, offset):
                 yield piece
 
+    async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
+        """The address of a file with another name, whose folders are made; with the header that opens it."""
+        sent = f"{location}{quote(path)}" if location.endswith("/") else location
+        address = _web(sent)
+        header = authorization(credential_for(self.policy.credentials, location)).partition(": ")[2]
+        async with self._http.client(self._sign(location)) as client:
+            try:
+                await _make_folders(client, Content(path, size, _read_nothing), address, sent)
+            except httpx2.TransportError as error:
+                raise unsent(path, sent, str(error) or type(error).__name__) from error
+        return PutAddress(address + PART, {"Authorization": header} if header else {})
+
+    async def close_put(self, path: str, location: str) -> None:
+        """Give it its own name."""
+        sent = f"{location}{quote(path)}" if location.endswith("/") else location
+        async with self._http.client(self._sign(location)) as client:
+            await _rename(client, path, _web(sent), sent)
+
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""
         sent = f"{location}{quote(content.path)}" if location.endswith("/") else location
@@ -116,13 +134,27 @@ class WebDavMover:
             try:
                 await _make_folders(client, content, address, sent)
                 await put(client, content, address + PART, sent, progress)
-                headers = {"Destination": address, "Overwrite": "T"}
-                moved = await client.request("MOVE", address + PART, headers=headers)
             except httpx2.TransportError as error:
                 raise unsent(content.path, sent, str(error) or type(error).__name__) from error
-            if not moved.is_success:
-                raise unsent(content.path, sent, describe_refusal(moved))
+            await _rename(client, content.path, address, sent)
         return sent
+
+
+async def _rename(client: httpx2.AsyncClient, path: str, address: str, location: str) -> None:
+    """Give a file that is whole its own name."""
+    headers = {"Destination": address, "Overwrite": "T"}
+    try:
+        moved = await client.request("MOVE", address + PART, headers=headers)
+    except httpx2.TransportError as error:
+        raise unsent(path, location, str(error) or type(error).__name__) from error
+    if not moved.is_success:
+        raise unsent(path, location, describe_refusal(moved))
+
+
+async def _read_nothing(offset: int) -> AsyncIterator[bytes]:
+    """What is sent elsewhere is not read here."""
+    return
+    yield b""
 
 
 def _link_file(data: Data, file: RemoteFile, headers: dict[str, str]) -> FileLink:

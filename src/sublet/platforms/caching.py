@@ -148,6 +148,25 @@ class TakesTransfers(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class FilePut:
+    """A file that a session left, and where a system puts it."""
+
+    path: str  # below the session's working directory
+    size: int
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@runtime_checkable
+class SendsFiles(Protocol):
+    """A platform that sends what its sessions left by itself, so that it need not pass this machine."""
+
+    async def send_files(self, key: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
+        """Put each to its address, whole; NoWay if it may not, can't, or could not: then it is sent from here."""
+        ...
+
+
 @runtime_checkable
 class LiesInCollection(Protocol):
     """A platform whose sessions' files a service of transfers reads, so that results need not pass this machine."""

@@ -131,8 +131,11 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
     if named.program:
         name = os.path.basename(named.program)
         kept = [(each.leases, each.paths[named.program]) for each in there if named.program in each.paths]
-        programs = [(leases, f"{PROGRAM}://{os.path.dirname(path)}/{name}") for leases, path in kept]
-        changes["Cmd"] = _choose_by_slot(programs, named.program, able)
+        programs, noted = (
+            [(leases, f"{method}://{os.path.dirname(path)}/{name}") for leases, path in kept]
+            for method in (PROGRAM, NOTE)
+        )
+        changes["Cmd"] = _choose_by_slot(programs, named.program, able, (ABLE_FAR, noted))
     return changes
 
 
@@ -148,7 +151,7 @@ def _address(name: str, copies: InputCopies) -> str:
 
 
 def _note(name: str, copies: InputCopies) -> str:
-    """What is sent to a bridge in the place of a copy; its program, which is no input, is sent as it is."""
+    """What is sent to a bridge in the place of a copy."""
     if name not in copies.paths:
         return name
     return f"{TREE_NOTE if name in copies.trees else NOTE}://{by_name(copies.paths[name])}"

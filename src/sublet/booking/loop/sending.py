@@ -32,9 +32,9 @@ from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
-from sublet.movers.port import SIMPLE, Content, TransferService
+from sublet.movers.port import SIMPLE, Content, PutsByAddress, TransferService
 from sublet.platforms.brokering import PassesOn
-from sublet.platforms.caching import LiesInCollection, NoWay
+from sublet.platforms.caching import FilePut, LiesInCollection, NoWay, SendsFiles
 from sublet.platforms.port import ResultFile
 
 SENDING = frozenset({Mark.SENDING})
@@ -138,6 +138,14 @@ async def _send(context: LoopContext, session: Session, output: SentResults) -> 
         if isinstance(mover, TransferService) and isinstance(platform, LiesInCollection):
             await _send_by_service(context, session, platform, mover, chosen, to)
             return None
+    try:
+        if isinstance(mover, PutsByAddress) and isinstance(platform, SendsFiles):
+            await _send_from_there(context, session, platform, mover, chosen, to)
+            return None
+    except NoWay as no_way:
+        log.info(
+            "data.no-way", session=session.id, to=without_secrets(to), platform=session.offer.platform, why=str(no_way)
+        )
     for number, (file, place) in enumerate(chosen, 1):
         words = f"sending {file.path} ({number} of {len(chosen)}) to {without_secrets(output.to)}"
         content = Content(place, file.size, partial(platform.read, session.id, file.path))
@@ -167,6 +175,28 @@ async def _send_by_service(
     await _tell(
         context, session, EventKind.SENT, f"{count} to {to}, by {mover.name} from {session.offer.platform} itself"
     )
+
+
+async def _send_from_there(
+    context: LoopContext,
+    session: Session,
+    platform: SendsFiles,
+    mover: PutsByAddress,
+    chosen: Sequence[tuple[ResultFile, str]],
+    to: str,
+) -> None:
+    """Have the system send the files by itself; NoWay if it can't, or if one has to be sent from here."""
+    count, where = count_text(len(chosen), "file"), without_secrets(to)
+    context.loop_state.staging[session.id] = f"{session.offer.platform} is sending {count} to {where}"
+    puts = []
+    for file, place in chosen:
+        if (put := await mover.open_put(place, file.size, to)) is None:
+            raise NoWay("")
+        puts.append(FilePut(file.path, file.size, put.url, put.headers))
+    await platform.send_files(session.id, puts, public_only=mover.policy.public_only)
+    for _, place in chosen:
+        await mover.close_put(place, to)
+    await _tell(context, session, EventKind.SENT, f"{count} to {where}, by {session.offer.platform} itself")
 
 
 async def _tell(context: LoopContext, session: Session, kind: EventKind, words: str) -> None:

@@ -18,20 +18,29 @@ import json
 import shlex
 import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from importlib.resources import files as resources
 from typing import Any
+from urllib.parse import urlsplit
 
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
-from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
 from sublet.platforms.batch.scripts import script
 from sublet.platforms.batch.transfers import find_address
-from sublet.platforms.caching import CachePlacement, EntryMemory, EntryPhase, EntryState, NoWay, describe_plan
+from sublet.platforms.caching import (
+    CachePlacement,
+    EntryMemory,
+    EntryPhase,
+    EntryState,
+    FilePut,
+    NoWay,
+    describe_plan,
+)
 from sublet.platforms.claims import ServiceProcess
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.reach.pouring import pour
@@ -108,17 +117,10 @@ class FarCache:
 
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
         """Start the program that fetches, on the login host or beside it."""
-        if self.why_not:
-            raise NoWay(self.why_not)
-        for host in {link.host for link in files.links}:
-            when, why = self.no_way.get(host, (0.0, ""))
-            if why and time.monotonic() - when < TRIED:
-                raise NoWay(why)
+        self._check_way({link.host for link in files.links})
         program = read_program()
         plan = json.dumps(describe_plan(files, public_only=public_only, largest=largest, rate=self.rate)).encode()
-        words = script("fetch", self.root, entry, str(len(program)))
-        if self.host:
-            words = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, shlex.join(words))
+        words = self._beside(script("fetch", self.root, entry, str(len(program))))
         outcome = await self.reach.run(Command(words, as_is, program + plan))
         if outcome.code or outcome.text.strip() != "started":
             why = outcome.complaint if outcome.code else "it has no Python that could fetch"
@@ -127,6 +129,38 @@ class FarCache:
     def note_no_way(self, host: str, why: str) -> None:
         """Don't try again for a while."""
         self.no_way[host] = (time.monotonic(), why)
+
+    async def send(self, directory: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
+        """Have the login host, or the one beside it, send files; NoWay if it can't."""
+        hosts = {urlsplit(put.url).netloc for put in puts}
+        self._check_way(hosts)
+        plan = {"public": public_only, "rate": self.rate, "puts": [asdict(put) for put in puts]}
+        words = self._beside(script("send", directory, read_program("sources.py", "sender.py").decode()))
+        try:
+            outcome = await self.reach.run(Command(words, as_is, json.dumps(plan).encode(), seconds=COPYING))
+        except PlatformUnreachable as error:
+            raise NoWay(error.message) from error
+        answer = _read_failure(outcome.text) if not outcome.code else {"kind": "failed", "why": outcome.complaint}
+        if answer.get("kind") == "unreachable":
+            for host in hosts:
+                self.note_no_way(host, str(answer.get("why")))
+        if answer.get("kind") != "sent":
+            raise NoWay(str(answer.get("why") or "what sends there ended early"))
+
+    def _check_way(self, hosts: Collection[str]) -> None:
+        """NoWay where the system may not reach others, or could not reach one of these lately."""
+        if self.why_not:
+            raise NoWay(self.why_not)
+        for host in hosts:
+            when, why = self.no_way.get(host, (0.0, ""))
+            if why and time.monotonic() - when < TRIED:
+                raise NoWay(why)
+
+    def _beside(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """The same on the host that moves data, if that is another than the login host."""
+        if not self.host:
+            return words
+        return ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.host, shlex.join(words))
 
     async def claim(self, entry: str) -> Mapping[str, int] | None:
         """Be the one who brings it."""

@@ -34,6 +34,7 @@ from sublet.platforms.batch.survey import Surveyor
 from sublet.platforms.batch.transfers import TransferSettings
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.platforms.batch.ways import place_connector
+from sublet.platforms.caching import FilePut
 from sublet.platforms.port import ArchiveReader, Carrier, Duration, KeptFile, Progress, Results, quietly
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.record import read_record
@@ -240,6 +241,11 @@ class BatchPlatform(TransferSettings):
         self._cache.collection, self._cache.collection_root = self.globus, self.globus_root
         self._cache.why_not = "" if self._manners.download else "its login host may not fetch data"
         return self._cache
+
+    async def send_files(self, key: str, puts: Sequence[FilePut], *, public_only: bool) -> None:
+        """Have the login host, or the one beside it, send what a session left."""
+        cache, directory = await self.open_cache(), await self.session_directory(key)
+        await cache.send(f"{directory}/work", puts, public_only=public_only)
 
     async def sweep(self) -> Sequence[str]:
         """Let go of shared files that were not needed for long, and of what is over the quota."""
