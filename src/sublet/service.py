@@ -55,6 +55,7 @@ from sublet.booking.connect import Connect
 from sublet.booking.contents import Contents
 from sublet.booking.direct import Direct
 from sublet.booking.explain import Explain
+from sublet.booking.group_seats import GroupSeats
 from sublet.booking.handing_over import HandOvers
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
@@ -241,6 +242,7 @@ class Service:
     price_book: PriceBook
     direct: Direct
     bookings: RecurringBookings
+    group_seats: GroupSeats
     handovers: HandOvers
     contents: Contents
     output: SessionOutput

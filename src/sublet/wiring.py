@@ -36,6 +36,7 @@ from sublet.booking.connect import Connect
 from sublet.booking.contents import Contents
 from sublet.booking.direct import Direct
 from sublet.booking.explain import Explain
+from sublet.booking.group_seats import GroupSeats
 from sublet.booking.handing_over import HandOvers
 from sublet.booking.logins import Logins
 from sublet.booking.loop.state import LoopState
@@ -228,6 +229,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         trials,
     )
 
+    bookings = RecurringBookings(settings, store, now, asking, offers, sessions)
     return Service(
         settings=settings,
         store=store,
@@ -259,7 +261,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         sessions=sessions,
         price_book=price_book,
         direct=direct,
-        bookings=RecurringBookings(settings, store, now, asking, offers, sessions),
+        bookings=bookings,
+        group_seats=GroupSeats(store, now, authority, signals, bookings, sessions.admissions, sessions.reviews),
         handovers=HandOvers(store, now, authority, names, signals, sessions, sessions.admissions, sessions.reviews),
         contents=contents,
         output=output,

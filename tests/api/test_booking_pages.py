@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from sublet.app import open_service
 from sublet.booking.series import SeriesAsk
 from sublet.kernel.settings import Settings
+from sublet.people.model.people import Group
 from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.api.conftest import Callers
@@ -52,3 +55,39 @@ async def test_a_course_is_taken_and_given_back_by_its_owner_alone(callers: Call
     assert (await press("accept")).count("booked") == 3
     assert "still to come are cancelled" in await press("cancel")
     assert ">mon 09:00-12:00 UTC, booked<" in (await ann.get("/web/bookings")).text
+
+
+async def test_a_member_takes_a_seat_and_the_organiser_sees_whose_it_is(callers: Callers, service: Service) -> None:
+    ann, eve = await signed_in(callers, service, ANN), await signed_in(callers, service, EVE)
+
+    def enrol(tx: Any) -> None:
+        tx.groups.add(Group("lab", datetime.now(UTC)))
+        tx.groups.join("lab", EVE)
+
+    await service.store.write(enrol)
+    shown = {}
+    for name in (ANN, EVE):
+        _, secret = await service.people.tokens.make_token(Person(name))
+        shown[name] = {"authorization": f"Bearer {secret}"}
+    request = {"image": "docker.io/library/alpine:3.20", "run": ["true"], "name": "workshop"}
+    asked = {"every": "tue 09:00-12:00 UTC", "request": request, "count": 1, "seats": 2, "group": "lab"}
+    made = (await ann.post("/v1/bookings", json=asked, headers=shown[ANN])).json()
+    assert (await ann.post(f"/v1/bookings/{made['id']}/accept", json={}, headers=shown[ANN])).json()[
+        "state"
+    ] == "booked"
+    [shared] = (await eve.get("/v1/bookings", headers=shown[EVE])).json()["open"]
+    assert (shared["organiser"], [seat["session"] for seat in shared["seats"]]) == (ANN, ["", ""])
+    path = f"/web/bookings/{made['id']}"
+
+    async def press(browser: Any, change: str) -> str:
+        text = (await browser.get("/web/bookings")).text
+        found = re.search(rf'action="{path}/{change}".*?name="token" value="([^"]+)"', text, re.S)
+        assert found, text
+        return str((await browser.post(f"{path}/{change}", data={"token": found[1]}, follow_redirects=True)).text)
+
+    assert "Your seat:" in await press(eve, "claim")
+    assert f"<td>{EVE}</td>" in (await ann.get("/web/bookings")).text
+    assert await press(ann, "release")
+    seats = (await ann.get(f"/v1/bookings/{made['id']}", headers=shown[ANN])).json()["seats"]
+    assert [(seat["state"], seat["taker"]) for seat in seats] == [("booked", EVE), ("released", "")]
+    assert (await eve.post(f"/v1/bookings/{made['id']}/release", json={}, headers=shown[EVE])).status_code == 404

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -53,6 +53,7 @@ class SeriesAsk:
     without: tuple[date, ...] = ()
     seats: int = 1
     fit: str = "all"
+    group: str = ""  # whose members may take its seats, one each
 
 
 @dataclass
@@ -80,7 +81,7 @@ class RecurringBookings:
             raise _refuse(missed, len(seats))
         name = ask.name or str(ask.request.get("name") or "booking")
         parts = (str(uuid4()), person.name, name, ask.every, ask.seats, ask.fit, json.dumps(dict(ask.request)))
-        proposed = Series(*parts, now, min(expires), SeriesState.OFFERED, tuple(seats))
+        proposed = Series(*parts, now, min(expires), SeriesState.OFFERED, tuple(seats), ask.group)
         await self.store.write(lambda tx: tx.series.add(proposed))
         return proposed
 
@@ -101,7 +102,7 @@ class RecurringBookings:
         series = await self.get(name, person)
         chosen = _require_on(series, day)
         await self.sessions.cancel_all([seat.offer for seat in chosen], person, f"left out of {series.name}")
-        return await self._save(_mark(series, chosen, SeatState.SKIPPED))
+        return await self._change(series.id, lambda fresh: _mark(fresh, chosen, SeatState.SKIPPED))
 
     async def move(self, name: str, person: Person, day: date, to: str) -> Series:
         """Have what is booked on a day at another time; if that has no room, everything stays as it is."""
@@ -128,9 +129,9 @@ class RecurringBookings:
         if series.state is SeriesState.OFFERED:
             await self._give_back(person, series.seats)
         else:
-            coming = [seat.offer for seat in series.booked if seat.end > self.now()]
+            coming = [seat.offer for seat in series.own if seat.end > self.now()]
             await self.sessions.cancel_all(coming, person, f"{series.name} is cancelled")
-        return await self._save(replace(series, state=SeriesState.CANCELLED))
+        return await self._change(series.id, lambda fresh: replace(fresh, state=SeriesState.CANCELLED))
 
     async def get(self, name: str, person: Person) -> Series:
         """A person's own, by its id or the beginning of it."""
@@ -191,9 +192,18 @@ class RecurringBookings:
                     session = await self.sessions.get(seat.offer, person)
                     await self.offers.reject_set(session.offerset, person)
 
-    async def _save(self, changed: Series) -> Series:
-        await self.store.write(lambda tx: tx.series.save(changed))
-        return changed
+    async def _change(self, id: str, change: Callable[[Series], Series]) -> Series:
+        """Change it as it is now: seats may have been taken meanwhile."""
+
+        def work(tx: Tx) -> Series:
+            fresh = tx.series.get(id)
+            if fresh is None:
+                raise NotFound(noun="booking", name=id[:8])
+            changed = change(fresh)
+            tx.series.save(changed)
+            return changed
+
+        return await self.store.write(work)
 
 
 def _check_request(ask: SeriesAsk) -> None:
@@ -223,7 +233,9 @@ def _require_on(series: Series, day: date) -> list[BookedSeat]:
 
 
 def _mark(series: Series, chosen: Sequence[BookedSeat], state: SeatState) -> Series:
-    return replace(series, seats=tuple(replace(seat, state=state) if seat in chosen else seat for seat in series.seats))
+    offers = {seat.offer for seat in chosen}
+    seats = (replace(seat, state=state) if seat.offer in offers else seat for seat in series.seats)
+    return replace(series, seats=tuple(seats))
 
 
 def _seat(number: int, seat: int, time: Window, offerset: OfferSet, booked: Session | None) -> BookedSeat:

@@ -12,7 +12,7 @@ from sublet.api.bodies import json_response
 from sublet.api.people import person_of, service_of
 from sublet.booking.model.series import Series
 from sublet.booking.series import SeriesAsk
-from sublet.booking.views.series import BookingAsk, BookingList, BookingMove, BookingView, SeatView
+from sublet.booking.views.series import BookingAsk, BookingList, BookingMove, BookingView, SeatAsk, SeatView
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.views import read_instant
 
@@ -31,22 +31,25 @@ async def propose(request: Request, ask: BookingAsk) -> Response:
         without=tuple(_day(day) for day in ask.without),
         seats=ask.seats,
         fit=ask.fit,
+        group=ask.group,
     )
-    proposed = await service_of(request).bookings.propose(await person_of(request), wanted)
+    proposed = await service_of(request).group_seats.propose(await person_of(request), wanted)
     return json_response(booking_view(proposed), 201)
 
 
 @router.get("", response_model=BookingList, responses=described.problems(401))
 async def bookings(request: Request) -> Response:
-    """Your bookings, the newest first."""
-    listed = await service_of(request).bookings.list_own(await person_of(request))
-    return json_response(BookingList(items=tuple(booking_view(series) for series in listed)))
+    """Your bookings, the newest first, and those of others of which members of your groups take seats."""
+    service, person = service_of(request), await person_of(request)
+    own, others = await service.bookings.list_own(person), await service.group_seats.list_open(person)
+    views = (tuple(booking_view(series) for series in listed) for listed in (own, others))
+    return json_response(BookingList(items=next(views), open=next(views)))
 
 
 @router.get("/{id}", response_model=BookingView, responses=described.problems(401, 404))
 async def booking(request: Request, id: str) -> Response:
-    """One of your bookings."""
-    return json_response(booking_view(await service_of(request).bookings.get(id, await person_of(request))))
+    """One of your bookings, or one for a group of yours: of that the free seats and your own."""
+    return json_response(booking_view(await service_of(request).group_seats.get(id, await person_of(request))))
 
 
 @router.post("/{id}/accept", response_model=BookingView, responses=described.problems(401, 403, 404, 409))
@@ -71,6 +74,20 @@ async def move(request: Request, id: str, move: BookingMove) -> Response:
     return json_response(booking_view(await bookings.move(id, person, _day(move.day), move.to)))
 
 
+@router.post("/{id}/claim", response_model=BookingView, responses=described.problems(400, 401, 403, 404, 409))
+async def claim(request: Request, id: str, ask: SeatAsk) -> Response:
+    """Take a free seat at each time to come, or on a day: it is a session of your own, by your own rules."""
+    seats, person = service_of(request).group_seats, await person_of(request)
+    return json_response(booking_view(await seats.claim(id, person, _day(ask.day) if ask.day else None)))
+
+
+@router.post("/{id}/release", response_model=BookingView, responses=described.problems(400, 401, 404, 409))
+async def release(request: Request, id: str, ask: SeatAsk) -> Response:
+    """Give back the seats of your booking that nobody took, at all times to come or on a day."""
+    seats, person = service_of(request).group_seats, await person_of(request)
+    return json_response(booking_view(await seats.release(id, person, _day(ask.day) if ask.day else None)))
+
+
 @router.delete("/{id}", response_model=BookingView, responses=described.problems(401, 404))
 async def cancel(request: Request, id: str) -> Response:
     """Give back all of it that is still to come."""
@@ -88,6 +105,7 @@ def booking_view(series: Series) -> BookingView:
             state=seat.state.value,
             session=seat.offer,
             why=seat.why,
+            taker=seat.taker,
         )
         for seat in series.seats
     )
@@ -102,6 +120,8 @@ def booking_view(series: Series) -> BookingView:
         created=series.created,
         expires=series.expires,
         seats=seats,
+        organiser=series.person,
+        group=series.group,
     )
 
 

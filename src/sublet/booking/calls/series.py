@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from sublet.booking.views.series import BookingAsk, BookingList, BookingMove, BookingView
+from sublet.booking.views.series import BookingAsk, BookingList, BookingMove, BookingView, SeatAsk
 from sublet.client.call import Call, as_view, body_of, path_of
 
 READ = as_view(BookingView)
@@ -38,6 +38,16 @@ def skip(id: str, day: str) -> Call[BookingView]:
 def move(id: str, day: str, to: str) -> Call[BookingView]:
     """Have a day's sessions at another time."""
     return Call("POST", path_of("bookings", id, "move"), READ, body=body_of(asdict(BookingMove(day=day, to=to))))
+
+
+def claim(id: str, day: str = "") -> Call[BookingView]:
+    """Take a seat."""
+    return Call("POST", path_of("bookings", id, "claim"), READ, body=body_of(asdict(SeatAsk(day=day))))
+
+
+def release(id: str, day: str = "") -> Call[BookingView]:
+    """Give back the seats that nobody took."""
+    return Call("POST", path_of("bookings", id, "release"), READ, body=body_of(asdict(SeatAsk(day=day))))
 
 
 def cancel(id: str) -> Call[BookingView]:

@@ -35,6 +35,7 @@ def booking() -> None:
 @click.option("--until", metavar="WHEN", help="No time begins then or later.")
 @click.option("--except", "without", multiple=True, metavar="DAY", help="Not on this day: 2026-12-24. Can be repeated.")
 @click.option("--seats", type=click.IntRange(min=1), default=1, metavar="N", help="Sessions at each time.")
+@click.option("--for-group", metavar="GROUP", default="", help="Let each member of this group take a seat.")
 @click.option("--some", is_flag=True, help="Take the times that fit; without it, all or none.")
 @click.option("--yes", is_flag=True, help="Accept it at once.")
 @wishes
@@ -47,6 +48,7 @@ def create(
     until: str | None,
     without: tuple[str, ...],
     seats: int,
+    for_group: str,
     some: bool,
     yes: bool,
     file: str | None,
@@ -71,6 +73,7 @@ def create(
         without=without,
         seats=seats,
         fit="some" if some else "all",
+        group=for_group,
     )
     view = link.do(calls.propose(ask))
     if not yes and out.can_ask and out.for_people:
@@ -94,16 +97,16 @@ def _count(view: BookingView, state: str) -> str:
 
 def draw_seats(view: BookingView) -> list[str]:
     """The times of a booking; seats that share a time and a state are one line."""
-    lines: dict[tuple[str, str, str, str], list[str]] = {}
+    lines: dict[tuple[str, str, str, str, str], list[str]] = {}
     for seat in view.seats:
         start, end = seat.start.astimezone(), seat.end.astimezone()
-        key = (f"{start:%a %Y-%m-%d}", f"{start:%H:%M}-{end:%H:%M}", seat.state, seat.why)
+        key = (f"{start:%a %Y-%m-%d}", f"{start:%H:%M}-{end:%H:%M}", seat.state, seat.why, seat.taker)
         lines.setdefault(key, []).append(seat.session[:8])
     rows = [
-        (*key[:3], str(len(ids)), " ".join([*ids[:3], *(["…"] if ids[3:] else [])]), key[3])
+        (*key[:3], str(len(ids)), " ".join([*ids[:3], *(["…"] if ids[3:] else [])]), key[4], key[3])
         for key, ids in lines.items()
     ]
-    return table(("DAY", "TIME", "STATE", "SEATS", "SESSION", "WHY"), rows)
+    return table(("DAY", "TIME", "STATE", "SEATS", "SESSION", "TAKEN BY", "WHY"), rows)
 
 
 def show(out: Output, view: BookingView) -> None:
@@ -119,7 +122,15 @@ def list_bookings(out: Output) -> None:
     rows = [(each.short, each.name, each.every, each.state, _count(each, "booked")) for each in view.items]
     head = ("BOOKING", "NAME", "EVERY", "STATE", "SESSIONS")
     out.show(view, lambda: table(head, rows) if rows else [], lambda: (each.short for each in view.items))
-    if out.for_people and not rows:
+    if out.for_people and view.open:
+        out.note("For members of your groups; take a seat with `sublet booking claim BOOKING`:")
+        others = [
+            (each.short, each.name, each.every, each.organiser, str(sum(not seat.taker for seat in each.seats)))
+            for each in view.open
+        ]
+        for line in table(("BOOKING", "NAME", "EVERY", "OF", "FREE SEATS"), others):
+            out.note(line)
+    elif out.for_people and not rows:
         out.note("You have no bookings. Make one with: sublet booking create")
 
 
@@ -154,6 +165,22 @@ def move(out: Output, id: str, day: str, to: str) -> None:
     show(out, out.link().do(calls.move(id, day, read_coming(to) or to)))
 
 
+@command("claim", "sublet booking claim 3f2a9c1d", "sublet booking claim 3f2a9c1d 2026-12-14")
+@click.argument("id", metavar="BOOKING")
+@click.argument("day", metavar="[DAY]", required=False, default="")
+def claim(out: Output, id: str, day: str) -> None:
+    """Take a seat of a booking for a group of yours, at each time to come or on a day: it is a session of your own."""
+    show(out, out.link().do(calls.claim(id, day)))
+
+
+@command("release", "sublet booking release 3f2a9c1d")
+@click.argument("id", metavar="BOOKING")
+@click.argument("day", metavar="[DAY]", required=False, default="")
+def release(out: Output, id: str, day: str) -> None:
+    """Give back the seats of your booking that nobody took, at all times to come or on a day."""
+    show(out, out.link().do(calls.release(id, day)))
+
+
 @command("cancel", "sublet booking cancel 3f2a9c1d")
 @click.argument("id", metavar="BOOKING")
 def cancel(out: Output, id: str) -> None:
@@ -161,5 +188,5 @@ def cancel(out: Output, id: str) -> None:
     show(out, out.link().do(calls.cancel(id)))
 
 
-for each_command in (create, list_bookings, show_booking, accept, skip, move, cancel):
+for each_command in (create, list_bookings, show_booking, accept, skip, move, claim, release, cancel):
     booking.add_command(each_command)

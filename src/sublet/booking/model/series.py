@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import islice
@@ -23,6 +23,7 @@ class SeatState(StrEnum):
     BOOKED = "booked"  # it is a session
     MISSED = "missed"  # there was no room for it
     SKIPPED = "skipped"  # it was left out later
+    RELEASED = "released"  # nobody took it, and its organiser gave it back
     MOVED = "moved"  # to another time, which is an occurrence of its own
 
 
@@ -45,6 +46,7 @@ class BookedSeat:
     state: SeatState = SeatState.OFFERED
     offer: str = ""  # the id of the offer, and so of the session
     why: str = ""  # it was missed
+    taker: str = ""  # the person whose it has become; empty: it is the organiser's
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +64,38 @@ class Series:
     expires: datetime  # until when it can be accepted
     state: SeriesState = SeriesState.OFFERED
     seats: tuple[BookedSeat, ...] = ()
+    group: str = ""  # whose members may take its seats, one each; empty: nobody
 
     def on(self, day: date) -> list[BookedSeat]:
         """What is booked on a day, by the clock of the booking's zone."""
         zone = zone_of(read_rule(self.every).zone)
-        return [seat for seat in self.booked if seat.start.astimezone(zone).date() == day]
+        return [seat for seat in self.own if seat.start.astimezone(zone).date() == day]
 
     @property
     def booked(self) -> list[BookedSeat]:
         """The seats that are sessions."""
         return [seat for seat in self.seats if seat.state is SeatState.BOOKED]
+
+    @property
+    def own(self) -> list[BookedSeat]:
+        """Those of them that are still the organiser's: what others took is theirs."""
+        return [seat for seat in self.booked if not seat.taker]
+
+    def choose_for(self, person: str, now: datetime, day: date | None = None) -> list[BookedSeat]:
+        """A free seat at each time to come (or on a day) at which someone has none yet."""
+        zone = zone_of(read_rule(self.every).zone)
+        has = {seat.number for seat in self.booked if seat.taker == person}
+        chosen: dict[int, BookedSeat] = {}
+        for seat in self.own:
+            is_then = day is None or seat.start.astimezone(zone).date() == day
+            if seat.start > now and is_then and seat.number not in has:
+                chosen.setdefault(seat.number, seat)
+        return list(chosen.values())
+
+    def give_to(self, session: str, person: str) -> Series:
+        """The same, where the seat that is this session is someone's."""
+        seats = (replace(seat, taker=person) if seat.offer == session else seat for seat in self.seats)
+        return replace(self, seats=tuple(seats))
 
 
 def read_rule(every: str) -> Recurring:

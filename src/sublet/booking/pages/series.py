@@ -23,11 +23,12 @@ async def look(request: Request) -> Response:
     who = await visitor(request)
     listed = await service_of(request).bookings.list_own(who.person)
     open_ones = {series.id for series in listed if series.state is SeriesState.OFFERED}
-    return page(request, "bookings.html", who, bookings=listed, open=open_ones)
+    shared = await service_of(request).group_seats.list_open(who.person)
+    return page(request, "bookings.html", who, bookings=listed, open=open_ones, shared=shared, me=who.person.name)
 
 
 async def change(request: Request) -> Response:
-    """Take all that is held for one; or give back all that is to come."""
+    """Take all that is held for one, or a seat of another's; give back free seats, or all that is to come."""
     perform = change_of(request, CHANGES)
     who, form = await read_form(request)
     service, id = service_of(request), request.path_params["id"]
@@ -47,4 +48,17 @@ async def _cancel(service: Service, id: str, person: Person) -> None:
     await service.bookings.cancel(id, person)
 
 
-CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[None]]] = {"accept": _accept, "cancel": _cancel}
+async def _claim(service: Service, id: str, person: Person) -> None:
+    await service.group_seats.claim(id, person)
+
+
+async def _release(service: Service, id: str, person: Person) -> None:
+    await service.group_seats.release(id, person)
+
+
+CHANGES: dict[str, Callable[[Service, str, Person], Awaitable[None]]] = {
+    "accept": _accept,
+    "cancel": _cancel,
+    "claim": _claim,
+    "release": _release,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -15,12 +16,27 @@ from sublet.kernel.db.sql import Row, Sql, bind, dump, plain
 C = series.c
 SEATS = TypeAdapter(tuple[BookedSeat, ...])
 ALL = select(
-    *(C.id, C.person, C.name, C.every, C.seats_each, C.fit, C.document, C.created, C.expires, C.state, C.seats)
+    *(
+        C.id,
+        C.person,
+        C.name,
+        C.every,
+        C.seats_each,
+        C.fit,
+        C.document,
+        C.created,
+        C.expires,
+        C.state,
+        C.seats,
+        C.for_group,
+    )
 )
 ADD = insert(series)
+MOST_OF_ONE = 1000  # bookings of one person
 GET = ALL.where(C.id == bind("of_id"))
 BY_PREFIX = ALL.where(C.id >= bind("low"), C.id < bind("high"), C.person == bind("of_person")).limit(2)
 OF = ALL.where(C.person == bind("of_person")).order_by(C.created.desc(), C.id).limit(bind("most"))
+SHARED = ALL.where(C.state == SeriesState.BOOKED.value).order_by(C.created.desc(), C.id)
 SAVE = update(series).where(C.id == bind("of_id")).values(state=bind("new_state"), seats=bind("new_seats"))
 
 
@@ -36,7 +52,7 @@ class SeriesStore:
         row: dict[str, Any] = {name: plain(getattr(new, name)) for name in ("id", "person", "name", "every", "fit")}
         row |= {"document": plain(new.document), "seats_each": new.seats_each, "state": new.state.value}
         row |= {"created": micros(new.created), "expires": micros(new.expires), "seats": dump(SEATS, new.seats)}
-        self._sql.change(ADD, row)
+        self._sql.change(ADD, row | {"for_group": plain(new.group)})
 
     def save(self, changed: Series) -> None:
         """Record what became of it."""
@@ -60,8 +76,21 @@ class SeriesStore:
         """A person's own, the newest first."""
         return [_read(row) for row in self._sql.rows(OF, {"of_person": plain(person), "most": most})]
 
+    def list_shared(self, groups: Collection[str], most: int = 100) -> Sequence[Series]:
+        """The booked ones whose seats the members of these groups may take, the newest first."""
+        if not groups:
+            return []
+        shared = SHARED.where(C.for_group.in_(sorted(groups))).limit(most)
+        return [_read(row) for row in self._sql.select(shared)]
+
+    def note_taker(self, giver: str, session: str, taker: str) -> None:
+        """A session has become someone else's: if it is a seat of a booking, that says so."""
+        for known in self.list(giver, MOST_OF_ONE):
+            if any(seat.offer == session for seat in known.seats):
+                self.save(known.give_to(session, taker))
+
 
 def _read(row: Row) -> Series:
-    id, person, name, every, seats_each, fit, document, created, expires, state, seats = row
+    id, person, name, every, seats_each, fit, document, created, expires, state, seats, group = row
     facts = (id, person, name, every, seats_each, fit, document)
-    return Series(*facts, moment(created), moment(expires), SeriesState(state), SEATS.validate_json(seats))
+    return Series(*facts, moment(created), moment(expires), SeriesState(state), SEATS.validate_json(seats), group)

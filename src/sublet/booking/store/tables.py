@@ -201,7 +201,9 @@ series = Table(
     Column("expires", BigInteger, nullable=False),
     Column("state", Text, nullable=False),
     Column("seats", Text, nullable=False),  # JSON: its sessions
+    Column("for_group", Text, nullable=False, server_default=""),  # whose members may take seats; empty: nobody
     Index(None, "person", "created"),
+    Index(None, "for_group", "created"),
 )
 
 keys = Table(

@@ -19,6 +19,7 @@ class BookingAsk:
     without: tuple[str, ...] = ()  # days that are left out, as 2026-12-24
     seats: int = 1  # sessions at each time
     fit: str = "all"  # all, or some: take those that fit
+    group: str = ""  # whose members may take its seats, one each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +38,10 @@ class SeatView:
     seat: int
     start: datetime
     end: datetime
-    state: str  # offered, booked, missed, skipped or moved
+    state: str  # offered, booked, missed, skipped, released or moved
     session: str = ""
     why: str = ""  # it was missed
+    taker: str = ""  # who took it; empty: nobody
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,8 @@ class BookingView:
     created: datetime
     expires: datetime
     seats: tuple[SeatView, ...] = ()
+    organiser: str = ""
+    group: str = ""  # whose members may take its seats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +67,11 @@ class BookingList:
     """A person's bookings, the newest first."""
 
     items: tuple[BookingView, ...]
+    open: tuple[BookingView, ...] = ()  # of others, of which they can take a seat, or have one
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeatAsk:
+    """Which seats of a booking are meant: those of one day, or of all times to come."""
+
+    day: str = ""  # as 2026-12-24, by the clock of the booking's zone

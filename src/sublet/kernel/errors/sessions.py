@@ -40,6 +40,13 @@ class SeriesHasNoRoom(SubletError):
     status = 409
 
 
+class NoSeatLeft(SubletError):
+    """No seat of {name} is free."""
+
+    hint = "Its organiser may have one for you, or make another booking."
+    status = 409
+
+
 class SeriesChanged(SubletError):
     """The booking was changed meanwhile."""
 
