@@ -37,7 +37,7 @@ system: ## as root on Debian: the real programs that the tests use
 demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a minute)
 	@scripts/demo
 
-test: setup system ## every ring of tests, on real components (under 10 minutes)
+test: setup system ## every ring of tests, on real components (15 minutes at most, with the set-up)
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
 

@@ -15,6 +15,7 @@ from sublet.booking.ports import Caretaker
 from sublet.kernel.clock import Clock, utc_now
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
+from sublet.kernel.memory import trim_often
 from sublet.kernel.settings import Settings
 from sublet.policies import has_owner
 from sublet.service import Service
@@ -111,7 +112,7 @@ async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> Asy
     sweeper = Sweeper(build_context(service), service.apps.catalogue, service.scratch)
     reservations = ReservationCare(service.store, service.platforms, service.now)
     workers = {"loop": carrier.run, "sweeper": sweeper.run, "reservations": reservations.run} if loop else {}
-    workers |= {"database guard": partial(guard.run, service.store)}
+    workers |= {"database guard": partial(guard.run, service.store), "memory": trim_often}
     tasks = [asyncio.create_task(work(), name=name) for name, work in workers.items()]
     log.info("service.started", mode=service.mode_word, platforms=list(service.platforms.by_name))
     try:

@@ -27,7 +27,7 @@ CONNECTORS = TypeAdapter(tuple[Connector, ...])
 UNCLAIMED = {"claim_owner": None, "claim_token": None, "claim_until": None}
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=512)
 def _read_offer(text: str) -> Offer:
     """An offer, which is a value: whoever looks at the same session again gets the same one."""
     return OFFER.validate_json(name_pools(gather_offer_options(text)))
