@@ -14,6 +14,7 @@ it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shlex
 import time
@@ -66,7 +67,7 @@ class FarCache:
     owner: str
     kept: KeptFiles
     quota: int  # bytes; 0: none
-    rate: int  # bytes a second that the system may fetch; 0: any number
+    rate: int  # bytes a second that may come to the system, or leave it; 0: any number
     why_not: str = ""  # why the system may not fetch by itself
     host: str = ""  # the host that fetches, if it is another than the login host
     collection: str = ""  # the system's own collection of Globus
@@ -182,11 +183,12 @@ class FarCache:
         def to_write(at: int) -> tuple[str, ...]:
             return script("pour", self.root, entry, str(at), place)
 
-        self._check(await pour(self.reach, to_write, offset, pieces))
+        self._check(await pour(self.reach, to_write, offset, limit_rate(pieces, self.rate)))
 
     async def unpack(self, entry: str, archive: AsyncIterator[bytes]) -> None:
         """Pour the archive into tar there."""
-        self._check(await pour(self.reach, lambda _: script("unpack", self.root, entry), 0, archive, whole=True))
+        pieces = limit_rate(archive, self.rate)
+        self._check(await pour(self.reach, lambda _: script("unpack", self.root, entry), 0, pieces, whole=True))
 
     async def unpack_archive(self, entry: str, target: str) -> None:
         """By the program that unpacks here, too."""
@@ -276,6 +278,16 @@ class FarCache:
             raise PlatformRefused(outcome.complaint)
         if outcome.code:
             raise self.failures.explain(outcome)
+
+
+async def limit_rate(pieces: AsyncIterator[bytes], rate: int) -> AsyncIterator[bytes]:
+    """The same pieces, no more of them in a second than so many bytes; 0: as fast as they come."""
+    began, passed = time.monotonic(), 0
+    async for piece in pieces:
+        yield piece
+        passed += len(piece)
+        if rate and (ahead := passed / rate - (time.monotonic() - began)) > 0:
+            await asyncio.sleep(ahead)
 
 
 def read_entry(text: str) -> EntryState:

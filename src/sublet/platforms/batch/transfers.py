@@ -47,7 +47,10 @@ class TransferSettings(RemotePlatform):
         description="A host that sees the same files and fetches data in its place, by ssh from the login host.",
     )
     transfer_rate: Memory = Field(
-        default=0, ge=0, description="The most that it may fetch in a second, as `100MiB`; 0: as much as it gets."
+        default=0,
+        ge=0,
+        description="The most data in a second that it fetches, sends or is streamed, for each session, as `100MiB`; "
+        "0: as much as it gets.",
     )
     globus: str = Field(
         default="",
