@@ -1,0 +1,1 @@
+"""OpenStack: sessions as virtual machines of a cloud's project."""

@@ -1,0 +1,394 @@
+"""A session inside its virtual machine: laid out, run, watched, and everything that it leaves written to the console.
+
+Nobody can be called from here and nobody calls; what Nova can do is press the power button. So the program is stopped
+when that is pressed, or when the machine's own limit is over, and what it left is written before the machine goes off.
+Pieces on the console, each sealed:
+
+    began           when the program was started        beat:N          that all is well, every few seconds
+    stdout:AT:SIZE  what it printed (stderr likewise)   end             how it ended, and how much it left
+    left:N          what it left, as parts of an archive; repeated until it was read and the machine is deleted
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import json
+import os
+import resource
+import select
+import signal
+import struct
+import subprocess
+import tarfile
+import termios
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from sublet.platforms.openstack.guest.sealed import write_line
+
+ROOT = "/var/lib/sublet/session"
+USER = 64123  # whom the program runs as
+PIECE = 6000  # bytes of a piece
+BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
+PAUSE, LATER = 2.0, 15.0  # seconds between bursts; the same, when nobody has come for what fits into one
+SOON = 60.0  # seconds
+STOPPED = 20.0  # seconds that what it left is shown when Nova wants the machine off
+BEAT = 5.0
+LIVE = 12000  # bytes of output that are written at once while it runs
+TICK = 0.2
+STREAMS = ("stdout", "stderr")
+EVENT = struct.Struct("llHHi")
+POWER = (1, 116, 1)  # of an event: a key, the one for power, pressed
+
+
+def run(secret: bytes, content: bytes, console: str) -> None:
+    """One session, from its start to the machine's end."""
+    size = int.from_bytes(content[:4], "big")
+    job, archive = json.loads(content[4 : 4 + size]), content[4 + size :]
+    line = SealedConsole(secret, os.open(console, os.O_WRONLY | os.O_NOCTTY))
+    protect()
+    try:
+        session = RunningSession(job, line)
+        end = session.run(archive)
+    except Exception as error:
+        end = {"unstarted": repr(error)[:300]}
+    write_left(line, end, float(job["keep"]))
+    line.drain()
+    go_off()
+
+
+class SealedConsole:
+    """The console, with sealed pieces on it."""
+
+    def __init__(self, secret: bytes, file: int) -> None:
+        """Nothing is written yet."""
+        self.secret, self.file = secret, file
+
+    def write(self, label: str, content: bytes) -> None:
+        """Write a piece, whole."""
+        rest = write_line(self.secret, label, content)
+        while rest:
+            rest = rest[os.write(self.file, rest) :]
+
+    def drain(self) -> None:
+        """Wait until all of it is written: the kernel keeps some, and loses it when the machine goes off."""
+        termios.tcdrain(self.file)
+        time.sleep(1)
+
+    def tell(self, label: str, value: object) -> None:
+        """Write a piece of JSON."""
+        self.write(label, json.dumps(value).encode())
+
+
+class RunningSession:
+    """The program and what is known of it."""
+
+    def __init__(self, job: dict[str, Any], line: SealedConsole) -> None:
+        """Nothing is laid out yet."""
+        self.job, self.line = job, line
+        self.sent = dict.fromkeys(STREAMS, 0)
+        self.beats = 0
+        self.next_beat = 0.0
+        self.button = PowerButton()
+        self.warned = False
+
+    def run(self, archive: bytes) -> dict[str, Any]:
+        """Lay it out, start it, stay with it; how it ended."""
+        lay_out(self.job, archive)
+        before = count_killed()
+        began = time.time()
+        clock = time.monotonic()
+        try:
+            child = self.start(began)
+        except OSError as error:
+            return {"unstarted": f"{self.job['argv'][0]}: {error.strerror or error}"}
+        self.line.tell("began", {"at": began})
+        why = self.watch(child, clock)
+        left_over = find_processes()
+        if left_over:
+            stop_all(0 if not why else float(self.job["grace"]))
+        self.send_output()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {
+            "code": child.returncode,
+            "why": why,
+            "killed": count_killed() - before,
+            "wall": time.monotonic() - clock,
+            "cpu": used.ru_utime + used.ru_stime,
+            "peak": used.ru_maxrss * 1024,
+        }
+
+    def start(self, began: float) -> subprocess.Popen[bytes]:
+        """The program, as a user of its own."""
+        until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began + self.job["seconds"]))
+        own = {
+            "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            "HOME": ROOT + "/work",
+            "TMPDIR": os.path.join(ROOT, "tmp"),
+            "USER": "sublet",
+            "LANG": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",
+            "SUBLET_SESSION": self.job["session"],
+            "SUBLET_DATA": ROOT + "/data",
+            "SUBLET_WARNING": ROOT + "/warning",
+            "SUBLET_UNTIL": until,
+        }
+        with open(ROOT + "/stdout", "wb") as out, open(ROOT + "/stderr", "wb") as err:
+            return subprocess.Popen(
+                self.job["argv"],
+                cwd=ROOT + "/work",
+                env={**own, **self.job["environment"]},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                preexec_fn=become_user,
+            )
+
+    def watch(self, child: subprocess.Popen[bytes], clock: float) -> str:
+        """Wait for its end; why it was stopped, if it was."""
+        limit = clock + self.job["seconds"] + self.job["spare"]
+        while child.poll() is None:
+            self.send_output()
+            self.beat()
+            self.warn(clock)
+            if self.button.wait(TICK):
+                why = "button"
+            elif time.monotonic() > limit:
+                why = "time"
+            else:
+                continue
+            stop_all(float(self.job["grace"]))
+            child.wait()
+            return why
+        return ""
+
+    def warn(self, clock: float) -> None:
+        """Tell the program once that its time is nearly over."""
+        left = clock + self.job["seconds"] - time.monotonic()
+        if self.job["warn"] and not self.warned and left <= self.job["warn"]:
+            self.warned = True
+            with open(ROOT + "/warning", "w") as file:
+                file.write(time.strftime("%Y-%m-%dT%H:%M:%SZ\n", time.gmtime(time.time() + left)))
+
+    def beat(self) -> None:
+        """Say now and then that all is well."""
+        if time.monotonic() >= self.next_beat:
+            self.beats += 1
+            self.next_beat = time.monotonic() + BEAT
+            self.line.tell(f"beat:{self.beats}", {"at": time.time()})
+
+    def send_output(self) -> None:
+        """Write what it has printed since; much of it comes at the end only, with all that it left."""
+        for stream in STREAMS:
+            with open(ROOT + "/" + stream, "rb") as file:
+                file.seek(self.sent[stream])
+                content = file.read(LIVE)
+            for start in range(0, len(content), PIECE):
+                piece = content[start : start + PIECE]
+                self.line.write(f"{stream}:{self.sent[stream]}:{len(piece)}", piece)
+                self.sent[stream] += len(piece)
+
+
+class PowerButton:
+    """The button that Nova presses when it stops a machine."""
+
+    def __init__(self) -> None:
+        """Look for it when it is first asked for."""
+        self.files: list[int] = []
+        self.is_told = False
+        self.look_again = 0.0
+        self.inhibit()
+        signal.signal(signal.SIGTERM, self.note)
+
+    def note(self, number: int, frame: object) -> None:
+        """The system is going down."""
+        self.is_told = True
+
+    def inhibit(self) -> None:
+        """Where systemd would go off at once, it is asked not to."""
+        words = ["systemd-inhibit", "--what=handle-power-key:shutdown", "--mode=block", "--who=sublet", "--why=session"]
+        try:
+            subprocess.Popen([*words, "sleep", "infinity"], stderr=subprocess.DEVNULL)
+        except OSError:
+            return
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is pressed within a moment."""
+        if not self.files and time.monotonic() >= self.look_again:
+            self.look_again = time.monotonic() + 1
+            self.files = list(open_buttons())
+        try:
+            ready = select.select(self.files, [], [], seconds)[0]
+        except InterruptedError:
+            ready = []
+        for file in ready:
+            events = os.read(file, EVENT.size * 16)
+            for start in range(0, len(events) - EVENT.size + 1, EVENT.size):
+                if EVENT.unpack_from(events, start)[2:] == POWER:
+                    self.is_told = True
+        return self.is_told
+
+
+def open_buttons() -> Iterator[int]:
+    """The devices that tell when the button is pressed."""
+    for folder in glob.glob("/sys/class/input/event*"):
+        try:
+            with open(folder + "/device/name") as file:
+                name = file.read()
+            if "Power Button" in name:
+                yield os.open("/dev/input/" + os.path.basename(folder), os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            continue
+
+
+def protect() -> None:
+    """Let the kernel stop anything before this, and keep its own words off the console."""
+    for path, value in (("/proc/self/oom_score_adj", "-1000"), ("/proc/sys/kernel/printk", "1 4 1 1")):
+        try:
+            with open(path, "w") as file:
+                file.write(value)
+        except OSError:
+            continue
+
+
+def become_user() -> None:
+    """What the program's process does before it is the program."""
+    os.setsid()
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("0")
+    os.setgroups([])
+    os.setgid(USER)
+    os.setuid(USER)
+
+
+def lay_out(job: dict[str, Any], archive: bytes) -> None:
+    """The session's directory, with all that was brought, as the program's own."""
+    add_user()
+    for name in ("work", "data", "tmp", "storage"):
+        os.makedirs(ROOT + "/" + name, mode=0o755, exist_ok=True)
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+        opened.extractall(ROOT)  # noqa: S202 (the service packed it, and sealed it)
+    for folder, folders, files in os.walk(ROOT):
+        for name in (*folders, *files):
+            os.lchown(os.path.join(folder, name), USER, USER)
+    for source, target, is_read_only in job["links"]:
+        link(ROOT + "/" + source, ROOT + "/work/" + target, is_read_only)
+
+
+def link(source: str, target: str, is_read_only: bool) -> None:
+    """A part of the session's directory, as the program wants to see it below its working directory."""
+    if not os.path.exists(source):
+        os.makedirs(source)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if os.path.isdir(target) and not os.path.islink(target):
+        os.rmdir(target)
+    if not os.path.islink(target):
+        os.symlink(source, target)
+    if is_read_only:
+        subprocess.run(["chmod", "-R", "a-w", source], check=False)
+        subprocess.run(["chown", "-R", "0:0", source], check=False)
+    else:
+        os.chown(source, USER, USER)
+
+
+def add_user() -> None:
+    """A name for the program's user."""
+    rows = {"/etc/passwd": f"sublet:x:{USER}:{USER}::{ROOT}/work:/bin/sh\n", "/etc/group": f"sublet:x:{USER}:\n"}
+    for path, row in rows.items():
+        with open(path) as file:
+            is_there = "sublet:" in file.read()
+        if not is_there:
+            with open(path, "a") as file:
+                file.write(row)
+
+
+def find_processes() -> list[int]:
+    """All that run as the program's user."""
+    there = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open("/proc/" + entry + "/status") as file:
+                    status = file.read()
+            except OSError:
+                continue
+            if f"\nUid:\t{USER}\t" in status and "\nState:\tZ" not in status:
+                there.append(int(entry))
+    return there
+
+
+def send_all(number: int) -> None:
+    """Send a signal to all of them."""
+    for pid in find_processes():
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def stop_all(grace: float) -> None:
+    """Stop all of them: first by a word, then by force."""
+    send_all(signal.SIGTERM)
+    send_all(signal.SIGCONT)
+    over = time.monotonic() + grace
+    while find_processes() and time.monotonic() < over:
+        time.sleep(0.1)
+    while find_processes():
+        send_all(signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def count_killed() -> int:
+    """How many processes the kernel has stopped for lack of memory."""
+    with open("/proc/vmstat") as file:
+        for row in file:
+            name, number = row.split()
+            if name == "oom_kill":
+                return int(number)
+    return 0
+
+
+def pack() -> bytes:
+    """What it left, as an archive: files and folders, and no links."""
+    buffer = io.BytesIO()
+    packed = gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0)
+    with packed, tarfile.open(fileobj=packed, mode="w|", format=tarfile.GNU_FORMAT) as archive:
+        for name in (*STREAMS, "unstarted", "detail", "work"):
+            if os.path.exists(ROOT + "/" + name):
+                archive.add(ROOT + "/" + name, name, filter=keep_plain)
+    return buffer.getvalue()
+
+
+def keep_plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Only files and folders."""
+    return entry if entry.isreg() or entry.isdir() or entry.islnk() else None
+
+
+def write_left(line: SealedConsole, end: dict[str, Any], keep: float) -> None:
+    """Write what it left, again and again, until the machine is deleted: once it is off, Nova shows no console.
+
+    Where Nova itself is about to turn it off, it is not kept waiting for long.
+    """
+    archive = pack() if os.path.isdir(ROOT) else b""
+    pieces = [archive[start : start + PIECE] for start in range(0, len(archive), PIECE)]
+    end = {**end, "pieces": len(pieces), "size": len(archive)}
+    began = time.monotonic()
+    over = began + (STOPPED if end.get("why") == "button" else keep)
+    while time.monotonic() < over:
+        for start in range(0, max(1, len(pieces)), BURST):
+            for number, piece in enumerate(pieces[start : start + BURST], start):
+                line.write(f"left:{number}", piece)
+            line.tell("end", end)
+            is_new = len(pieces) > BURST or time.monotonic() - began < SOON
+            time.sleep(PAUSE if is_new else LATER)
+
+
+def go_off() -> None:
+    """Turn the machine off."""
+    os.sync()
+    for words in (["poweroff"], ["poweroff", "-f"]):
+        subprocess.run(words, check=False)
+        time.sleep(20)

@@ -1,0 +1,122 @@
+"""What a cloud offers to a request: the least flavor that is enough, as soon as the project's quota has room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.offer import Answer, Node, Reason
+from sublet.booking.model.request import Request
+from sublet.platforms.batch.fitting import InQueue, answer, find_excess, listens, offer_for
+from sublet.platforms.batch.site import SiteNode, SiteQueue
+from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, ProjectQuota, choose_flavor
+
+USUAL_START = timedelta(seconds=40)
+UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
+
+
+@dataclass(frozen=True, slots=True)
+class OwnServer:
+    """A server of this service, and when its session's time is over."""
+
+    cores: int
+    memory: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CloudView:
+    """What a project has and may have, as of a time."""
+
+    as_of: datetime
+    project: str
+    user: str
+    quota: ProjectQuota
+    flavors: tuple[Flavor, ...]
+    image: Image
+
+
+def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
+    """Why what was asked for could never run there."""
+    reasons = []
+    if listens(request):
+        why = f"{platform}: nothing leads to what listens in a virtual machine there, so nobody can connect to it."
+        reasons.append(Reason("urn:not-supported", "executable.kind", why, platform=platform))
+    if (count := request.compute.nodes.min) > 1:
+        why = f"{platform} runs each session in one virtual machine, and {count} nodes were asked for."
+        reasons.append(Reason("urn:resource-limit", "compute.nodes.min", why, str(count), "1", "1", platform))
+    return reasons
+
+
+def list_nodes(view: CloudView, reserve: int) -> list[Node]:
+    """The largest servers that may be had: each flavor that is within the quota, as a node."""
+    quota = view.quota
+    within = [each for each in view.flavors if each.cores <= quota.cores and each.memory <= quota.memory]
+    return [
+        Node(each.name, each.cores, each.memory - reserve, each.gpus, each.disk)
+        for each in within
+        if each.memory > reserve and each.memory >= view.image.least_memory and each.disk >= view.image.least_disk
+    ]
+
+
+def make_offers(
+    view: CloudView,
+    request: Request,
+    way: str,
+    platform: str,
+    own: Sequence[OwnServer],
+    reserve: int,
+    longest: timedelta | None,
+    now: datetime,
+) -> Answer:
+    """An offer on predicted terms; or why there is none, with the nearest that would do."""
+    if refused := refuse_request(request, platform):
+        return Answer(reasons=tuple(refused))
+    nodes = [SiteNode(node, ()) for node in list_nodes(view, reserve)]
+    if not nodes:
+        why = f"{platform} has no flavor with a disk that is within the quota of {view.project}."
+        return Answer(reasons=(Reason("urn:not-supported", "platform", why, platform=platform),))
+    if excess := find_excess(request, SiteQueue("", max_time=longest), nodes, platform):
+        return Answer(reasons=(excess,))
+    least = request.least
+    flavor = choose_flavor(view.flavors, least.shape, view.image, reserve)
+    if flavor is None:
+        why = f"{platform} has no flavor with all that was asked for together."
+        return Answer(reasons=(Reason("urn:resource-limit", "compute", why, platform=platform),))
+    start, note = find_start(view.quota, flavor, own, now)
+    offer = offer_for(platform, request, InQueue("", least), start + USUAL_START, way, platform, now, note)
+    return answer([], [offer]) if isinstance(offer, Reason) else answer([offer], [])
+
+
+def find_start(quota: ProjectQuota, flavor: Flavor, own: Sequence[OwnServer], now: datetime) -> tuple[datetime, str]:
+    """When the quota has room for one more server, as far as is known, and in words how it is."""
+    cores = quota.cores - quota.cores_used - flavor.cores
+    memory = quota.memory - quota.memory_used - flavor.memory
+    servers = quota.servers - quota.servers_used - 1
+    words = f", as {flavor.describe()}"
+    if min(cores, memory, servers) >= 0:
+        return now, words
+    for each in sorted(own, key=lambda server: server.until):
+        cores, memory, servers = cores + each.cores, memory + each.memory, servers + 1
+        if min(cores, memory, servers) >= 0:
+            return max(now, each.until), f"{words}, when the quota has room"
+    return now + UNKNOWN_END, f"{words}, when others have left the quota room"
+
+
+def describe_view(view: CloudView) -> tuple[str, ...]:
+    """What a person may want to know of what was seen."""
+    quota = view.quota
+    left = [
+        f"{max(0, most - used)} of {most} {noun} left"
+        for noun, most, used in (
+            ("servers", quota.servers, quota.servers_used),
+            ("cores", quota.cores, quota.cores_used),
+        )
+        if most < UNLIMITED
+    ]
+    if quota.memory < UNLIMITED * MIB:
+        left.append(f"{memory_text(max(0, quota.memory - quota.memory_used))} of memory left")
+    words = f"project {view.project}, as {view.user}"
+    return (words, f"quota: {', '.join(left)}") if left else (words,)

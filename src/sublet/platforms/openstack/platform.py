@@ -1,0 +1,385 @@
+"""OpenStack as a platform: each session is a virtual machine of its own in a project, started from an image there.
+
+What a session is made of goes to its machine as sealed user data; what it prints and leaves comes back on its console,
+sealed too. No network is needed between the machine and the service. Below the platform's own directory here lie
+
+    sessions/KEY/   one session (told in session.py)
+    leaving/NAME    servers that were deleted and not yet seen to be gone
+    owner           the name by which what is ours is known in the project
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field, PrivateAttr
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.offer import Answer, Reason
+from sublet.booking.model.request import Request
+from sublet.booking.model.session import CONTINUED, STOPPED, End, EndKind
+from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
+from sublet.platforms.names import make_owner, name_session
+from sublet.platforms.openstack.access import BadCloud, CloudSettings, open_cloud
+from sublet.platforms.openstack.api import RENEW, CloudCalls
+from sublet.platforms.openstack.compute import CloudCompute
+from sublet.platforms.openstack.offers import (
+    CloudView,
+    OwnServer,
+    describe_view,
+    list_nodes,
+    make_offers,
+    refuse_request,
+)
+from sublet.platforms.openstack.readers import choose_flavor
+from sublet.platforms.openstack.servers import ServerPlace, SessionServers
+from sublet.platforms.openstack.session import VmSession
+from sublet.platforms.openstack.userdata import SESSION, GuestTimes
+from sublet.platforms.port import INSTEAD, Duration, Memory, Platform, Results, Survey
+from sublet.platforms.sessiondir import remove_tree
+from sublet.platforms.tokens import FindToken, TokenSource
+
+FOLDERS = ("sessions", "running", "news", "trash", "leaving")
+FRESH = 20.0  # seconds that a look at the project is good for
+AT_ONCE = 8  # sessions that are looked at side by side
+GONE = 120.0  # seconds that are waited for a server to be gone
+PAUSE = 0.5
+
+
+class OpenStack(Platform):
+    """A project of an OpenStack cloud."""
+
+    kind: ClassVar[str] = "openstack"
+    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
+    fetches: ClassVar[bool] = False
+    cloud: str = Field(default="", description="The cloud in clouds.yaml; empty: $OS_CLOUD, or the only one there.")
+    clouds_file: str = Field(
+        default="",
+        description="That file; empty: $OS_CLIENT_CONFIG_FILE, ~/.config/openstack/clouds.yaml, /etc/openstack/.",
+    )
+    auth_url: str = Field(default="", description="Instead of clouds.yaml: Keystone's https address.")
+    application_credential: str = Field(default="", description="With auth_url: the id of an application credential.")
+    secret_file: str = Field(
+        default="",
+        description="A file with its secret, which only you can read; default: what `sublet credential add AUTH_URL "
+        "--token` has sealed.",
+    )
+    secret_of: str = Field(default="", description="Whose credential that is; default: the service's own person's.")
+    region: str = Field(default="", description="The region; empty: that of clouds.yaml, else the first.")
+    authority: str = Field(default="", description="The file with the certificate that the cloud is known by.")
+    image: str = Field(description="The image of all sessions, by name or id: with cloud-init and Python.")
+    tools: tuple[str, ...] = Field(default=("python3",), description="What that image has of what kinds need.")
+    flavors: tuple[str, ...] = Field(default=(), description="The flavors that may be used; empty: all with a disk.")
+    network: str = Field(default="auto", description="A network, by name or id; `auto`: the project's own; `none`.")
+    security_groups: tuple[str, ...] = Field(default=(), description="Security groups; empty: the project's default.")
+    zone: str = Field(default="", description="The availability zone; empty: any.")
+    reserve: Memory = Field(
+        default=128 << 20, ge=0, description="Memory of a virtual machine that its own system takes, beside a session."
+    )
+    longest: Duration | None = Field(default=None, description="The longest time of a session; unset: any.")
+    spare: Duration = Field(
+        default=timedelta(hours=12),
+        description="How long after its time a session goes on that nobody stops; it can be extended by as much.",
+    )
+    grace: Duration = Field(
+        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
+    )
+    keep_results: Duration = Field(
+        default=timedelta(days=1), description="How long a virtual machine shows what is too large for its console."
+    )
+    patience: Duration = Field(
+        default=timedelta(minutes=10), description="How long a virtual machine may be up before it is heard of."
+    )
+    output_limit: Memory = Field(
+        default=1 << 30, ge=1 << 10, description="How much of stdout, and of stderr, is shown."
+    )
+    _home: Path = PrivateAttr()
+    _owner: str = PrivateAttr(default="")
+    _find: FindToken | None = PrivateAttr(default=None)
+    _servers: SessionServers | None = PrivateAttr(default=None)
+    _view: CloudView | None = PrivateAttr(default=None)
+    _viewed: float = PrivateAttr(default=float("-inf"))
+
+    def hold_tokens(self, find: FindToken) -> None:
+        """Ask this for the secret of the application credential, when it is needed."""
+        self._find = find
+
+    async def open(self, home: Path) -> None:
+        """Make the directories; the cloud is called when it is needed."""
+        await asyncio.to_thread(self._open, home)
+
+    def _open(self, home: Path) -> None:
+        self._home = home.absolute()
+        try:
+            for name in FOLDERS:
+                (self._home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError), (self._home / "owner").open("x") as opened:
+                opened.write(make_owner())
+            self._owner = (self._home / "owner").read_text()
+        except OSError as error:
+            raise PlatformUnreachable(platform=self.name, why=str(error)) from error
+        for left in (self._home / "trash").iterdir():
+            remove_tree(left)
+
+    async def close(self) -> None:
+        """Let go; what runs goes on."""
+        if self._servers:
+            await self._servers.close()
+        self._servers = None
+
+    async def _connect(self) -> SessionServers:
+        if self._servers:
+            return self._servers
+        asked = CloudSettings(
+            self.cloud, self.clouds_file, self.auth_url, self.application_credential, self.region, self.authority
+        )
+        secret = ""
+        if self.auth_url:
+            source = TokenSource(self.name, self.auth_url, self.secret_file, self.secret_of)
+            if self._find:
+                source.find = self._find
+            secret = await source.read()
+        try:
+            access = await asyncio.to_thread(open_cloud, asked, secret)
+            calls = CloudCalls(self.name, access)
+        except BadCloud as error:
+            raise LoginNeeded(f"{self.name} can't be entered: {error}.", platform=self.name, hint=RENEW) from error
+        self._servers = SessionServers(CloudCompute(calls), self._place, self._home)
+        return self._servers
+
+    @property
+    def _place(self) -> ServerPlace:
+        return ServerPlace(
+            owner=self._owner,
+            image=self.image,
+            network=self.network,
+            zone=self.zone,
+            security_groups=self.security_groups,
+            times=GuestTimes(self.grace, self.spare, self.keep_results),
+            patience=self.patience,
+        )
+
+    # What there is
+
+    async def _look(self, good_for: float = FRESH) -> CloudView:
+        servers = await self._connect()
+        if self._view is None or time.monotonic() - self._viewed > good_for:
+            token = await servers.compute.calls.sign_in()
+            self._view = CloudView(
+                datetime.now(UTC),
+                token.project,
+                token.user,
+                await servers.compute.read_quota(),
+                tuple(await servers.compute.list_flavors(self.flavors)),
+                await servers.compute.find_image(self.image),
+            )
+            self._viewed = time.monotonic()
+        return self._view
+
+    def expire_survey(self) -> None:
+        """Ask anew."""
+        self._viewed = float("-inf")
+
+    async def survey(self) -> Survey:
+        """The flavors that are within the quota, each as a node."""
+        view = await self._look()
+        nodes = tuple(list_nodes(view, self.reserve))
+        if not nodes:
+            why = f"it has no flavor with a disk that is within the quota of {view.project}"
+            raise PlatformRefused(platform=self.name, why=why)
+        tools = {"sh": "/bin/sh", **dict.fromkeys(self.tools, "")}
+        return Survey(view.as_of, nodes, tools=tools, notes=describe_view(view), good_for=timedelta(seconds=FRESH))
+
+    def unfit(self, request: Request) -> Sequence[Reason]:
+        """What could never run there."""
+        return refuse_request(request, self.name)
+
+    async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
+        """As soon as the quota has room for the least flavor that is enough."""
+        view = await self._look(2.0)
+        return make_offers(view, request, ways[0], self.name, self._list_own(), self.reserve, self.longest, now)
+
+    def _list_own(self) -> list[OwnServer]:
+        """What this service's sessions take of the quota, and until when."""
+        view, own = self._view, []
+        known = {flavor.id: flavor for flavor in view.flavors} if view else {}
+        for path in (self._home / "running").iterdir():
+            session = self._session(path.name)
+            flavor = known.get((session.read("job.json") or {}).get("flavor", ""))
+            if flavor and not session.ended:
+                own.append(OwnServer(flavor.cores, flavor.memory, session.until or datetime.now(UTC)))
+        return own
+
+    # Sessions
+
+    def _session(self, key: str) -> VmSession:
+        return VmSession(self.name, self._home, key)
+
+    async def place(self, key: str) -> Path | None:
+        """The session's directory here: what is brought to it is sealed into user data."""
+        session = self._session(key)
+        session.make()
+        return session.root
+
+    async def session_directory(self, key: str) -> str:
+        """Where every session's directory is in its own machine."""
+        return SESSION
+
+    async def find(self, key: str) -> str | None:
+        """The session's server, by our note of it, else by its name."""
+        session = self._session(key)
+        if session.ended or session.read_note("id"):
+            return key
+        if not session.read_note("asked"):
+            return None
+        servers = await self._connect()
+        async with servers.lock(key):
+            return key if await servers.find(session) else None
+
+    async def submit(self, job: Job, key: str) -> str:
+        """Make its server, once."""
+        if job.program.connects:
+            raise PlatformRefused(platform=self.name, why="nothing leads to what listens in a virtual machine there")
+        if await self.find(key):
+            return key
+        session, servers, view = self._session(key), await self._connect(), await self._look()
+        flavor = choose_flavor(view.flavors, job.amounts.shape, view.image, self.reserve)
+        if flavor is None:
+            raise PlatformRefused(platform=self.name, why="it has no flavor that is large enough any more")
+        seconds = max(0.5, (job.until - datetime.now(UTC)).total_seconds())
+        async with servers.lock(key):
+            await asyncio.to_thread(session.lay_out, job, self.output_limit, seconds, flavor.id)
+            if by := session.cancelled_by:
+                session.finish(End(EndKind.CANCELLED, by=by, detail="it had not started"))
+                return key
+            await servers.submit(job, session, flavor.id, view.image.id)
+        self.expire_survey()
+        return key
+
+    def find_own_id(self, key: str) -> str:
+        """The id of its server, by which `openstack server show` knows it."""
+        return self._session(key).read_note("id")
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        """The states of many sessions at once: one list of servers, and the console of each that runs."""
+        sessions = {id: self._session(id) for id in ids}
+        states = {id: session.state() for id, session in sessions.items() if session.ended}
+        there = {id: each for id, each in sessions.items() if id not in states and each.is_submitted}
+        if there:
+            servers = await self._connect()
+            named, turns = await servers.list_all(), asyncio.Semaphore(AT_ONCE)
+
+            async def look(session: VmSession) -> JobState:
+                async with turns:
+                    return await servers.look(session, named.get(servers.name_of(session.key), ()))
+
+            looked = await asyncio.gather(*(look(session) for session in there.values()))
+            states |= dict(zip(there, looked, strict=True))
+        await self._chase()
+        return {id: states.get(id) or JobState(State.UNKNOWN) for id in ids}
+
+    async def _chase(self) -> None:
+        if any((self._home / "leaving").iterdir()):
+            await (await self._connect()).chase()
+
+    async def cancel(self, ids: Sequence[str], by: str) -> None:
+        """Stop them: the power button of each is pressed; what has not begun is deleted."""
+        for id in ids:
+            session = self._session(id)
+            if session.ended or not session.root.is_dir():
+                continue
+            session.cancel(by or "someone")
+            servers = await self._connect()
+            async with servers.lock(id):
+                if session.read_note("id") or session.read_note("asked"):
+                    await servers.find(session)
+                    await servers.stop(session)
+                else:
+                    session.finish(End(EndKind.CANCELLED, by=session.cancelled_by, detail="it had not started"))
+
+    async def extend(self, id: str, until: datetime) -> None:
+        """Move the end of a session's time; its machine goes on by itself for the spare time, and no longer."""
+        session = self._session(id)
+        if not session.is_submitted or session.ended:
+            return
+        began = session.began or datetime.now(UTC)
+        most = began + timedelta(seconds=session.read("job.json")["seconds"]) + self.spare
+        if until > most:
+            why = f"its virtual machine turns itself off at {most:%Y-%m-%d %H:%M} UTC, whoever asks for more"
+            raise PlatformRefused(platform=self.name, why=why, hint="Ask for an earlier end, or for a new session.")
+        session.order("until", str(until.timestamp()))
+
+    async def pause(self, id: str) -> str:
+        """Have Nova stop the machine where it is."""
+        return await self._act(id, "pause", STOPPED)
+
+    async def resume(self, id: str) -> str:
+        """Have Nova let the machine go on."""
+        return await self._act(id, "unpause", CONTINUED)
+
+    async def _act(self, id: str, action: str, words: str) -> str:
+        session = self._session(id)
+        server = session.read_note("id")
+        if session.ended or not session.heard.began or not server:
+            raise PlatformRefused(platform=self.name, why="it does not run", hint=INSTEAD)
+        await (await self._connect()).compute.act(server, action)
+        return words
+
+    # What they leave
+
+    async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
+        """Part of what it printed, as its console has told."""
+        session = self._session(key)
+        await self._listen(session)
+        return session.output(stream, offset, limit)
+
+    async def _listen(self, session: VmSession) -> None:
+        if session.ended or not session.read_note("id"):
+            return
+        with suppress(PlatformRefused, PlatformUnreachable):
+            servers = await self._connect()
+            async with servers.lock(session.key):
+                await servers.listen(session)
+
+    async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
+        """How much of what it printed is here."""
+        session = self._session(key)
+        await self._listen(session)
+        return session.output_size(stream)
+
+    async def results(self, key: str) -> Results:
+        """The files that it left: there are none before its end."""
+        session = self._session(key)
+        return await asyncio.to_thread(session.results) if session.ended else Results()
+
+    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+        """One of those files, in pieces, from a byte on."""
+        async for piece in self._session(key).pieces(path, offset):
+            yield piece
+
+    async def clean(self, key: str) -> None:
+        """Remove all of it, here and there, and see that it is gone; what still runs must be cancelled first."""
+        session = self._session(key)
+        if session.is_submitted and not session.ended:
+            state = (await self.ask([key]))[key]
+            if state.state in (State.RUNNING, State.QUEUED):
+                raise PlatformRefused(platform=self.name, why="the session still runs", hint="Cancel it first.")
+        servers = await self._connect()
+        deadline = time.monotonic() + GONE
+        while not await servers.remove(key):
+            if time.monotonic() > deadline:
+                raise PlatformUnreachable(platform=self.name, why=f"{servers.name_of(key)} is still being deleted")
+            await asyncio.sleep(PAUSE)
+        (self._home / "leaving" / name_session(key)).unlink(missing_ok=True)
+        await asyncio.to_thread(session.remove, self._home / "trash")
+
+    async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
+        """The sessions that have a server that is ours."""
+        await self._chase()
+        return await (await self._connect()).list_left(age)

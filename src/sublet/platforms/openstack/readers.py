@@ -1,0 +1,180 @@
+"""What Nova and Glance answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from sublet.booking.model.shape import Shape
+
+MIB, GIB = 1 << 20, 1 << 30
+UNLIMITED = 1 << 40  # where a quota has no limit
+GPU = re.compile(r"^resources\d*:(VGPU|PGPU|CUSTOM_[A-Z0-9_]*GPU[A-Z0-9_]*)$")
+ALIAS = "pci_passthrough:alias"
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A size that servers come in."""
+
+    id: str
+    name: str
+    cores: int
+    memory: int  # in bytes
+    disk: int  # in bytes
+    gpus: int = 0
+
+    def describe(self) -> str:
+        """In words."""
+        gpus = f", {self.gpus} GPUs" if self.gpus else ""
+        return f"{self.name} ({self.cores} cores, {self.memory // MIB} MiB, {self.disk // GIB} GiB of disk{gpus})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectQuota:
+    """What a project may have, and what it has."""
+
+    cores: int
+    memory: int
+    servers: int
+    cores_used: int = 0
+    memory_used: int = 0
+    servers_used: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What a server starts from."""
+
+    id: str
+    name: str
+    least_memory: int = 0
+    least_disk: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloudServer:
+    """A virtual machine, as Nova tells of it."""
+
+    id: str
+    name: str
+    status: str
+    task: str = ""
+    fault: str = ""
+    created: datetime | None = None
+    launched: datetime | None = None
+    cores: int = 0
+    memory: int = 0
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_being_made(self) -> bool:
+        """Whether it is still to come up."""
+        return self.status in ("BUILD", "UNKNOWN", "")
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing runs in it any more."""
+        return self.status in ("SHUTOFF", "STOPPED", "SHELVED", "SHELVED_OFFLOADED", "CRASHED")
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is deleted, and only remembered."""
+        return self.status in ("DELETED", "SOFT_DELETED")
+
+
+def read_time(text: object) -> datetime | None:
+    """A point in time; Nova writes UTC, with and without saying so."""
+    if not isinstance(text, str) or not text:
+        return None
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def read_server(value: Mapping[str, Any]) -> CloudServer:
+    """A server."""
+    flavor = value.get("flavor") or {}
+    return CloudServer(
+        id=str(value["id"]),
+        name=str(value.get("name") or ""),
+        status=str(value.get("status") or ""),
+        task=str(value.get("OS-EXT-STS:task_state") or ""),
+        fault=" ".join(str((value.get("fault") or {}).get("message") or "").split()),
+        created=read_time(value.get("created")),
+        launched=read_time(value.get("OS-SRV-USG:launched_at")),
+        cores=int(flavor.get("vcpus") or 0),
+        memory=int(flavor.get("ram") or 0) * MIB,
+        metadata={str(name): str(text) for name, text in (value.get("metadata") or {}).items()},
+    )
+
+
+def read_flavor(value: Mapping[str, Any], specs: Mapping[str, str]) -> Flavor:
+    """A flavor; `specs` say what devices it has."""
+    disk = (int(value.get("disk") or 0) + int(value.get("OS-FLV-EXT-DATA:ephemeral") or 0)) * GIB
+    return Flavor(
+        str(value["id"]),
+        str(value.get("name") or value["id"]),
+        int(value["vcpus"]),
+        int(value["ram"]) * MIB,
+        disk,
+        count_gpus(specs),
+    )
+
+
+def count_gpus(specs: Mapping[str, str]) -> int:
+    """How many GPUs a flavor's extra specs ask for; only an alias that says gpu in its name is one."""
+    count = sum(int(text) for name, text in specs.items() if GPU.match(name) and text.isdigit())
+    for part in specs.get(ALIAS, "").split(","):
+        name, _, number = part.strip().partition(":")
+        count += int(number or 1) if "gpu" in name.lower() and (number or "1").isdigit() else 0
+    return count
+
+
+def read_quota(limits: Mapping[str, Any]) -> ProjectQuota:
+    """A project's quota, out of Nova's limits."""
+    absolute = (limits.get("limits") or {}).get("absolute") or {}
+
+    def read_most(name: str, unit: int = 1) -> int:
+        number = int(absolute.get(name, -1))
+        return UNLIMITED * unit if number < 0 else number * unit
+
+    def read_used(name: str) -> int:
+        return max(0, int(absolute.get(name) or 0))
+
+    return ProjectQuota(
+        read_most("maxTotalCores"),
+        read_most("maxTotalRAMSize", MIB),
+        read_most("maxTotalInstances"),
+        read_used("totalCoresUsed"),
+        read_used("totalRAMUsed") * MIB,
+        read_used("totalInstancesUsed"),
+    )
+
+
+def read_image(value: Mapping[str, Any]) -> Image:
+    """An image."""
+    return Image(
+        str(value["id"]),
+        str(value.get("name") or ""),
+        int(value.get("min_ram") or 0) * MIB,
+        int(value.get("min_disk") or 0) * GIB,
+    )
+
+
+def choose_flavor(flavors: Iterable[Flavor], shape: Shape, image: Image, reserve: int) -> Flavor | None:
+    """The least that is enough, for what was asked and what the system itself takes."""
+    needed = max(shape.memory + reserve, image.least_memory)
+    disk = max(shape.disk, image.least_disk)
+    enough = [
+        flavor
+        for flavor in flavors
+        if flavor.cores >= shape.cores
+        and flavor.memory >= needed
+        and flavor.disk >= disk
+        and flavor.gpus >= shape.gpus
+        and (shape.gpus or not flavor.gpus)
+    ]
+    return min(enough, key=lambda flavor: (flavor.cores, flavor.memory, flavor.disk, flavor.name), default=None)

@@ -1,0 +1,356 @@
+"""The servers of sessions: made once, listened to by their consoles, stopped, and deleted for certain.
+
+Nova takes a call to make a server twice for two servers. So each call names a key that is made for it alone. When
+the answer to a call was lost, its key is deleted first, which no later call can get past, and then the server is looked
+for by its name: it is there, or it never will be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sublet.booking.model.job import Job, JobState, State
+from sublet.booking.model.marks import NONE, PAUSED
+from sublet.booking.model.session import STOPPED, End, EndKind, describe_pause
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.log import log
+from sublet.platforms.names import name_session
+from sublet.platforms.openstack.compute import CloudCompute
+from sublet.platforms.openstack.readers import CloudServer
+from sublet.platforms.openstack.session import HeardConsole, VmSession
+from sublet.platforms.openstack.states import (
+    SILENT,
+    UNHEARD,
+    UNTOLD,
+    StopWishes,
+    describe_deletion,
+    describe_end,
+    describe_fault,
+    describe_loss,
+    describe_wait,
+    read_refusal,
+)
+from sublet.platforms.openstack.userdata import GuestTimes, UserDataTooLarge, describe_job, write_user_data
+from sublet.platforms.sessiondir import age
+
+LISTENED = 1.0  # seconds between two looks at a console
+FETCHED = 0.5  # the same, while what a session left is written to it
+SETTLED = 5.0  # seconds that a call may take between Nova's look at its key and its record of the server
+SILENCE = 180.0  # seconds without a sign of life after which a machine is lost
+FORCED = 120.0  # seconds after which a stop that nobody heeded is forced
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPlace:
+    """How servers are made, as a platform's settings say."""
+
+    owner: str
+    image: str
+    network: str
+    zone: str
+    security_groups: Sequence[str]
+    times: GuestTimes
+    patience: timedelta
+
+
+@dataclass
+class SessionServers:
+    """What one service has in one project."""
+
+    compute: CloudCompute
+    place: ServerPlace
+    home: Path
+    _listened: dict[str, float] = field(default_factory=dict)
+    _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+    _fetching: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    async def close(self) -> None:
+        """Let go; what runs goes on."""
+        tasks = [*self._fetching.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.compute.calls.close()
+
+    @property
+    def prefix(self) -> str:
+        """How the names of all servers of this service begin."""
+        return f"sublet-{self.place.owner}-"
+
+    def name_of(self, key: str) -> str:
+        """What a session's server is called."""
+        return self.prefix + name_session(key)
+
+    def lock(self, key: str) -> asyncio.Lock:
+        """Only one of us does something about a session at a time."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    # Made once
+
+    async def find(self, session: VmSession) -> bool:
+        """Whether it has a server, or had one; a call whose answer was lost is settled."""
+        if session.read_note("id"):
+            return True
+        if not session.read_note("asked"):
+            return False
+        return await self._settle_call(session)
+
+    async def _settle_call(self, session: VmSession) -> bool:
+        """Whether a call that was begun has made a server; if not, it never will."""
+        if await self._note_server(session):
+            return True
+        await self.compute.delete_key(session.read_note("asked"))
+        await asyncio.sleep(SETTLED)
+        if await self._note_server(session):
+            return True
+        (session.root / "asked").unlink(missing_ok=True)
+        return False
+
+    async def _note_server(self, session: VmSession) -> bool:
+        servers = await self.compute.list_servers(self.name_of(session.key))
+        if not servers:
+            return False
+        first, *others = sort_servers(servers)
+        for other in others:
+            await self.compute.delete_server(other.id)
+        session.note("id", first.id)
+        return True
+
+    async def submit(self, job: Job, session: VmSession, flavor: str, image: str) -> None:
+        """Make its server, unless there is one."""
+        if await self.find(session):
+            return
+        packed = await asyncio.to_thread(session.pack) or b""
+        described = describe_job(job, session.key, self.place.times, datetime.now(UTC))
+        try:
+            data = write_user_data(described, packed, session.secret)
+        except UserDataTooLarge as error:
+            hint = "Have the program fetch larger files itself, or run it where files are brought."
+            raise PlatformRefused(platform=self.compute.platform, why=str(error), hint=hint) from error
+        count = int(session.read_note("calls") or 0) + 1
+        session.note("calls", str(count))
+        key = f"{self.name_of(session.key)}-{count}"
+        network = await self.compute.find_network(self.place.network)
+        await self.compute.create_key(key, make_public_key(session.secret))
+        session.note("asked", key)
+        try:
+            id = await self.compute.create_server(self._describe(job, session, flavor, image, data, key, network))
+        except PlatformRefused:
+            await self.compute.delete_key(key)
+            (session.root / "asked").unlink(missing_ok=True)
+            raise
+        session.note("id", id)
+
+    def _describe(
+        self, job: Job, session: VmSession, flavor: str, image: str, data: str, key: str, network: object
+    ) -> Mapping[str, object]:
+        server: dict[str, object] = {
+            "name": self.name_of(session.key),
+            "flavorRef": flavor,
+            "imageRef": image,
+            "networks": network,
+            "user_data": data,
+            "config_drive": True,
+            "adminPass": session.read_note("secret"),
+            "key_name": key,
+            "metadata": {"sublet-owner": self.place.owner, "sublet-session": session.key},
+        }
+        if self.place.zone:
+            server["availability_zone"] = self.place.zone
+        if self.place.security_groups:
+            server["security_groups"] = [{"name": name} for name in self.place.security_groups]
+        return server
+
+    # Looked at
+
+    async def list_all(self) -> dict[str, list[CloudServer]]:
+        """The servers of this service by their names, the oldest first."""
+        named: dict[str, list[CloudServer]] = {}
+        for server in sort_servers(await self.compute.list_servers(self.prefix)):
+            named.setdefault(server.name, []).append(server)
+        return named
+
+    async def look(self, session: VmSession, servers: Sequence[CloudServer]) -> JobState:
+        """Its state now; whatever has to be done about it is done."""
+        async with self.lock(session.key):
+            if session.ended:
+                return session.state()
+            if not await self.find(session):
+                return JobState(State.UNKNOWN)
+            id = session.read_note("id")
+            for other in servers:
+                if other.id != id:
+                    await self.compute.delete_server(other.id)
+            server = next((each for each in servers if each.id == id), None) or await self.compute.find_server(id)
+            return await self._judge(session, server)
+
+    async def _judge(self, session: VmSession, server: CloudServer | None) -> JobState:
+        wishes = _read_wishes(session)
+        if server is None or server.status == "ERROR":
+            return await self._end_unheard(session, server, wishes)
+        if server.is_being_made:
+            return JobState(State.QUEUED, condition=describe_wait(server))
+        console = await self.listen(session, 0.0 if server.is_off else LISTENED)
+        heard = session.heard
+        if heard.end is not None:
+            if session.count_missing(heard.end) and not server.is_off:
+                self._fetch(session)
+                words = "it has ended, and what it left is being fetched"
+                return JobState(State.RUNNING, started=session.began, condition=words)
+            return await self._finish(session, heard.end, wishes)
+        if loss := self._find_loss(session, server, heard, console or ""):
+            return await self.end(session, wishes.find_end(loss.detail) or loss)
+        return await self._keep_time(session, server, wishes)
+
+    def _find_loss(self, session: VmSession, server: CloudServer, heard: HeardConsole, console: str) -> End | None:
+        """Why nothing more is to be expected of a machine, if that is so."""
+        if server.is_off:
+            kind = EndKind.NODE_LOST if heard.began else EndKind.NOT_STARTED
+            return End(kind, detail=describe_loss(read_refusal(console) or UNTOLD, console))
+        if not heard.began:
+            up = datetime.now(UTC) - (server.launched or datetime.now(UTC))
+            words = read_refusal(console) or (UNHEARD if up > self.place.patience else "")
+            return End(EndKind.NOT_STARTED, detail=describe_loss(words, console)) if words else None
+        silent = time.time() - heard.at
+        if server.status == "ACTIVE" and silent > SILENCE and self._is_fresh(session):
+            return End(EndKind.NODE_LOST, detail=describe_loss(SILENT.format(seconds=silent), console))
+        return None
+
+    def _is_fresh(self, session: VmSession) -> bool:
+        return time.monotonic() - self._listened.get(session.key, float("-inf")) < 2 * LISTENED
+
+    async def _keep_time(self, session: VmSession, server: CloudServer, wishes: StopWishes) -> JobState:
+        """Stop what is over its time, or was to be stopped; else it runs."""
+        until, began = session.until, session.began
+        if until and datetime.now(UTC) >= until and not wishes.cancelled_by and not wishes.is_over_time:
+            session.note("timeout", "")
+            await self.stop(session)
+        elif wishes.cancelled_by or wishes.is_over_time:
+            await self.stop(session)
+        if began is None:
+            return JobState(State.QUEUED, condition="its virtual machine is starting")
+        is_paused = server.status in ("PAUSED", "SUSPENDED")
+        words = describe_pause(STOPPED) if is_paused else ""
+        return JobState(State.RUNNING, started=began, condition=words, marks=PAUSED if is_paused else NONE)
+
+    async def listen(self, session: VmSession, older: float = LISTENED) -> str | None:
+        """Read its console, unless that was just done; what it shows, if it was read."""
+        now = time.monotonic()
+        if now - self._listened.get(session.key, float("-inf")) < older:
+            return None
+        self._listened[session.key] = now
+        console = await self.compute.read_console(session.read_note("id"))
+        if console:
+            await asyncio.to_thread(session.listen, console, time.time())
+        return console
+
+    def _fetch(self, session: VmSession) -> None:
+        """Listen without a pause until all is here that it left."""
+        if session.key not in self._fetching:
+            task = asyncio.create_task(self._fetch_left(session))
+            self._fetching[session.key] = task
+            task.add_done_callback(lambda done: self._fetching.pop(session.key, None))
+
+    async def _fetch_left(self, session: VmSession) -> None:
+        try:
+            while (end := session.heard.end) and session.count_missing(end):
+                if await self.listen(session, 0.0) is None:
+                    return
+                await asyncio.sleep(FETCHED)
+        except (PlatformRefused, PlatformUnreachable, OSError) as error:  # it is tried again at the next look
+            log.warning("openstack.unfetched", platform=self.compute.platform, session=session.key, why=str(error))
+
+    # Ended
+
+    async def _end_unheard(self, session: VmSession, server: CloudServer | None, wishes: StopWishes) -> JobState:
+        end = session.heard.end
+        if end is not None:
+            return await self._finish(session, end, wishes)
+        has_begun = bool(session.heard.began)
+        judged = describe_fault(server, has_begun, wishes) if server else describe_deletion(has_begun, wishes)
+        return await self.end(session, judged)
+
+    async def _finish(self, session: VmSession, end: dict[str, object], wishes: StopWishes) -> JobState:
+        """Put what it left in its place, write down how it ended, and delete its server."""
+        missing = session.count_missing(end)
+        notes: dict[str, str] = {}
+        words = f"{missing} of {end['pieces']} parts of what it left could not be read" if missing else ""
+        if not missing:
+            try:
+                notes = await asyncio.to_thread(session.unpack_left, end)
+            except (OSError, EOFError, ValueError) as error:
+                words = f"what it left can't be unpacked: {error}"
+        judged = describe_end(end, notes, wishes)
+        detail = "; ".join(filter(None, (judged.detail, words)))
+        return await self.end(session, End(judged.kind, judged.code, judged.signal, judged.by, detail, judged.usage))
+
+    async def end(self, session: VmSession, end: End) -> JobState:
+        """Write down how it ended, and delete its server."""
+        (self.home / "leaving" / name_session(session.key)).touch(0o600)  # until it is surely gone
+        await asyncio.to_thread(session.finish, end)
+        await self.remove(session.key)
+        self._listened.pop(session.key, None)
+        return session.state()
+
+    async def stop(self, session: VmSession) -> None:
+        """Press its power button, so that it writes what it left; what has not begun, or heeds nobody, is deleted."""
+        id = session.read_note("id")
+        if not session.heard.began or session.heard.end:
+            await self.remove(session.key)
+            return
+        note = session.root / "stopped"
+        if not note.exists():
+            await self.compute.act(id, "unpause")  # a machine that stands still sees no button
+            if await self.compute.act(id, "os-stop"):
+                session.note("stopped", "")
+        elif age(note) > FORCED:
+            await self.remove(session.key)
+
+    async def remove(self, key: str) -> bool:
+        """Delete all that the project has of a session; whether it is gone already."""
+        name = self.name_of(key)
+        servers = await self.compute.list_servers(name)
+        for server in servers:
+            await self.compute.delete_server(server.id)
+        keys = await self.compute.list_keys(f"{name}-")
+        for each in keys:
+            await self.compute.delete_key(each)
+        return not servers
+
+    async def chase(self) -> None:
+        """Delete again what was to be deleted and is still there."""
+        for note in (self.home / "leaving").iterdir():
+            if await self.remove(note.name):
+                note.unlink(missing_ok=True)
+
+    async def list_left(self, older_than: timedelta) -> list[str]:
+        """The keys of all sessions that have had a server for so long."""
+        now, keys = datetime.now(UTC), []
+        for name, servers in (await self.list_all()).items():
+            if now - (servers[0].created or now) >= older_than:
+                keys.append(servers[0].metadata.get("sublet-session") or name.removeprefix(self.prefix))
+        return keys
+
+
+def sort_servers(servers: Sequence[CloudServer]) -> list[CloudServer]:
+    """The oldest first."""
+    latest = datetime.max.replace(tzinfo=UTC)
+    return sorted(servers, key=lambda server: (server.created or latest, server.id))
+
+
+def _read_wishes(session: VmSession) -> StopWishes:
+    return StopWishes(session.cancelled_by, (session.root / "timeout").exists())
+
+
+def make_public_key(secret: bytes) -> str:
+    """A public key that nobody has the private half of: Nova wants one for a name."""
+    body = hashlib.sha256(b"sublet key " + secret).digest()
+    wire = b"".join(len(part).to_bytes(4, "big") + part for part in (b"ssh-ed25519", body))
+    return f"ssh-ed25519 {base64.b64encode(wire).decode()} sublet"

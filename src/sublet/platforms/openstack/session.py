@@ -1,0 +1,140 @@
+"""One session's directory here: what its virtual machine is given, what was heard of it, and how it ended.
+
+work/, data/, storage/   what was brought; after the end, what it left
+secret                   what seals all that its machine and the service say to each other
+asked                    before Nova is called: the name of the key that the call names;  id: of its server
+heard.json               what its console has told;  left/N: parts of what it left
+until, cancel, timeout   the moved end of its time; who wants it stopped; that its time was over
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sublet.booking.model.job import Job
+from sublet.booking.model.session import End, Usage
+from sublet.platforms.openstack.guest.sealed import read_lines
+from sublet.platforms.packed_session import PackedSession
+from sublet.platforms.sessiondir import moment
+
+STREAMS = ("stdout", "stderr")
+
+
+@dataclass(frozen=True, slots=True)
+class HeardConsole:
+    """What a machine's console has told."""
+
+    began: float = 0.0  # when its program was started, by the machine's clock
+    beat: int = 0  # the last sign of life
+    at: float = 0.0  # when that was read here
+    end: dict[str, Any] | None = None
+
+
+class VmSession(PackedSession):
+    """A session's directory, with what is known of its virtual machine."""
+
+    def lay_out(self, job: Job, output_limit: int, seconds: float, flavor: str) -> None:
+        """Write what the program needs, and what has to be known of it later on."""
+        self.make()
+        self.write_program(dict(job.program.files))
+        if not self.read_note("secret"):
+            self.note("secret", os.urandom(32).hex())
+        (self.root / "left").mkdir(mode=0o700, exist_ok=True)
+        known = {"output_limit": output_limit, "seconds": seconds, "flavor": flavor, "connects": ""}
+        self.write_job({"mounts": self.volumes(job.mounts), **known})
+        self.running.touch(0o600)
+
+    @property
+    def secret(self) -> bytes:
+        """What seals all that is said."""
+        return bytes.fromhex(self.read_note("secret"))
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether it was submitted."""
+        return self.read("job.json") is not None
+
+    @property
+    def heard(self) -> HeardConsole:
+        """What its console has told so far."""
+        return HeardConsole(**(self.read("heard.json") or {}))
+
+    @property
+    def began(self) -> datetime | None:
+        """When its program was started; a machine's clock that is ahead of ours counts for nothing."""
+        began = self.heard.began
+        return min(moment(began), datetime.now(UTC)) if began else None
+
+    @property
+    def until(self) -> datetime | None:
+        """The end of its time, which begins when its program does; None: it has not begun."""
+        if text := self.read_note("until"):
+            return moment(float(text))
+        began = self.began
+        return began + timedelta(seconds=self.read("job.json")["seconds"]) if began else None
+
+    def listen(self, console: str, now: float) -> HeardConsole:
+        """Take note of what a console shows: signs of life, output, and parts of what it left."""
+        before = heard = self.heard
+        for label, content in read_lines(self.secret, console):
+            kind, _, rest = label.partition(":")
+            if kind in STREAMS:
+                self._add_output(kind, int(rest.partition(":")[0]), content)
+            elif kind == "left":
+                self._keep_part(rest, content)
+            elif kind == "began":
+                heard = replace(heard, began=heard.began or float(json.loads(content)["at"]), at=heard.at or now)
+            elif kind == "beat" and int(rest) > heard.beat:
+                heard = replace(heard, beat=int(rest), at=now)
+            elif kind == "end":
+                heard = replace(heard, end=json.loads(content))
+        if heard != before:
+            self.write("heard.json", json.dumps(asdict(heard)).encode())
+        return heard
+
+    def _add_output(self, stream: str, offset: int, content: bytes) -> None:
+        """Only what follows what is here; a gap is filled at the end."""
+        path = self.root / stream
+        size = path.stat().st_size
+        if offset <= size < offset + len(content):
+            with path.open("ab") as file:
+                file.write(content[size - offset :])
+
+    def _keep_part(self, number: str, content: bytes) -> None:
+        if number.isdigit() and not (self.root / "left" / number).exists():
+            self.write(f"left/{number}", content)
+
+    def count_missing(self, end: dict[str, Any]) -> int:
+        """How many parts of what it left are not here."""
+        return sum(not (self.root / "left" / str(number)).exists() for number in range(int(end["pieces"])))
+
+    def unpack_left(self, end: dict[str, Any]) -> dict[str, str]:
+        """Put what came back in its place; what a kind's own program wrote of the end."""
+        packed = b"".join((self.root / "left" / str(number)).read_bytes() for number in range(int(end["pieces"])))
+        brought: dict[str, list[int]] = self.read("brought.json") or {}
+        notes: dict[str, str] = {}
+        if not packed:
+            return notes
+        with tarfile.open(fileobj=io.BytesIO(packed), mode="r|gz") as opened:
+            for member in opened:
+                file = opened.extractfile(member) if member.isreg() else None
+                if member.name in ("unstarted", "detail") and file:
+                    notes[member.name] = file.read(10_000).decode("utf-8", "replace")
+                else:
+                    self.put_member(member, file, brought)
+        self.remove_empty_parents()
+        return notes
+
+    def finish(self, end: End) -> None:
+        """Write down how it ended; the first record stands."""
+        now = datetime.now(UTC)
+        began = self.began or now
+        usage = end.usage or Usage(wall=max(0.0, (now - began).total_seconds()) if self.began else 0.0)
+        ended = began + timedelta(seconds=usage.wall) if end.usage else now
+        self.settle(replace(end, usage=usage), began.timestamp(), ended.timestamp())

@@ -1,0 +1,88 @@
+"""A session as user data: a program that opens what is sealed in it by a secret that only its virtual machine has.
+
+Nova gives user data to whoever asks in the machine, and to administrators; the secret goes as the machine's password,
+which Nova keeps nowhere, and writes to the config drive alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+
+from sublet.booking.model.job import Job
+from sublet.platforms.openstack.guest.sealed import seal
+from sublet.platforms.told import tell_amounts
+
+MOST = 65535  # characters of user data, in base64, that Nova takes
+FUTURE = "from __future__ import annotations"
+SESSION = "/var/lib/sublet/session"  # its directory in the machine
+
+
+class UserDataTooLarge(Exception):
+    """What a session is made of does not fit."""
+
+    def __init__(self, size: int, room: int) -> None:
+        """How much it is, and how much would fit."""
+        super().__init__(f"its files are {size} bytes packed, and user data has room for {room}")
+
+
+@dataclass(frozen=True, slots=True)
+class GuestTimes:
+    """How long a session may go on in its machine when nobody stops it."""
+
+    grace: timedelta  # between a word to stop and force
+    spare: timedelta  # after the end of its time
+    keep: timedelta  # what it left, while nobody fetches it
+
+
+def describe_job(job: Job, key: str, times: GuestTimes, now: datetime) -> bytes:
+    """What the machine is told of a session."""
+    seconds = max(0.5, (job.until - now).total_seconds())
+    described = {
+        "session": key,
+        "argv": list(job.program.argv),
+        "environment": {
+            **tell_amounts(job.amounts),
+            "SUBLET_PART": "0",
+            "SUBLET_PARTS": "1",
+            **job.program.environment,
+        },
+        "links": [
+            [mount.source, mount.target, mount.read_only] for mount in job.mounts if not mount.target.startswith("/")
+        ],
+        "seconds": seconds,
+        "warn": min(job.warn.total_seconds(), seconds / 2),
+        "grace": times.grace.total_seconds(),
+        "spare": times.spare.total_seconds(),
+        "keep": times.keep.total_seconds(),
+    }
+    return json.dumps(described).encode()
+
+
+def write_user_data(described: bytes, packed: bytes, secret: bytes) -> str:
+    """User data, in base64; UserDataTooLarge if that is more than Nova takes."""
+    content = len(described).to_bytes(4, "big") + described + packed
+    sealed = base64.b85encode(seal(secret, "session", content)).decode()
+    given = f"#!/usr/bin/env python3\n{FUTURE}\nCODE = {_pack_code()!r}\nSEALED = {sealed!r}\n"
+    script = f"{given}{_read('sealed')}\n{_read('boot')}"
+    data = base64.b64encode(script.encode()).decode()
+    if len(data) > MOST:
+        raise UserDataTooLarge(len(packed), len(packed) - (len(data) - MOST) * 3 * 4 // 4 // 5)
+    return data
+
+
+@cache
+def _read(name: str) -> str:
+    """A module of ours as it stands beside the others, without what only they here can import."""
+    text = files("sublet.platforms.openstack.guest").joinpath(f"{name}.py").read_text()
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("from sublet.", FUTURE)))
+
+
+@cache
+def _pack_code() -> str:
+    return base64.b85encode(zlib.compress(f"{FUTURE}\n{_read('session')}".encode(), 9)).decode()

@@ -1,0 +1,1 @@
+"""A small OpenStack: Keystone, Placement, Glance, Neutron and Nova with real virtual machines, in namespaces."""
