@@ -101,6 +101,7 @@ def build_context(service: Service) -> LoopContext:
         places=service.places,
         transfers=service.transfers,
         price_book=service.price_book,
+        visits=service.visits,
         has_strangers=not has_owner(service.settings),
     )
 

@@ -73,9 +73,11 @@ from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
 from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
+from sublet.booking.session_notices import SessionNotices
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.booking.visits import Visits
 from sublet.booking.ways import Ways
 from sublet.data.caches import Caches
 from sublet.data.credentials import Credentials
@@ -251,6 +253,8 @@ class Service:
     explanations: Explain
     rerun: Rerun
     connections: Connect
+    session_notices: SessionNotices
+    visits: Visits
     pausing: Pausing
     drains: Drains
     drafts: Drafts

@@ -55,10 +55,12 @@ from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
 from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
+from sublet.booking.session_notices import SessionNotices
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.booking.standard_images import StandardImages
+from sublet.booking.visits import Visits
 from sublet.booking.ways import Ways
 from sublet.broker_wiring import build_changes
 from sublet.data.caches import Caches
@@ -142,7 +144,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         signals,
         authority,
         names,
-        resolvers=[UploadNames(store), approved, trials, StandardImages(settings)],
+        resolvers=[UploadNames(store), approved, trials, StandardImages(settings, needs_named=not is_personal)],
         policies=[quotas],
         candidates=candidates,
         adviser=KnownHabits(store, now),
@@ -228,6 +230,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         maintainers,
         trials,
     )
+    explanations = Explain(store, now, sessions)
+    visits = Visits(settings, store, now)
 
     bookings = RecurringBookings(settings, store, now, asking, offers, sessions)
     return Service(
@@ -268,9 +272,11 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         output=output,
         results=ResultCare(settings, store, now, platforms, movers, signals, contents, credentials),
         events=Events(store, signals, sessions),
-        explanations=Explain(store, now, sessions),
+        explanations=explanations,
         rerun=Rerun(contents, asking, sessions),
-        connections=Connect(store, platforms, standing),
+        connections=Connect(store, platforms, standing, visits),
+        visits=visits,
+        session_notices=SessionNotices(store, presenter, explanations),
         pausing=Pausing(store, now, platforms, presenter, signals, sessions),
         drains=Drains(settings, store, now, platforms, signals, drains_seen, endings),
         drafts=Drafts(

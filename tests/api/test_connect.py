@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
@@ -21,6 +22,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus, WebSocketException
 
 from sublet.booking.api.connect import ConnectProxy
+from sublet.booking.model.phases import Phase
+from sublet.booking.session_notices import SessionNotice
 from sublet.kernel.errors import NotAllowedNow, NotFound
 
 pytestmark = pytest.mark.anyio
@@ -28,6 +31,8 @@ pytestmark = pytest.mark.anyio
 ID = "7c1f6b1e-8d43-4b0a-9e55-6a3f0a1d2b3c"
 OTHER = "0f3b2c59-77aa-4a37-8f6f-1f64f9d7a111"
 SECRET = "the-secret-of-this-session"
+ENDS = datetime(2026, 11, 17, 15, 0, tzinfo=UTC)
+BROWSER = {"accept": "text/html,*/*", "sec-fetch-dest": "document", "accept-encoding": "gzip"}
 
 
 class OneSession:
@@ -35,6 +40,7 @@ class OneSession:
 
     def __init__(self, upstream: str) -> None:
         self.address = upstream
+        self.visits = 0
 
     def of(self, session: str) -> str:
         return SECRET if session == ID else "another"
@@ -48,6 +54,13 @@ class OneSession:
 
     async def may_stay(self, id: str) -> bool:
         return bool(self.address)
+
+    async def note_visit(self, id: str) -> None:
+        self.visits += 1
+
+    async def describe(self, id: str) -> SessionNotice | None:
+        phase = Phase.AVAILABLE if self.address else Phase.WAITING
+        return SessionNotice("<mine>", phase, ("It waits for its turn.",), "https://here/web/sessions/x", ENDS, True)
 
 
 async def echo(request: Request) -> Response:
@@ -83,9 +96,17 @@ async def talk(socket: WebSocket) -> None:
                 await socket.send_text(message["text"].upper())
 
 
+async def show_page(request: Request) -> Response:
+    words = "<html><body>an application</body></html>"
+    scripts = request.query_params.get("scripts")
+    policy = {"content-security-policy": f"script-src {scripts}"} if scripts else {}
+    return Response(words if request.headers["accept-encoding"] == "identity" else "packed", 200, policy, "text/html")
+
+
 def upstream() -> Starlette:
     return Starlette(
         routes=[
+            Route(f"/connect/{ID}/page", show_page),
             Route(f"/connect/{ID}/elsewhere", elsewhere),
             Route(f"/connect/{ID}/drip", drip),
             WebSocketRoute(f"/connect/{ID}/talk", talk),
@@ -120,7 +141,7 @@ async def serving_on(listener: socket.socket, app: ASGIApp) -> AsyncIterator[Non
 @contextlib.asynccontextmanager
 async def proxied(address: str, session: OneSession | None = None) -> AsyncIterator[str]:
     found = session or OneSession(address)
-    proxy = ConnectProxy(found, found)
+    proxy = ConnectProxy(found, found, found)
     async with served(Starlette(routes=[Mount("/connect", app=proxy)])) as host:
         yield host
     await proxy.close()
@@ -214,13 +235,55 @@ async def test_a_session_that_is_not_there_is_a_404_one_that_is_not_up_a_409_and
         assert (await caller.get(f"/tree?token={SECRET}")).status_code == 409
 
 
+async def test_a_person_who_comes_early_sees_what_it_waits_for_and_is_led_on_without_a_script() -> None:
+    async with served(upstream()) as behind:
+        session = OneSession("")
+        async with proxied("", session) as host, client(host) as caller:
+            early = await caller.get(f"/page?token={SECRET}", headers=BROWSER)
+            assert early.status_code == 202
+            assert '<meta http-equiv="refresh"' in early.text
+            assert "It waits for its turn." in early.text
+            assert "&lt;mine&gt; is being prepared" in early.text
+            assert "script" not in early.headers["content-security-policy"]
+            session.address = f"http://{behind}"
+            ready = await caller.get(f"/page?token={SECRET}", headers=BROWSER)
+            assert (ready.status_code, "an application" in ready.text) == (200, True)
+            stranger = await caller.get("/page?token=wrong", headers=BROWSER | {"cookie": ""})
+            assert stranger.status_code == 401
+            assert "It waits" not in stranger.text
+
+
+async def test_a_page_of_an_application_is_told_when_its_session_ends_and_nothing_else_is_changed(host: str) -> None:
+    async with client(host) as caller:
+        page = await caller.get(f"/page?token={SECRET}", headers=BROWSER)
+        assert page.text.endswith(f'</html><script src="/connect/{ID}/.sublet/notice.js"></script>')
+        own = await caller.get("/.sublet/notice")
+        assert own.json() == {
+            "ends": "2026-11-17T15:00:00+00:00",
+            "warned": True,
+            "page": "https://here/web/sessions/x",
+        }
+        assert (await caller.get("/.sublet/notice.js")).headers["content-type"].startswith("text/javascript")
+        for headers in (
+            {"accept-encoding": "gzip"},
+            {**BROWSER, "sec-fetch-dest": "iframe"},
+            {**BROWSER, "accept": "*/*"},
+        ):
+            assert (await caller.get("/page", headers=headers)).text == "packed"
+        for scripts, is_told in (("'self' 'unsafe-eval'", True), ("'nonce-abc'", False), ("'none'", False)):
+            answer = await caller.get("/page", params={"scripts": scripts}, headers=BROWSER)
+            assert ("notice.js" in answer.text) is is_told
+    async with client(host) as stranger:
+        assert (await stranger.get("/.sublet/notice")).status_code == 401
+
+
 async def test_who_comes_while_others_are_let_go_of_is_carried_too(tmp_path: Path) -> None:
     class Slow(httpx2.AsyncClient):
         async def aclose(self) -> None:
             await asyncio.sleep(0)
             await super().aclose()
 
-    proxy = ConnectProxy(OneSession(""), OneSession(""))
+    proxy = ConnectProxy(OneSession(""), OneSession(""), OneSession(""))
     proxy.clients = {str(tmp_path / name): Slow() for name in "abc"}
     new = [str(tmp_path), str(tmp_path.parent)]  # which are there
     first, again, second = await asyncio.gather(*(proxy._client(path) for path in (new[0], *new)))

@@ -239,3 +239,15 @@ async def test_places_are_offered_in_the_form_and_asked_for_by_name(eve: httpx2.
     assert [wish.name for wish in offers.request.places] == ["scratch"]
     again = (await eve.get(f"/web/ask?from={offers.id}")).text
     assert 'name="places" value="scratch"' in again
+
+
+async def test_who_follows_a_link_of_another_site_is_asked_to_sign_in_only_if_they_are_not(
+    anonymous: httpx2.AsyncClient,
+) -> None:
+    path = "/web/sessions?name=%22%3E%3Cscript%3E"
+    first = await anonymous.get(path, headers={"sec-fetch-site": "cross-site"})
+    assert first.status_code == 200
+    assert '<meta http-equiv="refresh" content="0; url=/web/sessions?name=%22%3E%3Cscript%3E">' in first.text
+    again = await anonymous.get(path, headers={"sec-fetch-site": "same-origin"})
+    assert again.status_code == 303
+    assert again.headers["location"].startswith("/web/login?next=")

@@ -68,7 +68,7 @@ def test_names_of_what_there_is_are_completed() -> None:
     assert completed("sublet result 3f2a o") == ["out.csv"]
     assert "gpu-shared" in completed("sublet run --platform expanse --queue g")
     assert completed("sublet annex create x --system exp") == ["expanse"]
-    assert completed("sublet run --interactive ") == ["lab", "shell"]
+    assert completed("sublet run --interactive ") == ["lab", "shell", "desktop", "code", "rstudio"]
     assert completed("sublet stat") == ["status"]
 
 

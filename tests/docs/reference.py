@@ -22,6 +22,7 @@ from sublet.kernel.settings_tables import (
     MailSettings,
     Maintainer,
     OidcSettings,
+    RecipeSettings,
     RegistryLogin,
     SigningSettings,
     TokenSettings,
@@ -41,6 +42,7 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "Rate limits (`[throttle]`)": ThrottleSettings,
     "Apps (`[apps]`)": AppSettings,
     "Maintainers (`[maintainers.NAME]`)": Maintainer,
+    "Recipes (`[recipes.NAME]`)": RecipeSettings,
     'Registries (`[registries."NAME"]`)': RegistryLogin,
     "Pledges of a platform (`[platforms.NAME.pledges.PLEDGE]`)": PledgeSettings,
 }

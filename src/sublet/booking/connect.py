@@ -8,6 +8,7 @@ from sublet.booking.model.phases import STARTED
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import CurrentPeople
+from sublet.booking.visits import Visits
 from sublet.kernel.errors import NotFound, NotYours, PlatformUnreachable, SessionElsewhere
 from sublet.people.model.person import Person
 from sublet.platforms.brokering import PassesOn
@@ -21,6 +22,7 @@ class Connect:
     store: Store
     platforms: KnownPlatforms
     people: CurrentPeople
+    visits: Visits
 
     async def upstream(self, id: str) -> str:
         """The address behind /connect/{id}; whoever comes there must bring the session's own secret to it."""
@@ -45,3 +47,7 @@ class Connect:
         """Whether whoever is connected to a session may stay: it is there, and its owner is not blocked."""
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         return session is not None and await self.people.as_now(Person(session.person)) is not None
+
+    async def note_visit(self, id: str) -> None:
+        """Someone has the session open now."""
+        await self.visits.note(id)

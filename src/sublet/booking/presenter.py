@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sublet.booking.loop.state import LoopState
-from sublet.booking.model.phases import ACTIVE, Phase
-from sublet.booking.model.session import Session
+from sublet.booking.model.phases import ACTIVE, NOT_YET, Phase
+from sublet.booking.model.session import Connector, Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.kernel.authority import Authority
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 
+COMING = "uri:http"  # what it is going to serve exactly is known when it does
 AWAY = "is not here at present, and it goes on when it is again; `sublet platform list` shows what there is"
 
 
@@ -33,6 +34,8 @@ class Presenter:
 
     def with_connectors(self, session: Session, viewer: Person | None = None) -> Session:
         """A session as its owner or another viewer sees it: with the ways in that they may use, and our own trouble."""
+        if session.offer.interactive and not session.connectors and session.phase in NOT_YET:
+            session = replace(session, connectors=(Connector(COMING, "PREPARING", "HTTP", f"/connect/{session.id}/"),))
         if viewer and not self.authority.can_read(session.person, viewer):
             session = replace(session, connectors=())
         if session.connectors:
@@ -49,11 +52,12 @@ class Presenter:
         base = self.settings.sessions_url.replace("{session}", session.id) or self.base_url
         scheme = (base.partition(":")[0] or "http").upper()
         secret = f"?token={self.secrets.of(session.id)}"
+        open_or_coming = ("PREPARING", "AVAILABLE")  # before it is there, whoever comes is shown what it waits for
         connectors = tuple(
             replace(
                 connector,
                 protocol=scheme,
-                location=f"{base}{connector.location}{secret if connector.status == 'AVAILABLE' else ''}",
+                location=f"{base}{connector.location}{secret if connector.status in open_or_coming else ''}",
             )
             for connector in session.connectors
         )

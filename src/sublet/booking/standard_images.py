@@ -1,4 +1,4 @@
-"""Which image a notebook or JupyterLab runs in: the one that someone names, or the operator's usual one."""
+"""Which image a notebook or an interactive session runs in, and which recipes the operator has beside our own."""
 
 from __future__ import annotations
 
@@ -12,35 +12,58 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Request
 from sublet.kernel.settings import Settings
 from sublet.kinds.in_image import IMAGE, STANDARD
+from sublet.kinds.interactive import INTERFACES
+from sublet.kinds.recipes import RECIPE, RECIPES
 from sublet.people.model.person import Person
 
-PURPOSES = {"jupyter-notebook": "notebook", "interactive": "lab"}
+NOTEBOOK, INTERACTIVE = "jupyter-notebook", "interactive"
+SET_HERE = (STANDARD, RECIPE)  # fields that the service sets, and no document
 PLAIN = re.compile(r"[a-z][a-z0-9-]*")  # what may be a name of the settings; a registry's has more
 
 
 @dataclass
 class StandardImages:
-    """Knows the operator's images."""
+    """Knows the operator's images and recipes."""
 
     settings: Settings
+    needs_named: bool = False  # interactive sessions run in the operator's images alone
 
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
-        """The request with the image that a name stands for, and with the usual one where none is named."""
+        """The request with the recipe and the image that its names stand for, and with the usual one if it has none."""
         executable = request.executable
-        if executable is None or executable.kind not in PURPOSES:
+        if executable is None or executable.kind not in (NOTEBOOK, INTERACTIVE):
             return None
-        fields = {name: value for name, value in executable.fields.items() if name != STANDARD}
+        fields = {name: value for name, value in executable.fields.items() if name not in SET_HERE}
+        purpose = "notebook"
+        if executable.kind == INTERACTIVE:
+            purpose = str(fields.get("interface", "lab"))
+            if no := self._find_unknown(purpose):
+                return no
+            if purpose in self.settings.recipes:
+                fields[RECIPE] = self.settings.recipes[purpose].model_dump()
         named = fields.get(IMAGE)
-        usual = self.settings.standard_images.get(PURPOSES[executable.kind], "")
-        name = find_name(named) if named else usual
+        name = find_name(named) if named else self.settings.standard_images.get(purpose, "")
         if name:
             image = self.settings.images.get(name)
             if image is None:
-                there = ", ".join(sorted(self.settings.images)) or "none"
-                message = f"There is no image called {name} here; there are: {there}."
-                return Reason("urn:invalid-value", "executable.image", message, name, there, "registry/name:tag")
+                return self._refuse_image(f"There is no image called {name} here", name)
             fields[IMAGE if named else STANDARD] = describe(image)
+        elif named and self.needs_named and executable.kind == INTERACTIVE:
+            return self._refuse_image("Interactive sessions run in reviewed images here", str(named))
         return replace(request, executable=replace(executable, fields=fields))
+
+    def _find_unknown(self, interface: str) -> Reason | None:
+        known = dict.fromkeys((*INTERFACES, *self.settings.recipes))
+        if interface in known:
+            return None
+        there = ", ".join(known)
+        message = f"There is no interface {interface} here; there are: {there}."
+        return Reason("urn:invalid-value", "executable.interface", message, interface, there, "lab")
+
+    def _refuse_image(self, message: str, wanted: str) -> Reason:
+        there = ", ".join(sorted(self.settings.images)) or "none"
+        words = f"{message}; there are: {there}."
+        return Reason("urn:invalid-value", "executable.image", words, wanted, there, "registry/name:tag")
 
 
 def find_name(image: Any) -> str:
@@ -53,3 +76,11 @@ def find_name(image: Any) -> str:
 def describe(image: AppImage) -> Mapping[str, Any]:
     """An image of the settings, as executables name theirs."""
     return {"locations": [image.location], **({"digest": image.digest} if image.digest else {})}
+
+
+def list_interfaces(settings: Settings, chosen: str, *, in_images: bool) -> dict[str, str]:
+    """What can be opened, and how each is called; where all runs in images, what there is an image for."""
+    own = {"lab": "JupyterLab", "shell": "A shell"} | {name: recipe.title for name, recipe in RECIPES.items()}
+    own |= {name: recipe.title or name for name, recipe in settings.recipes.items()}
+    kept = {"lab", chosen, *settings.standard_images}  # a hub may have JupyterLab in images of its own
+    return {name: title for name, title in own.items() if not in_images or name in kept}

@@ -6,7 +6,7 @@ import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from sublet.kernel.errors import BadRequest
 
@@ -28,7 +28,9 @@ class Wishes(TypedDict, total=False):
     notebook: Place
     compose: str | Mapping[str, Any]
     bag: Sequence[Any] | Mapping[str, Any]
-    interactive: Literal["lab", "shell"] | bool
+    interactive: str | bool  # lab, shell, desktop, code, rstudio, or another of the operator's
+    web: int | str | bool  # beside `run`: the port on which it listens, or "auto"
+    idle: str | timedelta  # of what is opened: it ends when nobody has had it open for so long
     app: str
     # what it is given
     env: Mapping[str, Word]

@@ -33,6 +33,7 @@ from sublet.kernel.settings_tables import (
     MailSettings,
     Maintainer,
     OidcSettings,
+    RecipeSettings,
     RegistryLogin,
     SigningSettings,
     TokenSettings,
@@ -62,6 +63,7 @@ _NOT_PLAIN = {
     "standard_images",
     "prices",
     "proxies",
+    "recipes",
     "scheduler_options",
     "registries",
     "connections",
@@ -246,8 +248,18 @@ class Settings(BaseModel):
     )
     standard_images: dict[str, str] = Field(
         default_factory=dict,
-        description="`notebook`, `lab` → which of `images` they run in where nobody names one. A gateway runs them in "
-        "images alone, so that it offers neither without.",
+        description="`notebook`, `lab`, `desktop`, `code`, `rstudio` or one of `recipes` → which of `images` it runs "
+        "in where nobody names one. A gateway runs them in images alone, so that it offers none without.",
+    )
+    recipes: dict[Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")], RecipeSettings] = Field(
+        default_factory=dict,
+        description="Name → a web application that people can open: `sublet run --interactive NAME`.",
+    )
+    idle: Duration | None = Field(
+        default=None,
+        gt=timedelta(0),
+        description="An interactive session that nobody has had open for so long is ended; a request can say less. "
+        "Unset: only where a request says so.",
     )
     hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
     apps: AppSettings = Field(default_factory=AppSettings, description="Reviewed code, and where it may come from.")

@@ -238,3 +238,31 @@ class SigningSettings(BaseModel):
     stay: Duration = Field(
         default=timedelta(hours=12), ge=timedelta(minutes=1), description="How long a browser stays signed in."
     )
+
+
+class RecipeSettings(BaseModel):
+    """A web application that people can open as an interactive session."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str = Field(default="", description="What the page calls it; empty: its name.")
+    run: tuple[str, ...] = Field(
+        default=(),
+        description="Its words. `{port}`, `{socket}`, `{host}` and `{base_url}` are filled in where it runs; they are "
+        "in `SUBLET_PORT` and so on, too. Empty: what its image runs by itself.",
+    )
+    programs: tuple[str, ...] = Field(
+        default=(),
+        description="Of these tools, as `sublet platform show` lists them, a machine must have one to run it without "
+        "an image; empty: it runs in images alone.",
+    )
+    serves: Literal["port", "socket", "vnc"] = Field(
+        default="port",
+        description="How it is reached: HTTP on a TCP `port`; HTTP on a Unix `socket`, which no other user of the "
+        "machine can reach, and which every container tool can pass on; or `vnc` on such a socket, shown by noVNC.",
+    )
+    port: int = Field(default=0, ge=0, le=65535, description="The port on which it listens; 0: the one it is told.")
+    path: str = Field(default="/", description="Where visitors are led first.")
+    keeps_path: bool = Field(
+        default=False, description="Whether it wants to see the session's path (`{base_url}`) before its own."
+    )

@@ -23,7 +23,7 @@ from sublet.kinds.travel import PROGRAM, pack
 INSIDE = (
     *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
     "container_variables",
-    *("gate", "image_files", "inner_port", "task_launcher", "task_runner"),
+    *("desktop_server", "gate", "image_files", "inner_port", "listening", "task_launcher", "task_runner", "websocket"),
 )
 PARTS = ("kernel/container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z")

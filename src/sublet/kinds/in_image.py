@@ -1,4 +1,4 @@
-"""Notebooks and JupyterLab in a container: in the image that someone names, or the operator's own for them."""
+"""Notebooks and web applications in a container: in the image that someone names, or the operator's own for them."""
 
 from __future__ import annotations
 
@@ -62,16 +62,23 @@ def list_ways(
     executable: Executable,
     tools: Mapping[str, str],
     make: Make,
-    make_as_it_is: Callable[[Setting], Program],
+    make_as_it_is: Callable[[Setting], Program] | None,
     *,
     connects: str = "",
+    by_port: bool = True,
 ) -> list[Way]:
-    """One for each container tool that is there and can run the image, and as a pod, where programs run as they are."""
+    """One for each container tool that is there and can run the image, and as a pod, where programs run as they are.
+
+    What is reached by a port runs by tools that can pass one on; what is reached by a Unix socket by all.
+    """
     locations, digest = find_image(executable.fields)
     sources = [images.read_location(location, number) for number, location in enumerate(locations)]
-    by_tool = _list_tool_ways(executable, tools, sources, digest, make, connects)
+    left_out = container.SHARES_PORTS if connects and by_port else frozenset()
+    by_tool = [
+        way for way in _list_tool_ways(executable, tools, sources, digest, make, connects) if way.name not in left_out
+    ]
     image = find_pod_image(sources, digest)
-    if KUBERNETES not in tools or not image:
+    if KUBERNETES not in tools or not image or make_as_it_is is None:
         return by_tool
     program = partial(run_as_pod, image, make_as_it_is)
     return [*by_tool, Way(KUBERNETES, contained=True, program=program, interactive=bool(connects))]
@@ -94,7 +101,6 @@ def _list_tool_ways(
             interactive=bool(connects),
         )
         for tool in (container.tools_for(sources, tools) if sources else ())
-        if not (connects and tool in container.SHARES_PORTS)
     ]
 
 

@@ -1,22 +1,25 @@
-"""An interactive session: JupyterLab, or a shell, with a secret of its own."""
+"""An interactive session: JupyterLab, a shell, or a web application by its recipe, with a secret of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.job import Program
 from sublet.booking.model.kernels import HUB, SKAHA
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.kernel.errors import BadAmount
 from sublet.kinds import fields as f
-from sublet.kinds import in_image, skaha
+from sublet.kinds import in_image, skaha, web
 from sublet.kinds.pod_images import KUBERNETES
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
+from sublet.kinds.recipes import RECIPE, RECIPES, WEB, find_recipe
 from sublet.kinds.travel import PROGRAM, pack
 
-INTERFACES = ("lab", "shell")
-FIELDS = ("interface", "environment", in_image.IMAGE, in_image.STANDARD)
+INTERFACES = ("lab", "shell", *RECIPES, WEB)
+FIELDS = ("interface", "environment", "idle", in_image.IMAGE, in_image.STANDARD, RECIPE)
 LAB_SETTINGS = ".sublet/jupyter_server_config.py"
 
 # Read by Jupyter inside the job: the port and the secret are in the environment, never among the words of a command.
@@ -50,19 +53,25 @@ class Interactive(Kind):
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """An interface that there is."""
         fields = executable.fields
-        reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        reasons += f.check_local_volumes(request, "an interactive session") + in_image.check_image(fields)
         interface = fields.get("interface", "lab")
-        if interface not in INTERFACES:
-            message = f"there is no interface {interface}; there are lab and shell."
+        known = (*FIELDS, *web.WEB_FIELDS) if interface == WEB else FIELDS
+        reasons = f.unknown_fields(fields, known) + f.check_environment(fields.get("environment"))
+        reasons += f.check_local_volumes(request, "an interactive session") + in_image.check_image(fields)
+        reasons += _check_idle(fields.get("idle"))
+        if interface not in INTERFACES and not fields.get(RECIPE):
+            message = f"there is no interface {interface}; there are {', '.join(INTERFACES)}."
             reasons.append(f.invalid("interface", message, wanted=interface, nearest="lab"))
+        elif interface == WEB:
+            reasons += web.check_web(fields)
         elif interface == "shell" and fields.get(in_image.IMAGE):
             message = "a shell runs in no image; JupyterLab does, and has terminals."
             reasons.append(f.not_supported("image", message, nearest="interface: lab"))
         return reasons
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """JupyterLab, here or as a hub's own server; or a small server with a shell."""
+        """JupyterLab, here or as a hub's own server; a web application; or a small server with a shell."""
+        if recipe := find_recipe(executable):
+            return web.list_ways(executable, recipe, tools)
         environment = f.environment_of(executable.fields)
         if executable.fields.get("interface", "lab") == "lab":
             own = [] if executable.fields.get(in_image.IMAGE) else _list_lab_ways(environment, tools)
@@ -75,7 +84,9 @@ class Interactive(Kind):
         return [Way("shell", False, lambda setting: shell(environment, setting), interactive=True)]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """JupyterLab on the machine, a hub's own server, or in an image; or a shell."""
+        """JupyterLab on the machine, a hub's own server, or in an image; a web application; or a shell."""
+        if recipe := find_recipe(executable):
+            return web.list_needs(executable, recipe)
         fields = executable.fields
         if fields.get("interface", "lab") != "lab":
             return [WayNeed("shell", ("python3",))]
@@ -86,7 +97,9 @@ class Interactive(Kind):
         return [*own, *in_image.list_needs(executable, is_reached=True), there]
 
     def needs(self, executable: Executable) -> str:
-        """JupyterLab, or Python."""
+        """JupyterLab, another web application, or Python."""
+        if recipe := find_recipe(executable):
+            return web.describe_needs(executable, recipe)
         if executable.fields.get("interface", "lab") != "lab":
             return "python3, and permission to run outside a container"
         if executable.fields.get(in_image.IMAGE):
@@ -104,6 +117,15 @@ class Interactive(Kind):
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """The image of a registry."""
         return in_image.to_fetch(executable.fields)
+
+
+def _check_idle(idle: object) -> list[Reason]:
+    try:
+        if idle is not None:
+            parse_duration(str(idle))
+    except BadAmount as error:
+        return [f.invalid("idle", f"{error.message} {error.advice}", wanted=idle, nearest="30m")]
+    return []
 
 
 def _list_lab_ways(environment: Mapping[str, str], tools: Mapping[str, str]) -> list[Way]:
@@ -137,7 +159,7 @@ def lab(environment: Mapping[str, str], setting: Setting) -> Program:
 
 def shell(environment: Mapping[str, str], setting: Setting) -> Program:
     """The person's shell in the working directory, behind a small server."""
-    parts = ("kinds/inside/gate.py", "kinds/inside/shell_page.html")
+    parts = ("kinds/inside/gate.py", "kinds/inside/websocket.py", "kinds/inside/shell_page.html")
     argv = (setting.tool("python3"), PROGRAM)
     files = {PROGRAM: pack("shell_server", *parts)}
     return Program(argv, {**environment, **_own(setting)}, files, connects="uri:shell")

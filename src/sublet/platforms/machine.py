@@ -28,6 +28,11 @@ TOOLS = (
     "papermill",
     "jupyter-lab",
     "jupyter-nbconvert",
+    "Xvnc",
+    "Xtigervnc",
+    "code-server",
+    "openvscode-server",
+    "rserver",
     "unsquashfs",
     "git",
 )

@@ -102,7 +102,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.remembered = Remembered()
     app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
-    app.state.connect = ConnectProxy(service.connections, service.secrets)
+    app.state.connect = ConnectProxy(service.connections, service.secrets, service.session_notices)
     app.router.routes.append(Mount("/connect", app=app.state.connect))
     app.router.routes.append(root.ROUTE)
     pages.mount(app)

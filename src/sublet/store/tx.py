@@ -33,6 +33,7 @@ from sublet.booking.store.offersets import OfferSets
 from sublet.booking.store.series import SeriesStore
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
+from sublet.booking.store.visits import VisitStore
 from sublet.data.store.credentials import CredentialStore
 from sublet.data.store.places import PlaceStore
 from sublet.data.store.transfers import TransferStore
@@ -91,6 +92,7 @@ class Tx:
     uses: Uses
     turns: Turns
     uploads: UploadStore
+    visits: VisitStore
 
     def __init__(self, sql: Sql, memory: Memory, *, locking: bool) -> None:
         """`memory` holds the calendars that earlier transactions left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from http import HTTPStatus
 from importlib import resources
 from urllib.parse import quote
@@ -30,6 +31,7 @@ from sublet.booking.pages import (
     hints,
     logs,
     offersets,
+    opening,
     operate,
     overview,
     platforms,
@@ -89,6 +91,7 @@ def mount(app: FastAPI) -> None:
             Route("/bookings/{id}/{change}", bookings.change, methods=["POST"]),
             Route("/sessions", sessions.listing),
             Route("/sessions/{id}", sessions.look),
+            Route("/sessions/{id}/open", opening.look),
             Route("/sessions/{id}/log", logs.log),
             Route("/sessions/{id}/log/download", logs.download),
             Route("/sessions/{id}/archive", results.archive),
@@ -171,11 +174,19 @@ async def _ours(request: Request, error: Exception) -> Response:
         if request.method != "GET":
             return RedirectResponse("/web/login", 303)
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            return _come_again(here)
         return RedirectResponse(f"/web/login?next={quote(here, safe='')}", 303)
     answer = await _error(request, error.status, error.message, error.advice)
     if isinstance(error, TooMany):
         answer.headers["retry-after"] = str(error.values.get("seconds", 60))
     return answer
+
+
+def _come_again(here: str) -> Response:
+    """For a link of another site, as in a letter or a session: our cookie is not sent along then, but is from here."""
+    words = f'<meta http-equiv="refresh" content="0; url={escape(here)}"><title>Sublet</title>'
+    return Response(f'<!doctype html><html lang="en"><head>{words}</head></html>', media_type="text/html")
 
 
 async def _http(request: Request, error: Exception) -> Response:

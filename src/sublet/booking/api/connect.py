@@ -26,11 +26,16 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin, Subprotocol
 
 from sublet.api.problems import problem_response
+from sublet.booking.api import connect_pages as door_pages
 from sublet.booking.api.leading_on import WayThere, lead_on
+from sublet.booking.model.phases import STARTED
+from sublet.booking.model.session import ELSEWHERE
+from sublet.booking.session_notices import SessionNotice
 from sublet.kernel.errors import NotFound, NotSignedIn, SessionElsewhere, SessionUnreachable, SubletError
 from sublet.kernel.tls import trust_machine
 
 COOKIE = "sublet-connect-"
+OWN_HOST, ROOTED = "sublet.own_host", "sublet.rooted"  # in a scope: the host is one session's; its path had no /connect
 # Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
 HOP_BY_HOP = frozenset(
     {
@@ -47,7 +52,6 @@ HOP_BY_HOP = frozenset(
 )
 NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
 PATIENCE = httpx2.Timeout(None, connect=10.0)
-ELSEWHERE = "see:"  # before the address of a server that asks by itself who comes: people are sent there
 LOOK = 2.0  # seconds between two looks whether who is connected may stay
 WEB = ("http", "https")
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
@@ -64,6 +68,10 @@ class Doors(Protocol):
         """Whether who is connected may stay."""
         ...
 
+    async def note_visit(self, id: str) -> None:
+        """Someone has it open now."""
+        ...
+
 
 class Secrets(Protocol):
     """Knows the secret of each session."""
@@ -73,12 +81,20 @@ class Secrets(Protocol):
         ...
 
 
+class Notices(Protocol):
+    """Knows what people at a session's door must know."""
+
+    async def describe(self, id: str) -> SessionNotice | None:
+        """What is so of the session."""
+        ...
+
+
 class ConnectProxy:
     """An ASGI application that passes requests and WebSockets on to sessions."""
 
-    def __init__(self, doors: Doors, secrets: Secrets) -> None:
+    def __init__(self, doors: Doors, secrets: Secrets, notices: Notices) -> None:
         """Pass on to the sessions of this service."""
-        self.doors, self.secrets = doors, secrets
+        self.doors, self.secrets, self.notices = doors, secrets, notices
         self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they go through; "" is none
 
     async def close(self) -> None:
@@ -109,39 +125,67 @@ class ConnectProxy:
             await response(scope, receive, send)
 
     async def _http(self, request: Request) -> Response:
+        session = ""
         try:
             session, fresh = self._let_in(request)
+            if own := await self._answer_own(request, session):
+                return own
             location = await self.doors.upstream(session)
             if location.startswith(ELSEWHERE):
                 return RedirectResponse(location.removeprefix(ELSEWHERE), 307, {"Referrer-Policy": "no-referrer"})
+            await self.doors.note_visit(session)
             upstream, through = _place(location)
             answer = await self._pass_on(request, session, upstream, await self._client(through))
         except SessionElsewhere as there:
             return _lead_on(there)
         except SubletError as error:
-            return problem_response(error)
-        response = StreamingResponse(_raw(answer), answer.status_code)
+            return await self._refuse(request, session, error)
+        is_told = door_pages.is_navigation(request) and door_pages.can_be_told(answer.headers)
+        pieces = door_pages.with_script(_raw(answer), f"/connect/{session}/") if is_told else _raw(answer)
+        response = StreamingResponse(pieces, answer.status_code)
+        left_out = HOP_BY_HOP | {"content-length"} if is_told else HOP_BY_HOP
         response.raw_headers = [
             (name.lower(), _point_here(value, upstream) if name.lower() == b"location" else value)
             for name, value in answer.headers.raw
-            if name.decode("latin-1").lower() not in HOP_BY_HOP
+            if name.decode("latin-1").lower() not in left_out
         ]
         if fresh:
             response.set_cookie(
                 COOKIE + session,
                 self.secrets.of(session),
-                path=f"/connect/{session}/",
+                path="/" if request.scope.get(OWN_HOST) else f"/connect/{session}/",
                 httponly=True,
                 samesite="lax",
                 secure=request.url.scheme == "https",
             )
         return response
 
+    async def _answer_own(self, request: Request, session: str) -> Response | None:
+        """What the service itself answers below a session's path."""
+        path = request.scope["path"].partition(session)[2].lstrip("/")
+        if path == door_pages.SCRIPT:
+            return door_pages.answer_script()
+        if path != door_pages.NOTICE or (notice := await self.notices.describe(session)) is None:
+            return None
+        if notice.phase in STARTED:
+            await self.doors.note_visit(session)  # a page asks for it as long as it is open
+        return door_pages.answer_notice(notice)
+
+    async def _refuse(self, request: Request, session: str, error: SubletError) -> Response:
+        """A problem for a program; for a person a page, which waits for a session that is on its way."""
+        if not door_pages.is_navigation(request):
+            return problem_response(error)
+        notice = await self.notices.describe(session) if session else None
+        return door_pages.show_wait(notice) if notice and notice.is_coming else door_pages.show_error(error, notice)
+
     async def _pass_on(
         self, request: Request, session: str, upstream: str, client: httpx2.AsyncClient
     ) -> httpx2.Response:
         has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
         headers = self._headers(request, session, upstream)
+        if door_pages.is_navigation(request):  # as it is, so that something can be added to it
+            headers = [(name, value) for name, value in headers if name != "accept-encoding"]
+            headers.append(("accept-encoding", "identity"))
         if "content-length" in request.headers:
             headers.append(("content-length", request.headers["content-length"]))
         message = client.build_request(
@@ -193,7 +237,8 @@ class ConnectProxy:
 
     async def _welcome(self, session: str, socket: WebSocket) -> None:
         """Look now and then whether they may stay; ends, and says so, when they may not."""
-        while await self.doors.may_stay(session):  # noqa: ASYNC110 - another process may have decided
+        while await self.doors.may_stay(session):  # another process may have decided
+            await self.doors.note_visit(session)
             await asyncio.sleep(LOOK)
         await socket.close(NO_WAY_IN)
 
@@ -225,7 +270,9 @@ class ConnectProxy:
         if cookies := _cookies(connection.headers.getlist("cookie")):
             headers.append(("cookie", cookies))
         secret = self.secrets.of(session)
-        if connection.headers.get("authorization", "").partition(" ")[2] == secret:
+        is_shown = connection.headers.get("authorization", "").partition(" ")[2] == secret
+        is_same = _host_of(connection.headers.get("origin", "")) in ("", connection.headers.get("host", ""))
+        if is_shown or (connection.scope.get(ROOTED) and is_same):  # there its own cookie, for its path, is not sent
             headers.append(("authorization", f"token {secret}"))
         return headers
 

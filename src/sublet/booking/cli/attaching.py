@@ -19,8 +19,8 @@ from urllib.parse import quote, urlsplit
 import click
 
 from sublet.booking.calls import sessions
-from sublet.booking.cli.connecting import NOT_YET, SHELL, open_ways, ready_lines
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.cli.connecting import SHELL, open_ways, ready_lines
+from sublet.booking.model.phases import NOT_YET, OVER, Phase
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command
 from sublet.cli.output import Output

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sublet.booking.model.phases import Phase
 from sublet.booking.views.sessions import ConnectorView, SessionView
 
 SHELL = "uri:shell"
-NOUNS = {"uri:jupyter-lab": "JupyterLab", SHELL: "The shell"}
-NOT_YET = frozenset({Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})
+NOUNS = {"uri:jupyter-lab": "JupyterLab", SHELL: "The shell", "uri:desktop": "The desktop", "uri:code": "VS Code"}
+NOUNS |= {"uri:rstudio": "RStudio", "uri:web": "The application"}
 
 
 def open_ways(view: SessionView) -> list[ConnectorView]:

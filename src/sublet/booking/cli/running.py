@@ -13,12 +13,12 @@ import click
 from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.asking import KEEP_OFFERS, causes, price, show_answer, split
 from sublet.booking.cli.choosing import choose_offer, prefer_option
-from sublet.booking.cli.connecting import NOT_YET, advice_for, command_for, ready_lines
+from sublet.booking.cli.connecting import advice_for, command_for, ready_lines
 from sublet.booking.cli.fetching import check_folder, fetch_all
 from sublet.booking.cli.offers import giving_back
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes
-from sublet.booking.model.phases import OVER, Phase
+from sublet.booking.model.phases import NOT_YET, OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command

@@ -22,7 +22,8 @@ from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_li
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import count_text
 
-KINDS = ("image", "tasks", "notebook", "compose", "param", "script", "interactive")  # wishes that a sweep doesn't have
+# wishes that a sweep doesn't have
+KINDS = ("image", "tasks", "notebook", "compose", "param", "script", "interactive", "web", "idle")
 SHOWN = 5  # tasks that --dry-run shows
 
 

@@ -24,6 +24,7 @@ from sublet.kernel.errors import BadRequest
 
 UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
+INTERFACES = ("lab", "shell", "desktop", "code", "rstudio")  # that every service knows
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
     *(
@@ -37,6 +38,8 @@ PLAIN = (
         "tasks",
         "notebook",
         "interactive",
+        "web",
+        "idle",
         "name",
         "workdir",
     ),
@@ -66,7 +69,14 @@ KINDS = (
     click.option("--compose", metavar="FILE", help="A Docker Compose file, whose services run side by side."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
-    click.option("--interactive", type=click.Choice(["lab", "shell"]), help="JupyterLab, or a shell, to connect to."),
+    click.option(
+        "--interactive",
+        metavar="WHAT",
+        help="To open: lab, shell, desktop, code, rstudio, or another here.",
+        shell_complete=lambda context, option, begun: [name for name in INTERFACES if name.startswith(begun)],
+    ),
+    click.option("--web", metavar="PORT", help="The command is a web application on this port, to open; or auto."),
+    click.option("--idle", metavar="TIME", help="End it when nobody has had it open for so long: 30m."),
 )
 MORE = (
     click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),

@@ -65,12 +65,12 @@ _EXTRAS = {
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
     "docker-compose": {"env": "environment"},
     "bag": {"env": "environment"},
-    "interactive": {"env": "environment", "requirements": "requirements"},
+    "interactive": {"env": "environment", "requirements": "requirements", "idle": "idle"},
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
 _BAG = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
-    {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost"}
+    {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost", "web", "idle"}
     | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
@@ -80,6 +80,8 @@ _OF_DATA = ("checksum", "size", "storage", "ignore", "unpack", "write_back")
 _DATA = ("name", "location", *CONTENT, "path", "writable", *_OF_DATA)
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "pool", "path", "writable")
+AUTO = "auto"
+WEB_FIELDS = ("command", "port")
 ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 _VOLUME = ("path", "resource", "writable")
 
@@ -132,6 +134,8 @@ def _expand_environment(short: Document) -> Document:
 
 
 def _executable(short: Document) -> tuple[str, Document | None]:
+    if "web" in short:
+        short = _web_application(short)
     given = [name for name in EXECUTABLES if name in short]
     if given == ["run", "image"]:
         given = ["image"]  # what to run in the image
@@ -141,7 +145,7 @@ def _executable(short: Document) -> tuple[str, Document | None]:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
     kind = EXECUTABLES[given[0]] if given else ""
     extras = _EXTRAS.get(kind, {})
-    for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks"):
+    for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks", "idle"):
         if name in short and name not in extras:
             refuse(name, f"{given[0] if given else 'nothing to run'} has no {name}", "Take it away.")
     if not given:
@@ -150,7 +154,19 @@ def _executable(short: Document) -> tuple[str, Document | None]:
     fields = {extras[name]: short[name] for name in extras if name in short}
     if given[0] in ("notebook", "interactive") and "image" in short:
         fields["image"] = short["image"]
+    fields |= {name: short[name] for name in WEB_FIELDS if "web" in short and name in short}
     return kind, {"kind": uri_of("executable", kind), "meta": meta, **_what(given[0], short), **fields}
+
+
+def _web_application(short: Document) -> Document:
+    """`web` beside what is run: a session that someone opens, on this port; `auto`: on one that it is told."""
+    port = short["web"]
+    is_told = port is True or port == AUTO
+    if not is_told and (type(port) is not int or not 0 < port < 65536):
+        refuse("web", f"{quote_value(port)} is not a port", "Write a number from 1 to 65535, or auto.")
+    rest = {name: value for name, value in short.items() if name != "run"}
+    words = {"command": _words(short["run"], "run")} if "run" in short else {}
+    return rest | words | {"interactive": "web"} | ({} if is_told else {"port": port})
 
 
 def _what(given: str, short: Document) -> Document:

@@ -10,6 +10,7 @@ from sublet.booking.ports import Callbacks, CodeGuard, CredentialSource, PlaceSo
 from sublet.booking.price_book import PriceBook
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
+from sublet.booking.visits import Visits
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.kernel.clock import Clock
 from sublet.kernel.settings import Settings
@@ -37,4 +38,5 @@ class LoopContext:
     places: PlaceSource
     transfers: TransferHistory
     price_book: PriceBook
+    visits: Visits
     has_strangers: bool  # what is run is not for the person whose machine this is

@@ -8,9 +8,10 @@ from typing import Any
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
+from sublet.booking.model.job import JobState
 from sublet.booking.model.marks import set_condition
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.session import End, EndKind, Session
+from sublet.booking.model.session import Connector, End, EndKind, Session
 from sublet.platforms.port import Platform
 
 GRACE = timedelta(seconds=30)  # after its time a job has this long to be gone by itself
@@ -56,3 +57,10 @@ def has_outlived(session: Session, platform: Platform, now: datetime) -> bool:
     """
     grace = GRACE if platform.is_here or platform.plays else FAR_GRACE
     return session.until is not None and now >= session.until + grace
+
+
+def list_connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
+    """How it is reached, as it is stored: without its secret, and without our own address, which may change."""
+    if state.connector is None:
+        return ()
+    return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)

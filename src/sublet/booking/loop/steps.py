@@ -14,17 +14,19 @@ from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.ending import ask_state, cancel_job, end_waiting, give_up_lost, note_found, record_end
 from sublet.booking.loop.fair_share import no_turn
 from sublet.booking.loop.held_back import hold_back
+from sublet.booking.loop.idle_ends import STOPPING, UNUSED, describe_idle, find_idle_end, look_sooner
 from sublet.booking.loop.remote import prepare_remote
 from sublet.booking.loop.roads import tell_roads
 from sublet.booking.loop.sending import SENDING, UNSENT, find_outputs, forget_sources, remember_sources, send_outputs
-from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived
+from sublet.booking.loop.step import GRACE, RETRY, Step, deadline_of, fail_early, has_outlived, list_connectors
 from sublet.booking.model.events import EventKind, kind_of_move
+from sublet.booking.model.idle import IdleEnd
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.marks import NONE, Mark, set_condition
+from sublet.booking.model.marks import NONE, Mark, Marks, set_condition
 from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.request import Executable, Request
-from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Session, describe_pause
+from sublet.booking.model.session import STOPPED, End, EndKind, Session, describe_pause
 from sublet.data.layout import list_laid_out
 from sublet.data.recording import find_staging_time
 from sublet.data.staging import carry, find_kept_files, leave_cache, mounts_of, stage
@@ -261,14 +263,15 @@ async def _judge_queued(context: LoopContext, session: Session, platform: Platfo
         soon = context.now() + timedelta(milliseconds=300)
         return Step(due=soon, changes=set_condition(state.condition or "starting to listen", state.marks))
     now = context.now()
-    connectors = _connectors(session, state)
+    connectors = list_connectors(session, state)
     phase = P.AVAILABLE if connectors else P.RUNNING
     started = state.started or now
     changes = {"started": started, "connectors": connectors, **set_condition(state.condition, state.marks)}
     if session.until is None:  # others' queues start it when they do: its time runs from then
         session = replace(session, until=state.until or started + session.offer.duration)
         changes["until"] = session.until
-    return Step(phase, _look_again(context, session), kind_of_move(phase), changes=changes)
+    due = now if connectors else _look_again(context, session)  # to find out when it ends for lack of visitors
+    return Step(phase, due, kind_of_move(phase), changes=changes)
 
 
 async def running(context: LoopContext, session: Session) -> Step:
@@ -290,25 +293,41 @@ async def running(context: LoopContext, session: Session) -> Step:
     if has_outlived(session, platform, now):
         await platform.cancel([session.job], "sublet, because its time was over")
         return Step(due=now + RETRY, changes=set_condition("its time is over; it is being stopped", session.marks))
+    idle_end = await find_idle_end(context, session, state)
+    if idle_end and now >= idle_end.at:
+        await platform.cancel([session.job], idle_end.reason)
+        return Step(due=now + RETRY, changes=set_condition(STOPPING, session.marks))
     if session.until and session.offer.is_in_calendar:
         await platform.extend(session.job, session.until)  # after `extend`; else it changes nothing
-    warned = bool(session.until and now >= session.until - _warning(context, session))
-    soon = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
-    words = soon if warned else state.condition or await context.code.describe_code(session)
-    if warned and Mark.PAUSED in state.marks:
-        words = f"{describe_pause(STOPPED)}; {words}"
-    marks = state.marks | (WARNED if warned else NONE)
-    event = EventKind.WARNED if warned and Mark.WARNED not in session.marks else None
-    connectors = _connectors(session, state) or session.connectors
+    words, marks = await _describe_running(context, session, state, idle_end)
+    event = EventKind.WARNED if (marks - session.marks) & (WARNED | UNUSED) else None
+    connectors = list_connectors(session, state) or session.connectors
     changes: dict[str, object] = {"connectors": connectors, **set_condition(words, marks)}
     if state.until:  # else it stays as it is by then: someone may be extending it
         changes["until"] = session.until
-    return Step(None, _look_again(context, session), event, words, changes=changes)
+    due = look_sooner(_look_again(context, session), idle_end, now)
+    return Step(None, due, event, words, changes=changes)
+
+
+async def _describe_running(
+    context: LoopContext, session: Session, state: JobState, idle_end: IdleEnd | None
+) -> tuple[str, Marks]:
+    """How it is, in words for people and by marks for programs."""
+    now = context.now()
+    if not (session.until and now >= session.until - _warning(context, session)):
+        unused, mark = describe_idle(idle_end, now)
+        return unused or state.condition or await context.code.describe_code(session), state.marks | mark
+    words = f"ends soon, at {session.until:%Y-%m-%d %H:%M:%S} UTC"
+    if Mark.PAUSED in state.marks:
+        words = f"{describe_pause(STOPPED)}; {words}"
+    return words, state.marks | WARNED
 
 
 async def releasing(context: LoopContext, session: Session) -> Step:
     """Give back what it held, and send its results where they were asked to go; its files stay for their keep time."""
     point("final.before")
+    if session.offer.interactive:
+        await context.visits.forget(session.id)
     end = session.end or End(EndKind.UNKNOWN)
     outputs = await find_outputs(context, session, end)
     if outputs and Mark.SENDING not in session.marks:
@@ -379,10 +398,3 @@ def _look_again(context: LoopContext, session: Session) -> datetime:
     until = session.until or context.now() + session.offer.duration
     warn = until - _warning(context, session)
     return warn if context.now() < warn else max(until + GRACE, context.now() + RETRY)
-
-
-def _connectors(session: Session, state: JobState) -> tuple[Connector, ...]:
-    """How it is reached, as it is stored: without its secret, and without our own address, which may change."""
-    if state.connector is None:
-        return ()
-    return (Connector(state.connector.kind, "AVAILABLE", "HTTP", f"/connect/{session.id}/"),)

@@ -14,6 +14,7 @@ class Mark(StrEnum):
 
     PAUSED = "paused"  # someone paused it, as far as its platform has told
     WARNED = "warned"  # it was told that its time is over soon
+    UNUSED = "unused"  # nobody has it open, and it ends soon for that
     LOST = "lost"  # its platform has no record of it
     LOGIN_NEEDED = "login-needed"  # it waits for its owner to sign in to its platform
     UNREACHABLE = "unreachable"  # its platform gives no answer, or refuses the service's own account

@@ -26,6 +26,7 @@ P = Phase
 OVER = frozenset({P.REJECTED, P.EXPIRED, P.COMPLETED, P.FAILED, P.CANCELLED})
 ACTIVE = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING, P.AVAILABLE, P.RUNNING, P.RELEASING})
 STARTED = frozenset({P.AVAILABLE, P.RUNNING})  # its program runs
+NOT_YET = frozenset({P.ACCEPTED, P.WAITING, P.PREPARING})  # accepted, and not there yet
 GOING_ON = ACTIVE - {P.RELEASING}  # accepted, and not ending yet: it can be extended and stopped
 ENDING = OVER | {P.RELEASING}  # it is over, or is about to be
 

@@ -82,6 +82,9 @@ class End:
         return Phase.COMPLETED if self.kind is EndKind.EXITED and self.code == 0 else Phase.FAILED
 
 
+ELSEWHERE = "see:"  # before the address of a server that asks by itself who comes: people are sent there
+
+
 @dataclass(frozen=True, slots=True)
 class Connector:
     """A way in to a running session."""
@@ -90,6 +93,11 @@ class Connector:
     status: str  # PREPARING, AVAILABLE, FINISHED
     protocol: str
     location: str
+
+    @property
+    def leads_elsewhere(self) -> bool:
+        """Whether visitors are sent to another server, and don't pass through the service."""
+        return self.location.startswith(ELSEWHERE)
 
     def address(self, base: str) -> str:
         """Where it is reached; one below the service's own address in full."""

@@ -16,6 +16,7 @@ from sublet.booking.model.giving_way import Precedence
 from sublet.booking.pages.form import EMPTY, FormError, Values, check, read_typed, short_of, values_of, wrong_of
 from sublet.booking.pages.nearest import heed_reasons
 from sublet.booking.pages.scheduler import make_scheduler_fields
+from sublet.booking.standard_images import list_interfaces
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import SubletError
 from sublet.people.model.person import Person
@@ -108,6 +109,7 @@ async def _form(
     options = make_scheduler_fields(service.candidates.list_options(platforms), values)
     places = [place for place in await service.places.list(who.person) if place.platform in platforms]
     shown = {"values": values, "wrong": wrong or {}, "document": None, INSTEAD: instead_of}
+    shown["interfaces"] = list_interfaces(service.settings, values["interface"], in_images=service.kinds.contained_only)
     return page(request, "ask.html", who, status, platforms=platforms, places=places, options=options, **shown)
 
 

@@ -29,6 +29,7 @@ EMPTY: Values = {
     "notebook": "",
     "requirements": "",
     "interface": "lab",
+    "idle": "",
     "name": "",
     "cores": "1",
     "memory": "1GiB",
@@ -42,6 +43,7 @@ EMPTY: Values = {
     **dict.fromkeys(SCHEDULER_NAMES, ""),
 }
 WHAT = {"command": "script", "image": "image", "notebook": "notebook", "interactive": "interface"}
+SAID_OF_INTERACTIVE = {"interface", "idle", "standard_image", "recipe"}  # the last two by the service itself
 NEEDED = {
     "script": ("Say what is to run.", "Write a command as you would in a terminal, or a whole script."),
     "image": ("Name the image.", "Write it as docker.io/library/python:3.12."),
@@ -54,6 +56,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "gpus": lambda text: parse_counts(text, "a number of GPUs", 0),
     "memory": parse_memories,
     "time": parse_duration,
+    "idle": parse_duration,
 }
 # The first part of a field's path in a request that means something → the form's field.
 FIELDS = {
@@ -67,6 +70,7 @@ FIELDS = {
     "requirements": "requirements",
     "interface": "interface",
     "interactive": "interface",
+    "idle": "idle",
     "name": "name",
     "cores": "cores",
     "memory": "memory",
@@ -132,6 +136,7 @@ def short_of(values: Values) -> dict[str, Any]:
         short["notebook"] = values["notebook"].strip()
     elif what == "interactive":
         short["interactive"] = values["interface"].strip()
+        short |= {"idle": values["idle"].strip()} if values["idle"].strip() else {}
     else:
         short["script"] = values["script"]
     if what in ("notebook", "interactive") and values["requirements"].split():
@@ -218,9 +223,9 @@ def _executable(executable: Executable) -> Values | None:
     plain = all(isinstance(line, str) for line in requirements)
     if executable.kind == "jupyter-notebook" and set(fields) == {"location"} and plain:
         return {"what": "notebook", "notebook": fields["location"], "requirements": "\n".join(requirements)}
-    if executable.kind == "interactive" and set(fields) <= {"interface"} and plain:
-        interface = fields.get("interface", "lab")
-        return {"what": "interactive", "interface": interface, "requirements": "\n".join(requirements)}
+    if executable.kind == "interactive" and set(fields) <= SAID_OF_INTERACTIVE and plain:
+        typed = {"interface": fields.get("interface", "lab"), "idle": str(fields.get("idle", ""))}
+        return {"what": "interactive", **typed, "requirements": "\n".join(requirements)}
     return None
 
 

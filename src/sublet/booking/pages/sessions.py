@@ -15,6 +15,7 @@ from sublet.annexes.pages.lease_questions import ask_about_lease
 from sublet.api.people import service_of
 from sublet.booking.logins import needs_login
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.marks import Mark
 from sublet.booking.model.offer import Offer
 from sublet.booking.model.phases import GOING_ON, OVER, STARTED, Phase
 from sublet.booking.model.session import Session, find_likely_end
@@ -101,7 +102,7 @@ async def _session(
         staging=describe_staging(session.offer.staging, session.staged),
         over_by=None if session.phase in OVER else find_likely_end(session),
         sentences=[ADDRESS.sub(".", sentence) for sentence in sentences],
-        ways_in=[] if session.phase in OVER else _ways_in(service, session),
+        ways_in=[] if session.phase in OVER else find_ways_in(service, session),
         sign_in_at=session.offer.platform if _can_sign_in(service, session, who.person) else "",
         stages=stages(session),
         streams=streams,
@@ -114,6 +115,9 @@ async def _session(
         over=session.phase in OVER,
         cancellable=session.phase in GOING_ON and not session.cancel_by,
         extendable=session.phase in GOING_ON and _can_last_longer(session.offer),
+        is_warned=session.phase in STARTED and Mark.WARNED in session.marks,
+        is_unused=session.phase in STARTED and Mark.UNUSED in session.marks,
+        keep=service.settings.keep,
         pausable=session.phase in PAUSABLE and bool(session.job) and not session.cancel_by,
         wrong=wrong,
         by=by,
@@ -153,7 +157,8 @@ def _describe_refusal(error: SubletError, session: Session) -> dict[str, object]
 
 
 async def _accept(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
-    return f"/web/sessions/{(await service.sessions.accept(id, person)).id}"
+    session = await service.sessions.accept(id, person)
+    return f"/web/sessions/{session.id}{'/open' if session.offer.interactive else ''}"
 
 
 async def _reject(service: Service, person: Person, id: str, form: dict[str, str]) -> str:
@@ -218,7 +223,7 @@ def stages(session: Session) -> list[PhaseStage]:
 ENDS: dict[Phase, Literal["good", "bad", "idle"]] = {Phase.COMPLETED: "good", Phase.FAILED: "bad"}
 
 
-def _ways_in(service: Service, session: Session) -> list[str]:
+def find_ways_in(service: Service, session: Session) -> list[str]:
     """Where the session can be connected to, by the same address as this page: others may know us by another name."""
     return [
         connector.location.removeprefix(service.presenter.base_url)

@@ -187,6 +187,13 @@ handovers = Table(
     Index(None, "taker"),
 )
 
+visits = Table(
+    "visits",
+    metadata,
+    Column("session", Id, primary_key=True),
+    Column("seen", BigInteger, nullable=False),  # when someone last had it open
+)
+
 series = Table(
     "series",
     metadata,

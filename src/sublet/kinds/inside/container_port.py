@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
-from collections.abc import Callable
 from functools import partial
 
-from sublet.kinds.inside import gate
+from sublet.kinds.inside import desktop_server, gate
 from sublet.kinds.inside.container_tools import Plan
 from sublet.kinds.inside.inner_port import InnerPort
-
-Connect = Callable[[], socket.socket]
+from sublet.kinds.inside.listening import Connect, connect_to_socket, wait_for_server
 
 
 def find_published(plan: Plan) -> Connect | None:
@@ -35,21 +32,21 @@ def ask_tool(plan: Plan, *words: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def wait_for_server(find: Callable[[], Connect | None], process: subprocess.Popen[bytes]) -> Connect | None:
-    """How to connect to the container's server, once it listens; None if the container ended before."""
-    connect: Connect | None = None
-    while process.poll() is None:
-        connect = connect or find()
-        if connect and gate.listens(connect):
-            return connect
-        time.sleep(0.1)
-    return None
+def is_reached(plan: Plan) -> bool:
+    """Whether someone is to get in to what the container serves."""
+    return bool(plan["port"] or plan.get("socket"))
 
 
 def open_gate(plan: Plan, process: subprocess.Popen[bytes], secret: str, inner: InnerPort | None) -> None:
     """Let in who brings the session's secret."""
-    connect = wait_for_server(partial(find_inner, inner, plan) if inner else partial(find_published, plan), process)
+    find = partial(find_inner, inner, plan) if inner else partial(find_published, plan)
+    if path := plan.get("socket"):
+        reach: Connect = partial(connect_to_socket, path)
+        connect = wait_for_server(lambda: reach, process)
+    else:
+        connect = wait_for_server(find, process)
     if connect:
         keeps, shows = bool(plan.get("keeps_path")), tuple(plan.get("shows", ()))
         door = gate.Door(secret, plan["base_url"], plan["path"], keeps_path=keeps, shows=shows)
-        gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: gate.forward(visitor, door, connect))
+        handle = desktop_server.show if plan.get("serves") == "vnc" else gate.forward
+        gate.serve(int(os.environ["SUBLET_PORT"]), lambda visitor: handle(visitor, door, connect))

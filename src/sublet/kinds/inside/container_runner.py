@@ -24,7 +24,7 @@ from functools import partial
 from sublet.kernel.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import alone, own_name, say
-from sublet.kinds.inside.container_port import open_gate
+from sublet.kinds.inside.container_port import is_reached, open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
 from sublet.kinds.inside.container_tools import Machine, Plan, ToolImage
 from sublet.kinds.inside.container_variables import (
@@ -252,7 +252,7 @@ def run_with(plan: Plan, image: ToolImage, network: Network, secret: str) -> int
         )
         tail.start()
         try:
-            if plan["port"]:
+            if is_reached(plan):
                 threading.Thread(target=open_gate, args=(plan, process, secret, inner), daemon=True).start()
             code = process.wait()
         except Stopped:

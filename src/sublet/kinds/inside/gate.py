@@ -113,7 +113,7 @@ class Door:
         path = self.first if head.path.rstrip("/") + "/" == self.base else head.path
         cookie = f"{self.cookie}={self.secret}; Path={self.base}; HttpOnly; SameSite=Lax"
         secure = "; Secure" if head.header("x-forwarded-proto") == "https" else ""
-        where = path + (f"?{query}" if query else "")
+        where = path + (f"{'&' if '?' in path else '?'}{query}" if query else "")
         return answer(303, "", ("Location", where), ("Set-Cookie", cookie + secure))
 
     def inner(self, head: Head) -> str:
@@ -130,10 +130,14 @@ REASONS = {200: "OK", 303: "See Other", 400: "Bad Request", 403: "Forbidden", 40
 
 
 def answer(status: int, body: str, *headers: tuple[str, str], type: str = "text/plain") -> bytes:
+    """A whole HTTP answer in words."""
+    return answer_bytes(status, body.encode(), f"{type}; charset=utf-8", ("Cache-Control", "no-store"), *headers)
+
+
+def answer_bytes(status: int, data: bytes, type: str, *headers: tuple[str, str]) -> bytes:
     """A whole HTTP answer."""
-    data = body.encode()
-    always = [("Content-Type", f"{type}; charset=utf-8"), ("Content-Length", str(len(data))), ("Connection", "close")]
-    always += [("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff")]
+    always = [("Content-Type", type), ("Content-Length", str(len(data))), ("Connection", "close")]
+    always += [("Referrer-Policy", "no-referrer"), ("X-Content-Type-Options", "nosniff")]
     lines = [f"HTTP/1.1 {status} {REASONS[status]}", *(f"{name}: {value}" for name, value in (*always, *headers))]
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + data
 

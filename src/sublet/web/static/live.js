@@ -124,19 +124,22 @@ async function redraw(address) {
     if (!("quiet" in part.dataset)) changed = true;
   }
   document.title = fresh.title;
+  const onward = document.querySelector("a[data-leads-on]");
+  if (onward) location.replace(onward.href);
   return changed;
 }
 
 async function watch(section) {
   // Drawn again as long as someone looks at it: at once after a change, ever less often while nothing changes.
   remember();
-  let wait = 3000;
+  const least = Number(section.dataset.every) || 3000;
+  let wait = least;
   for (;;) {
     await awhile(wait);
     try {
       const changed = await redraw(section.dataset.watch || location.pathname + location.search);
       if (changed) say(section.dataset.says || "This page was updated.");
-      wait = changed ? 3000 : Math.min(wait * 1.3, 15000);
+      wait = changed ? least : Math.min(wait * 1.3, 5 * least);
     } catch {
       wait = Math.min(wait * 1.5, 10000); // the service may be starting again
     }
