@@ -209,6 +209,8 @@ def test_run_does_not_spend_money_unasked(type_in: Type, canned: Serve) -> None:
     assert "3 EUR" in typed.err
     assert [heard.method for heard in service.heard] == ["POST", "DELETE"], "what it held is given back"
     assert type_in("run", "--yes", "--detach", "-q", "--", "true").out == "3f2a91c0\n"
+    limited = type_in("run", "--max-cost", "5", "--detach", "-q", "--", "true")
+    assert (limited.code, limited.out) == (0, "3f2a91c0\n"), "who said how much it may cost is not asked again"
 
 
 def test_what_names_a_file_that_is_not_here_is_refused_before_anything_is_asked(type_in: Type, canned: Serve) -> None:

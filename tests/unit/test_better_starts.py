@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.better_starts import StartAdviser
@@ -23,7 +24,12 @@ def asked(*windows: Window) -> Request:
 
 
 def advise(
-    start: datetime, request: Request, room: Mapping[str, datetime], prices: Tariff = FREE, *hints: Reason
+    start: datetime,
+    request: Request,
+    room: Mapping[str, datetime],
+    prices: Tariff = FREE,
+    *hints: Reason,
+    also: datetime | None = None,
 ) -> list[Reason]:
     """`room` says from when on there is room: without a window, in one that begins then, or with less."""
 
@@ -33,7 +39,8 @@ def advise(
         return room.get(f"{changed.windows[0].start:%H:%M}") if changed.windows else room.get("any")
 
     best = Offer("here", "exec", start, start, HOUR, ("n1",), Shape(1, 1))
-    return StartAdviser(best, request, prices, search).advise(hints, NOON)
+    others = [replace(best, start=also, latest_start=also)] if also else []
+    return StartAdviser([best, *others], request, prices, search).advise(hints, NOON)
 
 
 def test_an_earlier_hour_with_room_starts_sooner_and_costs_less() -> None:
@@ -57,6 +64,8 @@ def test_a_cheaper_hour_is_a_hint_only_where_there_is_room_then() -> None:
     [hint] = advise(NOON, asked(), {"19:00": NOON + 7 * HOUR}, NIGHTS)
     assert hint.message == "From 2026-11-17 19:00 UTC on it would cost 30 % less."
     assert advise(NOON, asked(), {}, NIGHTS) == [], "no room"
+    night = NOON + 7 * HOUR
+    assert advise(NOON, asked(), {"19:00": night}, NIGHTS, also=night) == [], "it is among the offers already"
     assert advise(NOON, asked(), {"19:00": NOON + 10 * HOUR}, NIGHTS) == [], "room when it costs the same again"
 
 

@@ -36,6 +36,14 @@ def test_by_the_price_list_it_is_what_its_cores_used_in_the_time_that_it_ran_not
     assert used.carbon == pytest.approx(0.16 * 200), "by the hours in which it ran"
 
 
+def test_a_moment_uses_little_and_not_nothing() -> None:
+    used = count(
+        End(EndKind.EXITED, 0, usage=Usage(wall=0.7)), Tariff(Prices(core_hour_energy=0.012, core_hour_carbon=4))
+    )
+    assert used.energy == pytest.approx(8 * 0.012 * 0.7 / 3600, rel=1e-3)
+    assert used.carbon == pytest.approx(8 * 4 * 0.7 / 3600, rel=1e-3)
+
+
 def test_what_was_measured_stands_and_its_carbon_follows_the_grid() -> None:
     end = End(EndKind.EXITED, 0, usage=Usage(wall=7200, energy=0.5, energy_source="measured"))
     used = count(end, Tariff(Prices(core_hour_energy=0.01), GRID))

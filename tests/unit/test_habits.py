@@ -55,6 +55,11 @@ def test_runs_that_used_little_say_how_much_would_do() -> None:
     assert found["cores"].nearest == "2"
 
 
+def test_a_program_that_hardly_works_is_not_told_to_use_no_cores() -> None:
+    message = hints([Run(600, 0.01, 0)] * ENOUGH)["cores"].message
+    assert message == f"80 % of your {ENOUGH} runs of sim kept under 0.1 of 8 cores busy."
+
+
 def test_one_run_that_needed_much_keeps_the_advice_above_it() -> None:
     runs = [Run(60, 1, GIB)] * 30 + [Run(3 * 3600, 7.5, 7 * GIB)]
     assert hints(runs) == {}, "what one of them needed is not taken from the next"

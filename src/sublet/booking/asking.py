@@ -293,7 +293,7 @@ class Asking:
         shared = candidate.answer is not None
         search = search_by_record(best, asked.starts.get(best.platform, ()), now) if shared else look
         prices = self.price_book.of(best.platform, best.pledge)
-        return StartAdviser(best, asked.request if shared else booked, prices, search).advise(asked.hints, now)
+        return StartAdviser(offers, asked.request if shared else booked, prices, search).advise(asked.hints, now)
 
     def _within(self, candidate: Candidate, answer: Answer) -> Answer:
         """An answer without what the rules don't let the asker have of a platform."""

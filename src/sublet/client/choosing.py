@@ -41,11 +41,16 @@ def take_offer(offers: OfferList[O], document: Mapping[str, Any], choose: Callab
     return offer
 
 
+def has_cost_limit(document: Mapping[str, Any]) -> bool:
+    """Whether a request says how much it may cost, so that nobody has to be asked."""
+    return "max_cost" in document or "costs" in document
+
+
 def best_agreed(offers: OfferList[O], document: Mapping[str, Any]) -> O:
     """The best one, as `sublet run` takes it, if it costs nothing or the request says how much it may cost."""
     offer = offers.choose()
     prices = [quote for quote in offer.view.costs if quote.type == MONETARY and quote.max]
-    if prices and not ("max_cost" in document or "costs" in document):
+    if prices and not has_cost_limit(document):
         coin = prices[0].description.removeprefix("in ")
         raise CostsMoney(price=f"{prices[0].max:g} {coin}".strip())
     return offer

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Generic, TypeVar, overload
 
+from sublet.booking.model.offer import HINT
 from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView
 from sublet.booking.views.quotes import RunTimeView
@@ -81,6 +82,14 @@ class OfferList(Sequence[O], Generic[O]):
     def reasons(self) -> tuple[ReasonView, ...]:
         """Why not: of each platform that said no."""
         return self.view.reasons
+
+    @property
+    def hints(self) -> tuple[ReasonView, ...]:
+        """What earlier runs, calendars and prices advise; take one by asking again with its `field` as it says.
+
+        offers = client.ask(run=["python", "sim.py"], **{hint.field: hint.nearest})
+        """
+        return tuple(reason for reason in self.view.reasons if reason.kind == HINT)
 
     @property
     def expires(self) -> datetime | None:

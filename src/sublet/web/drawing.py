@@ -46,6 +46,7 @@ def environment() -> Environment:
         "kind": words.kind_text,
         "pledge": pledge_text,
         "why": describe_why,
+        "enough": words.describe_enough,
         "resources": words.resources,
         "price": words.price,
         "local": localize,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from sublet.booking.model.offer import Node, Offer, Quote, Take
+from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import zone_of
@@ -162,3 +163,10 @@ def _quote(quote: Quote) -> str:
 def kind_text(kind: str) -> str:
     """A kind of executable in words."""
     return KINDS.get(kind, kind)
+
+
+def describe_enough(hint: Reason) -> str:
+    """What a hint advises: `1 core`, `5 min`, `3GiB`."""
+    if hint.field == "cores":
+        return count_text(int(hint.nearest), "core")
+    return describe_duration(parse_duration(hint.nearest)) if hint.field == "time" else hint.nearest

@@ -104,7 +104,7 @@ def _cores(runs: Sequence[Run], program: str, asked: int, nodes: int) -> Reason 
     enough = math.ceil(busy[-1]) if busy else asked
     if len(busy) < ENOUGH or nodes > 1 or asked < 2 or enough > asked * WORTH:
         return None
-    most = quantile(busy, MOST_RUNS)
+    most = max(math.ceil(quantile(busy, MOST_RUNS) * 10) / 10, 0.1)
     message = f"{_share()} of your {len(busy)} runs of {program} kept under {most:.1f} of {asked} cores busy."
     return Reason(HINT, "cores", message, str(asked), f"{busy[-1]:.1f}", str(enough))
 

@@ -27,6 +27,7 @@ from sublet.kernel.db.sql import Row, Sql, bind, plain
 
 A, D, P = archive.c, archive_details.c, archive_people.c
 TIMES = frozenset(name for name in COLUMNS if HINTS[name] in (datetime, datetime | None))
+A_SECOND = 1.0  # by which nobody says that a run time was wrong
 KNOWN = select(A.session).where(A.session == bind("of_session"))
 ADD = insert(archive)
 ADD_DETAILS = insert(archive_details)
@@ -54,7 +55,8 @@ _ran = and_(
     A.wall.is_not(None),
     or_(A.phase == Phase.COMPLETED.value, A.outcome == EndKind.TIMEOUT.value),
 )
-_shorter, _longer = A.wall < A.run_low, or_(A.wall > A.run_high, A.outcome == EndKind.TIMEOUT.value)
+_shorter = A.wall < A.run_low - A_SECOND
+_longer = or_(A.wall > A.run_high + A_SECOND, A.outcome == EndKind.TIMEOUT.value)
 CALIBRATION = (
     select(
         A.platform,

@@ -28,7 +28,7 @@ from sublet.cli.progress import Progress
 from sublet.cli.prompts import ask_yes_or_no
 from sublet.cli.screen import paint_phase
 from sublet.cli.texts import away, length, when
-from sublet.client.choosing import find_taken, keep_open
+from sublet.client.choosing import find_taken, has_cost_limit, keep_open
 from sublet.client.following import Following
 from sublet.client.link import Link
 from sublet.client.progress import is_progress_wanted
@@ -87,7 +87,8 @@ def run(
     view = ask_service(out, link, offers.ask(asked, keep_offers=keep_offers, firm=True, key=key))
     if not view.offers:
         return show_answer(out, view)
-    return accept_and_follow(out, link, view, detach=detach, yes=yes, to=to, keep=keep, prefer=prefer)
+    agreed = yes or has_cost_limit(asked)
+    return accept_and_follow(out, link, view, detach=detach, yes=agreed, to=to, keep=keep, prefer=prefer)
 
 
 def accept_and_follow(

@@ -18,6 +18,7 @@ from sublet.booking.model.bag import count
 from sublet.cli.command import command
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
+from sublet.client.choosing import has_cost_limit
 from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_lines, read_table, read_values
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import count_text
@@ -76,7 +77,8 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     if not view.offers:
         return show_answer(out, view)
     detach = given["detach"]
-    session = take_best(out, link, view, detach=detach, yes=given["yes"], prefer=given["prefer"])
+    agreed = given["yes"] or has_cost_limit(asked)
+    session = take_best(out, link, view, detach=detach, yes=agreed, prefer=given["prefer"])
     code = follow_to_end(out, link, session, detach=detach, to=given["to"], keep=given["keep"])
     if not detach:
         out.note(f"Its table: sublet result --table {session.short}")

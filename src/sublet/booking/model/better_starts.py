@@ -22,10 +22,15 @@ SearchStart = Callable[[Request], datetime | None]  # when the platform would st
 class StartAdviser:
     """Looks for better times on the platform of the best offer."""
 
-    best: Offer
+    offers: Sequence[Offer]  # the best first
     request: Request
     prices: PriceQuoter
     search: SearchStart
+
+    @property
+    def best(self) -> Offer:
+        """The offer that is compared with others."""
+        return self.offers[0]
 
     def advise(self, hints: Sequence[Reason], now: datetime) -> list[Reason]:
         """The hints, each with how much sooner it would start as it advises; and better times to start."""
@@ -51,7 +56,8 @@ class StartAdviser:
         if hour is None:
             return None
         start = self.search(replace(self.request, windows=(Window(hour, hour + ROOM),), recurring=()))
-        if start is None or self._compare_price(start) > WORTH:
+        cheapest = min(find_price(offer, self.prices, offer.start) for offer in self.offers)
+        if start is None or self._compare_price(start) > WORTH or cheapest <= find_price(self.best, self.prices, start):
             return None
         return self._advise_start(hour, start)
 

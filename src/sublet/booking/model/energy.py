@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sublet.booking.model.prices import CARBON, ENERGY, Tariff
+from sublet.booking.model.prices import HOUR, Tariff
 from sublet.booking.model.session import End, Session, Usage
-from sublet.booking.model.shape import Amounts
 
-DIGITS = 6
+DIGITS = 9  # of kWh and grams: short sessions use little
 
 
 def count_energy(session: Session, end: End, started: datetime | None, ended: datetime, tariff: Tariff) -> End:
@@ -18,14 +17,15 @@ def count_energy(session: Session, end: End, started: datetime | None, ended: da
         return end
     usage = end.usage or Usage()
     wall = timedelta(seconds=usage.wall) if usage.wall else max(ended - started, timedelta(0))
-    amounts = Amounts(session.offer.shape, session.offer.amounts.nodes, wall)
-    quotes = {quote.type: quote.max for quote in tariff.bill(amounts, {}, started).total}
-    energy, carbon = quotes.get(ENERGY), quotes.get(CARBON, 0.0)
-    if usage.energy_source == "measured":
-        if tariff.intensity is not None:
-            carbon = usage.energy * tariff.intensity.mean(started, wall)
-        return replace(end, usage=replace(usage, carbon=round(carbon, DIGITS)))
-    if energy is None and not carbon:
+    prices, shape = tariff.prices, session.offer.shape
+    node_hours = session.offer.amounts.nodes * (wall / HOUR)
+    rate = shape.cores * prices.core_hour_energy + shape.gpus * prices.gpu_hour_energy
+    if usage.energy_source != "measured" and rate:
+        usage = replace(usage, energy=round(node_hours * rate, DIGITS), energy_source="settings")
+    if usage.energy_source and tariff.intensity is not None:
+        carbon = usage.energy * tariff.intensity.mean(started, wall)
+    else:
+        carbon = node_hours * shape.cores * prices.core_hour_carbon
+    if not (usage.energy_source or carbon):
         return end
-    source = usage.energy_source if energy is None else "settings"
-    return replace(end, usage=replace(usage, energy=energy or 0.0, carbon=round(carbon, DIGITS), energy_source=source))
+    return replace(end, usage=replace(usage, carbon=round(carbon, DIGITS)))
