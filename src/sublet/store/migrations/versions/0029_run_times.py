@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0027"
-down_revision = "0026"
+revision = "0029"
+down_revision = "0028"
 NUMBERS = ("run_low", "run_likely", "run_high", "energy_used", "carbon_used")
 
 
