@@ -12,6 +12,7 @@ import pytest
 from sublet.kinds.images import ArchiveFile
 from sublet.kinds.inside import container_images
 from sublet.kinds.inside.container_images import NoImage, with_apptainer
+from sublet.platforms.batch.kept import name_image
 from sublet.platforms.local import made_images
 from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.local.images import LocalImages
@@ -88,6 +89,22 @@ async def test_an_image_file_is_made_once_and_a_session_runs_it(
     assert await cache.let_go([], timedelta(0)) == [], "sessions need it"
     cache.ended.update({"one", "two"})  # type: ignore[attr-defined]
     assert len(await cache.let_go([], timedelta(0))) == 1
+
+
+async def test_an_image_of_a_registry_is_a_file_that_sessions_share_and_offers_know_it(
+    made: MadeImages, cache: LocalCache, tmp_path: Path
+) -> None:
+    tools, location = {"apptainer": tool_of(tmp_path)}, f"docker://registry.example.org/tool@sha256:{'a' * 64}"
+    for key in ("one", "two"):
+        target = tmp_path / "home" / "sessions" / key / "data" / "sublet.image-0" / "image.sif"
+        assert await made.fetch(tools, location, "apptainer", target, key)
+        assert read(target) == "made\n"
+    assert asked(tmp_path, location) == asked(tmp_path, "pull")
+    assert len(asked(tmp_path, "pull")) == 1
+    assert await cache.list_there([name_image(location)]) == [name_image(location)], "the name that offers ask for"
+    failing = {"apptainer": tool_of(tmp_path, 1)}
+    assert not await made.fetch(failing, location.replace("a", "b"), "apptainer", target, "one")
+    assert not await made.fetch({}, location, "apptainer", target, "one")
 
 
 async def test_a_store_has_an_image_as_long_as_the_cache_and_again_if_somebody_cleared_it(

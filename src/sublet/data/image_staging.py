@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -27,6 +28,7 @@ from sublet.platforms.caching import DataCache, FetchesImages
 from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
+KEPT_AS_FILES = ("apptainer", "singularity")  # tools that have images as files, not in a store of their own
 NO_TIME = 0.5  # seconds: what took no longer was made before
 
 
@@ -113,7 +115,7 @@ class ImageStaging:
             mover = self._context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
             signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
             if self._platform.fetches and not signs_in:
-                await self._fetch_before(data)
+                await self._fetch_before(data, mover)
                 return {}
             try:
                 return await self._fetch(data, mover, pulls=not signs_in)
@@ -123,14 +125,17 @@ class ImageStaging:
             raise failures[0]
         return {}
 
-    async def _fetch_before(self, data: Data) -> None:
+    async def _fetch_before(self, data: Data, mover: AnyMover | Reason) -> None:
         """Where sessions fetch images by themselves: have it before one's own time begins, if that can be."""
         if not isinstance(self._platform, FetchesImages):
             return
+        if isinstance(mover, Pins) and self._way in KEPT_AS_FILES:
+            with suppress(DataNotThere):  # by its digest it is kept for all; else it is fetched for this session
+                data = await mover.pin(data)
         self._tell(data)
         began = monotonic()
         target = self._place / "data" / directory_name(data.name) / FETCHED
-        if await self._platform.fetch_image(data.location, self._way, target):
+        if await self._platform.fetch_image(data.location, self._way, target, self._session):
             await self._note_fetched(data, began)
 
     async def _fetch(self, data: Data, mover: AnyMover | Reason, *, pulls: bool) -> dict[str, str]:

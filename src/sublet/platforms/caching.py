@@ -204,8 +204,11 @@ class FetchesImages(Protocol):
         """Those of these images of registries (`docker://…`) that are there already."""
         ...
 
-    async def fetch_image(self, location: str, tool: str, target: Path) -> bool:
-        """Have one, in the store of the tool or as the file `target`; whether it is there. Else the session tries."""
+    async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:
+        """Have one for a session, in the store of the tool or as the file `target`; else the session tries.
+
+        Whether it is there.
+        """
         ...
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, PrivateAttr
 from sublet.platforms.batch.kept import name_of
 from sublet.platforms.caching import DataCache
 from sublet.platforms.local.cache import LocalCache
-from sublet.platforms.local.images import LocalImages
+from sublet.platforms.local.images import SIF, LocalImages
 from sublet.platforms.local.made_images import MadeImages, forget_stored
 from sublet.platforms.local.places import measure
 from sublet.platforms.port import ArchiveReader, Duration, KeptFile, Memory, Platform
@@ -65,11 +65,14 @@ class KeepsData(Platform):
             return locations
         return await self._images.find((await self.survey()).tools, locations)
 
-    async def fetch_image(self, location: str, tool: str, target: Path) -> bool:
-        """Have the tool of a session fetch its image."""
+    async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:
+        """Have the tool of a session fetch its image; as a file once for all, where it is named by its digest."""
         if self._images is None:
             return False
-        return await self._images.fetch((await self.survey()).tools, location, tool, target)
+        tools = (await self.survey()).tools
+        if tool in SIF and "@" in location:
+            return await MadeImages(self._cache_here, self._images).fetch(tools, location, tool, target, user)
+        return await self._images.fetch(tools, location, tool, target)
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have the tool of a session load its archive, or make an image file of it."""

@@ -1,5 +1,6 @@
 """What container tools run, made of archives of images before sessions need it, and kept in the cache of this machine.
 
+    kept/oci-DIGEST/content      an image of a registry as one file, for Apptainer
     kept/image-TOOL-ID/content   for Apptainer the image as one file; for tools with a store of their own, the name that
                                  the image has there, which keeps it in that store until the entry goes
 
@@ -15,15 +16,17 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sublet.booking.model.image import ImageArchive
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
+from sublet.platforms.batch.kept import name_image
 from sublet.platforms.caching import EntryPhase
 from sublet.platforms.local.cache import BEAT, LocalCache
 from sublet.platforms.local.cache_entry import LocalEntry
@@ -31,7 +34,7 @@ from sublet.platforms.local.images import FETCHING, LOOKING, SIF, STORES, LocalI
 from sublet.platforms.local.os_errors import translate_os_errors
 from sublet.platforms.port import ArchiveReader
 
-PREFIX = "image-"
+PREFIX, REGISTRY = "image-", "docker://"
 LOOK_AGAIN = 0.3  # seconds, while another makes the same
 WAITING = 10.0  # seconds until a store is given up on that a session changes
 REMOVING = 60  # seconds that a tool has to take a name away
@@ -64,7 +67,13 @@ class MadeImages:
         entry = name_entry(tool, id)
         state = await self.cache.want(entry, user, f"{Path(file).name} for {tool}")
         is_there = state.phase is EntryPhase.THERE and await self._is_stored(tools, tool, id)
-        if not is_there and not await self._make_alone(tools, file, tool, archive, entry, id):
+        size = await asyncio.to_thread(os.path.getsize, file)
+
+        async def make() -> bool:
+            described = await asyncio.to_thread(archive.describe)
+            return described is not None and await self._make(tools, file, tool, described, entry, id)
+
+        if not is_there and not await self._make_alone(entry, size, partial(self._is_stored, tools, tool, id), make):
             return False
         if tool in SIF:
             await asyncio.to_thread(self._show, user, entry, id)
@@ -75,22 +84,34 @@ class MadeImages:
         words = (tools[tool], "image", "inspect", name_stored(id))
         return tool in SIF or await self.images.run(words, LOOKING)
 
+    async def fetch(self, tools: Mapping[str, str], location: str, tool: str, target: Path, user: str) -> bool:
+        """Have an image of a registry, by its digest, as a file that all sessions share; seen at `target`."""
+        if not tools.get(tool):
+            return False
+        entry, part = name_image(location), self.cache.entry(name_image(location)).part("")
+        words = (tools[tool], "--silent", "pull", "--disable-cache", "--force", str(part), location)
+        state = await self.cache.want(entry, user, location.removeprefix(REGISTRY))
+        is_there = state.phase is EntryPhase.THERE
+        if not is_there and not await self._make_alone(entry, 0, _is_file, partial(self.images.run, words, FETCHING)):
+            return False
+        await asyncio.to_thread(self._point, target, entry)
+        return True
+
     async def _make_alone(
-        self, tools: Mapping[str, str], file: str, tool: str, archive: ArchiveReader, entry: str, id: str
+        self, entry: str, size: int, is_usable: Callable[[], Awaitable[bool]], make: Callable[[], Awaitable[bool]]
     ) -> bool:
-        """Make it, while others who need it wait."""
+        """Make it, while others who need it wait; one that is there and of no use is made again."""
         with suppress(DiskFull):  # a tool's own store may be on another disk; else the tool says so
-            await self.cache.make_room(await asyncio.to_thread(os.path.getsize, file))
+            await self.cache.make_room(size)
         while await self.cache.claim(entry) is None:
             if (await self.cache.look(entry)).phase is EntryPhase.THERE:
-                if await self._is_stored(tools, tool, id):
+                if await is_usable():
                     return True
                 await asyncio.to_thread(self.cache.entry(entry).withdraw)
             await asyncio.sleep(LOOK_AGAIN)
         try:
             async with self._beating(entry):
-                described = await asyncio.to_thread(archive.describe)
-                is_made = described is not None and await self._make(tools, file, tool, described, entry, id)
+                is_made = await make()
             if is_made:
                 await self.cache.publish(entry, FILE)
         finally:
@@ -133,8 +154,11 @@ class MadeImages:
 
     def _show(self, user: str, entry: str, id: str) -> None:
         """Let a session find the file, by the image's id."""
-        link = self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif"
+        self._point(self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif", entry)
+
+    def _point(self, link: Path, entry: str) -> None:
         with translate_os_errors(self.cache.platform), suppress(FileExistsError):
+            link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(self.cache.entry(entry).content)
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
@@ -144,6 +168,11 @@ class MadeImages:
     def _has_any(self, archive: ArchiveReader) -> bool:
         id = archive.find_id()
         return bool(id) and any(self.cache.entry(name_entry(tool, id)).is_whole() for tool in (*STORES, *SIF))
+
+
+async def _is_file() -> bool:
+    """What is an image file is of use as long as it is there."""
+    return True
 
 
 def forget_stored(entry: LocalEntry) -> bool:
