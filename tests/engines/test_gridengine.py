@@ -58,6 +58,13 @@ async def test_grid_engine_keeps_the_contract_of_every_platform(grid: GridEngine
     assert [finding for finding in findings if not finding.ok] == []
 
 
+async def test_grid_engine_tells_its_queues_and_sorts_of_node_when_it_is_probed(grid: GridEngine) -> None:
+    live = await grid.probe({})
+    [queue] = live.queues
+    assert (live.scheduler, queue.name) == ("gridengine", "all.q")
+    assert [(kind.cores, kind.gpus, kind.count) for kind in queue.nodes] == [(4, 2, 1)]
+
+
 async def test_the_survey_tells_slots_memory_gpus_and_disk_of_a_node(grid: GridEngine) -> None:
     assert (await grid.survey()).nodes == (Node("gridengine", 4, 3 * GIB, 2, 20 * GIB),)
     answer = await grid.offers(request_for("grid", cores=3), ["exec"], datetime.now(UTC))

@@ -50,6 +50,11 @@ async def test_oar_keeps_the_contract_of_every_platform(oar: Oar) -> None:
     assert [finding for finding in findings if not finding.ok] == []
 
 
+async def test_oar_tells_its_queue_and_its_sort_of_node_when_it_is_probed(oar: Oar) -> None:
+    [queue] = (await oar.probe({})).queues
+    assert (queue.name, [(kind.cores, kind.count) for kind in queue.nodes]) == ("default", [(2, 2)])
+
+
 async def test_what_is_offered_as_booked_is_reserved_and_given_up_again(oar: Oar, site: EngineMachine) -> None:
     now = datetime.now(UTC)
     answer = await oar.offers(request_for("oar"), ["exec"], now)

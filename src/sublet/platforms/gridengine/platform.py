@@ -6,7 +6,7 @@ are predicted out of everybody's jobs. A job is called `s-KEY`, for no name begi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Literal
@@ -23,9 +23,10 @@ from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
 from sublet.platforms.batch.planning import SitePlan, round_up, windows_ahead
+from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
-from sublet.platforms.batch.scheduler import Scheduler
-from sublet.platforms.batch.site import by_queue, note_absent
+from sublet.platforms.batch.scheduler import Answers, Scheduler
+from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue, note_absent
 from sublet.platforms.gridengine import commands as to
 from sublet.platforms.gridengine import rows
 from sublet.platforms.gridengine.options import (
@@ -41,6 +42,7 @@ from sublet.platforms.gridengine.readers import GridQueue
 from sublet.platforms.gridengine.scheduler import GRID_ENGINE
 from sublet.platforms.gridengine.site import GridSite, plan_site, read_site
 from sublet.platforms.port import Duration, Survey
+from sublet.systems.model.probe import Live
 
 AT_ONCE = 4  # queues that are looked at for one request
 UNPLANNED = "; Grid Engine's jobs were not seen"
@@ -69,6 +71,14 @@ class GridEngine(ReservingPlatform):
         await self._look_around()
         nodes = read_site(self._surveyor.said).nodes
         return self._surveyor.describe(nodes, *note_absent(nodes), *self._manners.notes)
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
+
+    def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
+        site = read_site(answers)
+        return [each.queue for each in site.queues], site.nodes
 
     def can_take(self, option: str) -> bool:
         """A queue and a project."""

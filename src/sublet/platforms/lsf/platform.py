@@ -5,7 +5,7 @@ Written from its manuals, and not tried on a real one yet. A job's name is its s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Literal
@@ -19,14 +19,16 @@ from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
 from sublet.platforms.batch.planning import SitePlan
 from sublet.platforms.batch.platform import BatchPlatform
+from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
-from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.scheduler import Answers, Scheduler
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.lsf import commands as to
 from sublet.platforms.lsf import readers as read
 from sublet.platforms.lsf.options import LEEWAY, TAKEN, LsfWish, words_for
 from sublet.platforms.lsf.scheduler import LSF
 from sublet.platforms.port import Survey
+from sublet.systems.model.probe import Live
 
 
 class Lsf(BatchPlatform):
@@ -43,15 +45,22 @@ class Lsf(BatchPlatform):
         await self._look_around()
         return self._surveyor.describe(self._list_nodes(), *self._manners.notes)
 
-    def _list_queues(self) -> tuple[SiteQueue, ...]:
-        return read.read_queues(self._surveyor.said.get("queues", ""))
+    def _list_queues(self) -> Sequence[SiteQueue]:
+        return self._read_site(self._surveyor.said)[0]
 
     def _list_nodes(self) -> tuple[SiteNode, ...]:
-        """The nodes, which serve every queue: what LSF keeps from a queue it tells when a job is submitted."""
-        names = tuple(queue.name for queue in self._list_queues())
-        answers = self._surveyor.said
+        return tuple(self._read_site(self._surveyor.said)[1])
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
+
+    def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
+        """Nodes serve every queue: what LSF keeps from a queue it tells when a job is submitted."""
+        queues = read.read_queues(answers.get("queues", ""))
+        names = tuple(queue.name for queue in queues)
         nodes = read.read_nodes(answers.get("load", ""), answers.get("hosts", ""), answers.get("gpus", ""))
-        return tuple(replace(node, queues=names) for node in nodes)
+        return queues, [replace(node, queues=names) for node in nodes]
 
     def can_take(self, option: str) -> bool:
         """A queue and a project."""

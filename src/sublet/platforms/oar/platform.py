@@ -6,7 +6,7 @@ the session to come, which is cancelled when nobody takes the offer. A job's nam
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar, Literal
@@ -23,8 +23,9 @@ from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
 from sublet.platforms.batch.planning import AHEAD, SitePlan, round_up, windows_ahead, windows_now
+from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
-from sublet.platforms.batch.scheduler import Scheduler
+from sublet.platforms.batch.scheduler import Answers, Scheduler
 from sublet.platforms.batch.site import SiteNode, SiteQueue, note_absent
 from sublet.platforms.oar import commands as to
 from sublet.platforms.oar import readers as read
@@ -32,6 +33,7 @@ from sublet.platforms.oar.offers import share_memory
 from sublet.platforms.oar.options import LEEWAY, TAKEN, OarWish, words_for, words_to_reserve
 from sublet.platforms.oar.scheduler import OAR
 from sublet.platforms.port import Duration, Memory, Survey
+from sublet.systems.model.probe import Live
 
 UNPLANNED = "; OAR's plan was not seen"
 
@@ -70,6 +72,16 @@ class Oar(ReservingPlatform):
 
     def _list_nodes(self) -> tuple[SiteNode, ...]:
         return read.read_nodes(self._list_resources(), self.node_memory)
+
+    async def probe(self, tools: Mapping[str, str]) -> Live:
+        """Its queues, limits, nodes and tools, asked now: a login is needed."""
+        return await probe_site(self.name, self.kind, self.reach, self.scheduler, tools, self._read_site)
+
+    def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:
+        nodes = read.read_nodes(read.read_resources(answers.get("nodes", "")), self.node_memory)
+        return (SiteQueue(name := self.queue or read.DEFAULT_QUEUE, default=True),), [
+            replace(node, queues=(name,)) for node in nodes
+        ]
 
     def can_take(self, option: str) -> bool:
         """A queue, a project and a type of GPU."""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from sublet.platforms.batch.commands import to_probe_tools
+from sublet.platforms.batch.probe import ask_all, describe_queue, read_tools
 from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
 from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.commands import SURVEY
 from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.systems.model.probe import Live, tighter
-from sublet.systems.model.system import NodeKind, Queue, Quota
+from sublet.systems.model.system import Queue, Quota
 
-GIB = 1 << 30
 QOS_FORMAT = "Name,MaxWall,MaxTRES,MinTRES,MaxJobsPU,MaxSubmitPU,MaxTRESPU"
 SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; else whole ones
 
@@ -33,12 +32,7 @@ def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
 
 async def probe(platform: str, reach: Reach, tools: Mapping[str, str]) -> Live:
     """Ask, and read what was said; what a site has not is left out."""
-    commands = to_probe(tools)
-    answers = dict(zip(commands, await reach.run_all(list(commands.values())), strict=True))
-    for needed in SLURM.needed:
-        if answers[needed].code:
-            raise SLURM.failures(platform).explain(answers[needed])
-    texts = {name: outcome.text for name, outcome in answers.items() if not outcome.code}
+    texts = await ask_all(platform, reach, SLURM, to_probe(tools))
     return read_live(texts, datetime.now(UTC))
 
 
@@ -57,40 +51,14 @@ def read_live(texts: Mapping[str, str], now: datetime) -> Live:
         queues=tuple(_queue(partition, there[partition.name], qos, shared) for partition in partitions if partition.up),
         qos=qos,
         accounts=read.read_accounts(texts.get("accounts", "")),
-        tools=dict(line.split("\t", 1) for line in texts.get("tools", "").splitlines() if "\t" in line),
+        tools=read_tools(texts.get("tools", "")),
     )
 
 
 def _queue(site: SiteQueue, nodes: Sequence[SiteNode], qos: Iterable[Queue], shared: bool) -> Queue:
-    queue = Queue(
-        site.name,
-        sharing="whole" if site.whole or not shared else "shared",
-        nodes=_kinds(nodes, site),
-        min_nodes=site.min_nodes if site.min_nodes > 1 else None,
-        max_nodes=site.max_nodes,
-        max_time=site.max_time,
-    )
+    queue = describe_queue(site, nodes, "shared" if shared else "whole")
     own = next((each for each in qos if each.name == site.qos), None)
     return tighter(queue, own) if own else queue
-
-
-def _kinds(nodes: Iterable[SiteNode], site: SiteQueue) -> tuple[NodeKind, ...]:
-    """The sorts of node, the common one first; what a queue's own limits keep of them is not a job's."""
-    kinds: dict[str, NodeKind] = {}
-    for node in nodes:
-        cores = min(node.node.cores, site.max_cores // node.threads if site.max_cores else node.node.cores)
-        memory = min(node.node.memory, site.max_memory or node.node.memory)
-        name = _name(cores, memory, node.node.gpus)
-        seen = kinds.get(name, NodeKind(name, cores, memory, memory, node.node.gpus, count=0))
-        least = min(memory, seen.memory or memory)  # nodes of one sort differ by a few MiB
-        kinds[name] = replace(seen, memory=least, usable=least, count=(seen.count or 0) + 1)
-    return tuple(sorted(kinds.values(), key=lambda kind: -(kind.count or 0)))
-
-
-def _name(cores: int, memory: int, gpus: int) -> str:
-    """`128c-251g`, `40c-376g-4gpu`; under a GiB in MiB, as `2c-900m`."""
-    size = f"{round(memory / GIB)}g" if memory >= GIB else f"{memory // read.MIB}m"
-    return f"{cores}c-{size}" + (f"-{gpus}gpu" if gpus else "")
 
 
 def read_qos(text: str) -> tuple[Queue, ...]:
