@@ -138,13 +138,13 @@ async def _live_a_day(service: Service, home: Path, count: int) -> dict[str, flo
 
 
 async def _measure_kept(service: Service, count: int) -> float:
-    """The bytes in rows of the requests that were accepted, of which each offer set and session stays."""
+    """The bytes in rows of the requests that were accepted, of which the offer set and what was taken stay."""
     database = service.settings.database_url.removeprefix("sqlite:///")
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
         sets = "SELECT offerset FROM sessions WHERE start IS NOT NULL"
         (accepted,) = connection.execute(f"SELECT count(DISTINCT offerset) FROM ({sets})").fetchone()
         (of_sessions,) = connection.execute(
-            f"SELECT sum(length(offer) + 400) FROM sessions WHERE offerset IN ({sets})"
+            "SELECT sum(length(offer) + 400) FROM sessions WHERE start IS NOT NULL"
         ).fetchone()
         (of_sets,) = connection.execute(
             "SELECT sum(length(request) + length(document) + length(reasons) + 200) FROM offersets "
