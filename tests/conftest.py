@@ -15,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 from tests.access_points import ap_site, person  # noqa: F401 - fixtures for every ring
 from tests.git_server import git  # noqa: F401 - a fixture for every ring
 from tests.kubernetes_fixtures import cluster, jupyter_image, namespace  # noqa: F401 - fixtures for every ring
+from tests.loaded_images import loaded_images_removed  # noqa: F401 - after every ring
 from tests.postgres import postgres  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
