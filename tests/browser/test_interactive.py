@@ -57,14 +57,14 @@ def person(apart: Site, browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def ask_for(page: Page, interface: str, time: str = "5m", idle: str = "") -> None:
+def ask_for(page: Page, interface: str, time: str = "5m", idle: str = "", memory: str = "512MiB") -> None:
     """Fill in the form for something to open."""
     page.goto("/web/ask")
     page.locator("label", has_text="Interactive").click()
     page.get_by_label("Open", exact=True).select_option(interface)
     page.get_by_label("End it when nobody").fill(idle)
     page.get_by_label("For how long").fill(time)
-    page.get_by_label("Memory").fill("512MiB")
+    page.get_by_label("Memory").fill(memory)
     page.get_by_role("button", name="See the offers").click()
 
 

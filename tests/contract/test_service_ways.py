@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sublet.booking.ways import OUTSIDE, WayFinding
+from sublet.doors.ivoa.sessions import session_document
 from sublet.kernel.errors import NoOffers
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -131,3 +132,36 @@ async def test_every_kind_has_its_ways_on_every_sort_of_platform_and_the_others_
                 possible = {way for (where, way), each in found.items() if where == name and each.is_possible}
                 assert possible == ways, (what, name)
             assert all(each.is_possible or each.why for each in found.values()), what
+
+
+async def test_on_a_gateway_what_is_opened_runs_in_reviewed_images_alone(tmp_path: Path) -> None:
+    recipes = {"panel": {"run": ["panel", "serve", "--port", "{port}"]}}
+    usual = {"standard_images": {"desktop": "jupyter", "panel": "jupyter"}}
+    settings = {"mode": "gateway", "images": IMAGES, "platforms": PLATFORMS, "recipes": recipes}
+    async with serving(tmp_path, loop=False, **settings, **usual) as service:
+        await allow(service, BOB.name)
+        await give_tools(service)
+        for interface in ("desktop", "panel"):
+            offerset = await ask(service, BOB, run=None, interactive=interface)
+            assert [offer.offer.way for offer in offerset.offers] == ["podman"], offerset.reasons
+            assert offerset.offers[0].offer.interactive
+        own = await ask(service, BOB, run=None, interactive="desktop", image="docker.io/somebody/desktop:1")
+        assert own.reasons[0].message == "Interactive sessions run in reviewed images here; there are: jupyter."
+        none = await ask(service, BOB, run=None, interactive="code")
+        assert "a gateway runs containers only" in none.reasons[0].message
+        unknown = await ask(service, BOB, run=None, interactive="vr")
+        assert "there are: lab, shell, desktop, code, rstudio, web, panel" in unknown.reasons[0].message
+
+
+async def test_the_answer_to_an_accept_says_where_the_session_is_going_to_be(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False, platforms=PLATFORMS) as service:
+        offerset = await ask(service, ME, run=None, interactive="lab")
+        session = await service.sessions.accept(offerset.offers[0].id, ME)
+        (coming,) = session.connectors
+        assert coming.status == "PREPARING"
+        assert f"/connect/{session.id}/?token={service.secrets.of(session.id)}" in coming.location
+        document = session_document(session, offerset.request, "https://here")
+        assert document["connectors"][0]["status"] == "PREPARING"
+        notice = await service.session_notices.describe(session.id)
+        assert notice is not None
+        assert notice.is_coming

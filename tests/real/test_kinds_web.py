@@ -42,7 +42,7 @@ def started(
     program = place.program(INTERACTIVE, executable, tools or {}, secret="s3cret", base_url=BASE)
     assert not any(b"s3cret" in content for content in program.files.values())
     port = free_port()
-    with place.start(program, SUBLET_PORT=str(port), **environment) as process:
+    with place.start(program, SUBLET_PORT=str(port), TMPDIR=str(place.directory), **environment) as process:
         try:
             wait_for(lambda: answers(port) or process.poll() is not None, 60)
             yield port, process
@@ -124,7 +124,7 @@ def test_a_desktop_is_shown_by_novnc_to_who_has_the_secret_and_to_no_other_user(
         assert speak_vnc(port, additional_headers=SECRET) == (640, 480)
         with pytest.raises(InvalidStatus):
             speak_vnc(port)
-        assert (place.work / ".sublet" / "app.sock").stat().st_mode & 0o077 == 0
+        assert (place.directory / "app.sock").stat().st_mode & 0o077 == 0
         display = f":{(place.work / '.sublet' / 'display').read_text().strip()}"
         ask = ["xlsclients", "-display", display]
         if shutil.which(ask[0]):

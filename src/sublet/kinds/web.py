@@ -48,9 +48,11 @@ def list_ways(executable: Executable, recipe: Recipe, tools: Mapping[str, str]) 
     if "python3" in tools and not executable.fields.get(in_image.IMAGE):
         names = [name for name in recipe.programs if name in tools] or ([WEB] if recipe.name == WEB else [])
         is_pod = KUBERNETES in tools
-        own = [Way(names[0], is_pod, partial(make_here, executable, recipe), interactive=True)] if names else []
+        own = (
+            [Way(names[0], is_pod, partial(make_here, executable, recipe, names[0]), interactive=True)] if names else []
+        )
     make = partial(make_inside, executable.fields, recipe)
-    as_it_is = partial(make_here, executable, recipe) if _find_words(recipe) else None
+    as_it_is = partial(make_here, executable, recipe, "") if _find_words(recipe) else None
     by_port = _has_port(recipe)
     return [*own, *in_image.list_ways(executable, tools, make, as_it_is, connects=recipe.connects, by_port=by_port)]
 
@@ -73,8 +75,11 @@ def describe_needs(executable: Executable, recipe: Recipe) -> str:
     return f"{own}, or {tools} with an image"
 
 
-def make_here(executable: Executable, recipe: Recipe, setting: Setting) -> Program:
-    """The application on the machine, and in front of it a door that asks for the secret."""
+def make_here(executable: Executable, recipe: Recipe, program: str, setting: Setting) -> Program:
+    """The application on the machine, and in front of it a door that asks for the secret.
+
+    `program` is the one of its programs that the machine has.
+    """
     plan = {
         "run": _find_words(recipe),
         "serves": recipe.serves,
@@ -86,8 +91,10 @@ def make_here(executable: Executable, recipe: Recipe, setting: Setting) -> Progr
     }
     own = {"SUBLET_SECRET": setting.secret, "SUBLET_BASE_URL": setting.base_url}
     travels = {PROGRAM: pack("web_server", *PARTS), PLAN: json.dumps(plan).encode(), **_list_files(recipe, setting)}
-    environment = f.environment_of(executable.fields) | own
-    return Program((setting.tool("python3"), PROGRAM), environment, travels, connects=recipe.connects)
+    known = {"SUBLET_PROGRAM": setting.tool(program)} if program in recipe.programs else {}
+    environment = f.environment_of(executable.fields) | own | known
+    tools = (program,) if known else ()
+    return Program((setting.tool("python3"), PROGRAM), environment, travels, tools=tools, connects=recipe.connects)
 
 
 def make_inside(given: Mapping[str, Any], recipe: Recipe, setting: Setting) -> tuple[dict[str, Any], dict[str, bytes]]:

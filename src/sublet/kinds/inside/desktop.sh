@@ -4,7 +4,7 @@ say() { echo "sublet: $*" >&2; }
 there() { command -v "$1" >/dev/null 2>&1; }
 first() { for name; do there "$name" && { echo "$name"; return; }; done; return 1; }
 
-server=$(first Xvnc Xtigervnc) || {
+server=$(first ${SUBLET_PROGRAM:+"$SUBLET_PROGRAM"} Xvnc Xtigervnc) || {
     say "there is no Xvnc here: install tigervnc-standalone-server (Debian) or tigervnc-server"
     exit 127
 }

@@ -4,8 +4,8 @@ own=$PWD/.sublet/rstudio
 umask 077
 mkdir -p "$own/data" "$own/config" "$own/run"
 rm -f "$SUBLET_SOCKET"
-for place in '' /usr/lib/rstudio-server/bin/ /usr/local/lib/rstudio-server/bin/; do
-    server=$(command -v "${place}rserver" 2>/dev/null) && break
+for name in "${SUBLET_PROGRAM:-rserver}" rserver /usr/lib/rstudio-server/bin/rserver /usr/local/lib/rstudio-server/bin/rserver; do
+    server=$(command -v "$name" 2>/dev/null) && break
 done
 [ -n "$server" ] || { echo "sublet: there is no rserver here" >&2; exit 127; }
 printf 'provider=sqlite\ndirectory=%s\n' "$own/run" >"$own/database.conf"

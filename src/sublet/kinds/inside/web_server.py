@@ -24,6 +24,7 @@ from sublet.kinds.inside.listening import (
 
 PLAN = ".sublet/web.json"
 NOT_STARTED = 125  # with a word in `unstarted`: it is no exit of the program's own
+LONGEST_SOCKET = 107  # bytes of the path of a Unix socket
 Plan = dict[str, Any]
 
 
@@ -35,9 +36,10 @@ def main() -> int:
     port = plan["port"] or (find_free_port() if plan["serves"] == "port" else 0)
     if port and find_listeners(port):
         return refuse(plan, f"port {port} is taken on this machine; {{port}} in the command stands for a free one")
+    path = find_socket(plan)
     values = {
         "port": str(port),
-        "socket": plan["socket"],
+        "socket": path,
         "host": "127.0.0.1",
         "base_url": os.environ["SUBLET_BASE_URL"],
     }
@@ -46,12 +48,18 @@ def main() -> int:
     except OSError as why:
         return refuse(plan, f"{plan['run'][0]}: {why.strerror}")
     signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
-    connect = partial(connect_to_port, port) if port else partial(connect_to_socket, plan["socket"])
+    connect = partial(connect_to_port, port) if port else partial(connect_to_socket, path)
     door = gate.Door(secret, values["base_url"], plan["path"], keeps_path=plan["keeps_path"])
     serve = partial(open_door, process, connect, find_handler(plan["serves"], door, connect), outer)
     threading.Thread(target=serve, daemon=True).start()
     code = process.wait()
     return code if code >= 0 else 128 - code
+
+
+def find_socket(plan: Plan) -> str:
+    """Where its Unix socket is: among the session's own temporary files, whose path is short also when it is whole."""
+    path = f"{os.environ.get('TMPDIR', '')}/app.sock"
+    return path if "TMPDIR" in os.environ and len(path) <= LONGEST_SOCKET else str(plan["socket"])
 
 
 def fill_in(words: list[str], values: dict[str, str]) -> list[str]:
