@@ -76,6 +76,12 @@ def test_a_mistyped_command_is_suggested(type_in: Type) -> None:
     )
 
 
+def test_an_option_without_its_value_leads_to_the_help_of_its_command(type_in: Type) -> None:
+    typed = type_in("run", "--interactive")
+    assert typed.code == 2
+    assert typed.err.endswith("requires an argument.\n\nhint: `sublet run --help` shows what can be typed.\n")
+
+
 @pytest.mark.parametrize(
     ("words", "heavy"),
     [("--help", HEAVY | LOADED_LATER | OF_A_COMMAND), ("ps --help", HEAVY | LOADED_LATER)],

@@ -77,7 +77,11 @@ class Word(click.Command):
         """Remember how much stands after --, which click would forget."""
         if "--" in args:
             ctx.meta[AFTER] = len(args) - args.index("--") - 1
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # click leaves it out where a value is missing, and the hint names the command
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Make the output that was asked for, before or after the command's name, and run."""
