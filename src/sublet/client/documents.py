@@ -18,7 +18,8 @@ from sublet.kernel.errors import BadRequest
 
 Document = Mapping[str, Any] | str | os.PathLike[str]
 FULL = ("executable", "request")  # only the full form has one of these
-NAMING = ("run", "script", "notebook", "compose", "bag", "interactive", "image")  # what a request is called after
+# What a request is called after.
+NAMING = ("run", "script", "notebook", "compose", "bag", "steps", "interactive", "image")
 STAY = "stay"  # a word for the client alone: bring nothing that the command names
 NOT_HERE = "the service is on another machine, and takes no image files from this one"
 BY_NAME = 'A command is given as `sublet run -- echo hello`; in Python as run="echo hello" or run=["echo", "hello"].'

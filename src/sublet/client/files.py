@@ -18,7 +18,7 @@ from sublet.kernel.errors import BadRequest
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 PLACED = ("path", "name", "storage")  # an item of `data` that has one of these says itself where it is seen
 HERE = "here:"  # before the path of what is to be sent from this machine to a service on another
-COMMANDS = ("run", "bag")  # the fields whose words may name files
+COMMANDS = ("run", "bag", "steps")  # the fields whose words may name files
 
 
 class Files:
@@ -127,8 +127,17 @@ def _is_here(word: str, directory: str) -> bool:
     return is_inside and len(word) < 4096 and os.path.exists(os.path.join(directory, word))
 
 
+def list_steps(document: Mapping[str, Any]) -> list[Any]:
+    """The steps of a document, as they are written."""
+    steps = document.get("steps")
+    listed = steps.get("run") if isinstance(steps, Mapping) else steps
+    return listed if isinstance(listed, list) else []
+
+
 def _candidates(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _arguments(document.get("run"))
+    for step in list_steps(document):
+        yield from _arguments(step.get("run") if isinstance(step, Mapping) else step)
     bag = document.get("bag")
     tasks = bag.get("tasks") if isinstance(bag, Mapping) else bag
     for task in tasks if isinstance(tasks, list) else ():

@@ -24,7 +24,11 @@ def name_of(document: Mapping[str, Any], file: str = "") -> str:
 
 
 def _words(document: Mapping[str, Any]) -> list[str]:
-    """The command, the template of a bag, or the first of its tasks."""
+    """The command, the first of several steps, the template of a bag, or the first of its tasks."""
+    steps = document.get("steps")
+    if first := (steps.get("run") if isinstance(steps, Mapping) else steps):
+        step = first[0] if isinstance(first, Sequence) else ""
+        return _words({"run": step.get("run") if isinstance(step, Mapping) else step})
     bag = document.get("bag")
     line = document.get("run") or (bag.get("template") or bag.get("tasks") if isinstance(bag, Mapping) else bag)
     if bag and isinstance(line, Sequence) and line and not isinstance(line, str):

@@ -40,6 +40,7 @@ KINDS = {
     "jupyter-notebook": "notebook",
     "docker-compose": "Compose file",
     "bag": "bag of tasks",
+    "steps": "steps",
     "interactive": "interactive",
 }
 

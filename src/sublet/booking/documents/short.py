@@ -55,6 +55,7 @@ EXECUTABLES = {
     "notebook": "jupyter-notebook",
     "compose": "docker-compose",
     "bag": "bag",
+    "steps": "steps",
     "interactive": "interactive",
     "app": "app",
 }
@@ -65,9 +66,12 @@ _EXTRAS = {
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
     "docker-compose": {"env": "environment"},
     "bag": {"env": "environment"},
+    "steps": {"env": "environment"},
     "interactive": {"env": "environment", "requirements": "requirements", "idle": "idle"},
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
+_STEPS = ("run", "together", "keep_going")
+_STEP = ("name", "run", "env")
 _BAG = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts")
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost", "web", "idle"}
@@ -155,7 +159,23 @@ def _executable(short: Document) -> tuple[str, Document | None]:
     if given[0] in ("notebook", "interactive") and "image" in short:
         fields["image"] = short["image"]
     fields |= {name: short[name] for name in WEB_FIELDS if "web" in short and name in short}
-    return kind, {"kind": uri_of("executable", kind), "meta": meta, **_what(given[0], short), **fields}
+    what = _read_steps(short["steps"]) if given[0] == "steps" else _what(given[0], short)
+    return kind, {"kind": uri_of("executable", kind), "meta": meta, **what, **fields}
+
+
+def _read_steps(value: Any) -> Document:
+    """A list of steps, or a map with it that says how they run; a step is words, or a map with `run`."""
+    whole = {"run": value} if isinstance(value, list) else a_map(value, "steps")
+    refuse_unknown_fields(whole, _STEPS, "steps")
+    steps: list[Document] = []
+    for number, step in enumerate(_items(whole.get("run", []), "steps")):
+        where = f"steps[{number}]"
+        known = {"run": step} if isinstance(step, str | list) else a_map(step, where)
+        refuse_unknown_fields(known, _STEP, where)
+        named = {"name": known["name"]} if "name" in known else {}
+        variables = {"environment": known["env"]} if "env" in known else {}
+        steps.append({**named, "argv": _words(known.get("run", []), f"{where}.run"), **variables})
+    return {"steps": steps, **{name: whole[name] for name in ("together", "keep_going") if name in whole}}
 
 
 def _web_application(short: Document) -> Document:

@@ -1,0 +1,142 @@
+"""Runs several programs in one session, one after the other or side by side. Travels with the job: Python alone.
+
+In the working directory, for each step: `steps/NAME/stdout`, `steps/NAME/stderr` as it runs, and when it has ended
+`steps/NAME/end.json` with its code or signal, its start and its seconds. What they print is printed here too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import IO, Any
+
+PLAN = ".sublet/steps.json"
+GRACE = 3.0  # seconds that interrupted steps have between SIGTERM and SIGKILL
+NOT_FOUND, NOT_RUNNABLE = 127, 126  # what a shell would say
+PRINTING = threading.Lock()
+
+
+class RunningStep:
+    """One program: started, waited for, and written down."""
+
+    def __init__(self, plan: dict[str, Any], prefix: str) -> None:
+        """Its folder is made at once; `prefix` is printed before each of its lines."""
+        self.name, self.prefix = plan["name"], prefix
+        self.folder = os.path.join("steps", self.name)
+        os.makedirs(self.folder, exist_ok=True)
+        self.began, self.clock = time.time(), time.monotonic()
+        self.process: subprocess.Popen[bytes] | None = None
+        self.copying: list[threading.Thread] = []
+        environment = {**os.environ, **plan["environment"], "SUBLET_STEP": self.name}
+        try:
+            self.process = subprocess.Popen(
+                plan["argv"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except (OSError, ValueError) as error:
+            self.code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
+            say(f"{self.name}: {plan['argv'][0]}: {getattr(error, 'strerror', None) or error}")
+            return
+        streams = (("stdout", self.process.stdout, sys.stdout), ("stderr", self.process.stderr, sys.stderr))
+        for name, source, target in streams:
+            thread = threading.Thread(target=self._copy, args=(name, source, target.buffer))
+            thread.start()
+            self.copying.append(thread)
+
+    def _copy(self, name: str, source: IO[bytes], target: IO[bytes]) -> None:
+        with open(os.path.join(self.folder, name), "ab", buffering=0) as kept:
+            for line in source:
+                kept.write(line)
+                with PRINTING:
+                    target.write(self.prefix.encode() + line)
+                    target.flush()
+
+    def wait(self) -> int:
+        """Until it has ended; its exit code, or 128 and the number of the signal that ended it."""
+        if self.process is not None:
+            self.code = self.process.wait()
+            for thread in self.copying:
+                thread.join()
+        code, by = (self.code, None) if self.code >= 0 else (128 - self.code, signal.Signals(-self.code).name)
+        end = {"name": self.name, "code": None if by else code, "signal": by, "start": self.began}
+        write_end(self.folder, {**end, "seconds": round(time.monotonic() - self.clock, 3)})
+        return code
+
+    def stop(self, number: int) -> None:
+        """Send a signal to it; the session's other processes are its platform's to end."""
+        if self.process is not None:
+            self.process.send_signal(number)
+
+
+def say(text: str) -> None:
+    """Tell whoever reads the session's error output."""
+    with PRINTING:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def write_end(folder: str, end: dict[str, Any]) -> None:
+    """How a step ended, whole or not at all."""
+    part = os.path.join(folder, "end.json.part")
+    with open(part, "w", encoding="utf-8") as file:
+        json.dump(end, file)
+    os.replace(part, os.path.join(folder, "end.json"))
+
+
+class Runner:
+    """All steps of a session."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        """Nothing runs yet."""
+        self.steps, self.together, self.keep_going = plan["steps"], plan["together"], plan["keep_going"]
+        self.running: list[RunningStep] = []
+        self.stopping = False
+        self.codes: dict[str, int] = {}
+
+    def stop(self, *_: object) -> None:
+        """Someone wants the session to end: no further step begins, and those that run are asked to end."""
+        self.stopping = True
+        self.tell_all(signal.SIGTERM)
+        timer = threading.Timer(GRACE, self.tell_all, (signal.SIGKILL,))
+        timer.daemon = True
+        timer.start()
+
+    def tell_all(self, number: int) -> None:
+        """Send a signal to all that run."""
+        for step in self.running:
+            step.stop(number)
+
+    def run(self) -> int:
+        """Run them; the code of the first, in the order of the request, that did not succeed."""
+        for group in [self.steps] if self.together else [[step] for step in self.steps]:
+            failed = any(self.codes.values())
+            if self.stopping or (failed and not self.keep_going):
+                break
+            self.running = []
+            for plan in group:
+                if not self.stopping:
+                    self.running.append(RunningStep(plan, f"[{plan['name']}] " if self.together else ""))
+            self.codes |= {step.name: step.wait() for step in self.running}
+        for plan in self.steps[len(self.codes) :]:
+            os.makedirs(os.path.join("steps", plan["name"]), exist_ok=True)
+            write_end(os.path.join("steps", plan["name"]), {"name": plan["name"], "skipped": True})
+        ends = [f"{name} {'succeeded' if code == 0 else f'failed ({code})'}" for name, code in self.codes.items()]
+        skipped = [f"{plan['name']} did not begin" for plan in self.steps[len(self.codes) :]]
+        say(f"steps: {', '.join([*ends, *skipped])}")
+        return next((code for code in self.codes.values() if code), 0)
+
+
+def main() -> int:
+    """Run the plan that came with the job."""
+    with open(PLAN, encoding="utf-8") as file:
+        runner = Runner(json.load(file))
+    signal.signal(signal.SIGTERM, runner.stop)
+    return runner.run()

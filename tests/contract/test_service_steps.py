@@ -1,0 +1,49 @@
+"""Several executables in one session, from the short form to the end that is told of all of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sublet.booking.documents.short import full_document
+from sublet.kernel.errors import BadRequest
+from tests.contract.services import ME, ask, reach, serving
+
+pytestmark = pytest.mark.anyio
+
+
+def find_work(home: Path, session: str) -> Path:
+    [work] = home.rglob(f"*{session}*/work")
+    return work
+
+
+async def run_steps(home: Path, steps: Any) -> tuple[Any, Path]:
+    async with serving(home, platforms={"here": {"kind": "local"}}) as service:
+        offers = (await ask(service, ME, run=None, steps=steps, time="1m")).offers
+        accepted = await service.sessions.accept(offers[0].id, ME)
+        ended = await reach(service, accepted.id, lambda session: session.end is not None, ME)
+        return ended, find_work(home, accepted.id)
+
+
+async def test_two_executables_run_in_one_session_with_results_of_each(tmp_path: Path) -> None:
+    steps = [
+        {"name": "prepare", "run": ["sh", "-c", "echo 7 > x"]},
+        {"run": ["sh", "-c", "cat x; exit $V"], "env": {"V": 5}},
+    ]
+    ended, work = await run_steps(tmp_path, steps)
+    assert ended.end.code == 5, "the end of the step that failed is the end of the session"
+    assert (work / "steps" / "step-2" / "stdout").read_text() == "7\n"
+    ends = [json.loads((work / "steps" / name / "end.json").read_text())["code"] for name in ("prepare", "step-2")]
+    assert ends == [0, 5]
+
+
+def test_steps_are_words_or_maps_and_what_is_not_known_is_refused() -> None:
+    whole = full_document({"steps": {"run": ["python a.py", ["b", "c"]], "together": True}, "cores": 2})
+    assert whole["executable"]["steps"] == [{"argv": ["python", "a.py"]}, {"argv": ["b", "c"]}]
+    assert whole["executable"]["together"] is True
+    for wrong in ({"steps": [{"image": "x"}]}, {"steps": {"tasks": []}}, {"steps": [], "run": "true"}):
+        with pytest.raises(BadRequest):
+            full_document(wrong)
