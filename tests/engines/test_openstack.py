@@ -22,7 +22,7 @@ from tests.engines.openstack_cloud import Project
 
 pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 PATIENCE = 300.0  # seconds: machines are emulated
-GREEDY = "x = bytearray(600 << 20); print(len(x))"
+GREEDY = "x = [str(number).encode() * (4 << 20) for number in range(500)]"  # in steps, or it is refused at once
 HUSH = "the-password-of-a-database"
 
 
@@ -65,7 +65,7 @@ async def is_running(trial: ConformanceTrial, job: str) -> None:
 
 
 async def test_memory_signals_and_what_was_used_are_told(trial: ConformanceTrial) -> None:
-    state = await end_of(trial, trial.job("sh", "-c", f"python3 -c '{GREEDY}'; exit 5"))
+    state = await end_of(trial, trial.job("sh", "-c", f"python3 -c '{GREEDY}'; exit 5", seconds=600))
     assert state.end is not None
     assert (state.end.kind, state.end.code) == (EndKind.OUT_OF_MEMORY, 5)
     work = "import os; sum(range(500_000)); os.kill(os.getpid(), 10)"

@@ -282,3 +282,14 @@ async def test_offers_follow_the_quota_and_the_flavors(platform: OpenStack, nova
     assert later.start - now > timedelta(minutes=30)
     refused = platform.unfit(ask_for(kind="interactive"))
     assert "nobody can connect to it" in refused[0].message
+
+
+async def test_what_a_lost_service_left_is_found_by_its_name(
+    platform: OpenStack, nova: PlayedNova, tmp_path: Path
+) -> None:
+    await platform.submit(job_of(), "one")
+    nova.keys.add(f"sublet-{platform._owner}-aaaabbbbccccdddd-1")
+    assert await platform.list_left() == ["one", "aaaabbbbccccdddd"]
+    await platform.clean("aaaabbbbccccdddd")
+    assert await platform.list_left() == ["one"]
+    assert await platform.list_left(timedelta(hours=1)) == []

@@ -331,12 +331,20 @@ class SessionServers:
                 note.unlink(missing_ok=True)
 
     async def list_left(self, older_than: timedelta) -> list[str]:
-        """The keys of all sessions that have had a server for so long."""
-        now, keys = datetime.now(UTC), []
-        for name, servers in (await self.list_all()).items():
+        """The keys of all sessions that have had a server for so long, or a key pair that nobody needs any more."""
+        now, named, left = datetime.now(UTC), await self.list_all(), []
+        for name, servers in named.items():
             if now - (servers[0].created or now) >= older_than:
-                keys.append(servers[0].metadata.get("sublet-session") or name.removeprefix(self.prefix))
-        return keys
+                left.append(servers[0].metadata.get("sublet-session") or name.removeprefix(self.prefix))
+        for each in await self.compute.list_keys(self.prefix):
+            name = each.rpartition("-")[0]
+            if name not in named and not self._is_under_way(name):
+                left.append(name.removeprefix(self.prefix))
+        return list(dict.fromkeys(left))
+
+    def _is_under_way(self, name: str) -> bool:
+        """Whether a session of this name is being made, or runs."""
+        return any(self.name_of(path.name) == name for path in (self.home / "running").iterdir())
 
 
 def sort_servers(servers: Sequence[CloudServer]) -> list[CloudServer]:
