@@ -72,3 +72,25 @@ async def visit(host: str, session: str, location: str) -> None:
         await socket.send(json.dumps(["stdin", "echo answer-$((6*7))\r"]))
         while "answer-42" not in str(await socket.recv()):
             pass
+
+
+async def test_a_web_application_of_ones_own_is_opened_by_its_connector(tmp_path: Path) -> None:
+    settings = Settings.load(tmp_path, platforms={"here": {"kind": "local"}})
+    async with open_service(settings) as service, served(make_app(service)) as host:
+        service.presenter.base_url = f"http://{host}"
+        _, token = await service.people.tokens.make_token(Person("ann"))
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(base_url=f"http://{host}", headers=headers, trust_env=False, timeout=60) as ann:
+            run = ["python3", "-m", "http.server", "--bind", "{host}", "{port}"]
+            wish = {"web": "auto", "run": run, "data": ["data:,hello"], "time": "5m", "memory": "256MiB"}
+            session = (await ann.post("/v1/offersets", json=wish)).json()["offers"][0]["id"]
+            accepted = (await ann.post(f"/v1/sessions/{session}/accept")).json()
+            (coming,) = accepted["connectors"]
+            assert coming["status"] == "PREPARING"
+            await phase(ann, session, "AVAILABLE")
+            async with httpx2.AsyncClient(follow_redirects=True, trust_env=False, timeout=60) as browser:
+                page = await browser.get(coming["location"])
+                assert "Directory listing for /" in page.text, (
+                    "the address is the one that the accept was answered with"
+                )
+            await ann.post(f"/v1/sessions/{session}/cancel")
