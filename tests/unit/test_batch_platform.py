@@ -147,8 +147,10 @@ async def test_an_offer_is_reserved_and_its_session_runs_in_the_reservation(toy:
     assert end
     assert (end.kind, end.code) == (EndKind.EXITED, 4)
     await toy.clean(key)
+    root = Path(await toy.root())
+    assert await asyncio.to_thread((root / "reservations" / key / "id").exists)  # it is still to be given up there
     await toy.give_up([key])
-    assert not await asyncio.to_thread(Path(await toy.root()).exists)
+    assert not await asyncio.to_thread(root.exists)
 
 
 async def test_reservations_are_given_up_found_again_and_no_more_than_are_allowed(toy: Toy, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 root=$1 key=$2 trash=trash
 case $key in '' | */* | .*) exit 64 ;; esac
 cd "$root" || exit 0
-for place in sessions incoming reservations; do
+for place in sessions incoming; do # a reservation goes when it is given up there, not before (give_up.sh)
     aside "$place/$key" "$key.$place.$$"
     [ $? = 73 ] && exit 73
 done

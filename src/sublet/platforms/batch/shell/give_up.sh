@@ -11,5 +11,6 @@ for key; do
     give_up_job >&2 || { code=1; continue; }
     cd "$root" && rm -rf "reservations/$key"
 done
-cd "$root" 2>/dev/null && rmdir reservations 2>/dev/null
+cd "$root" 2>/dev/null && rmdir trash incoming kept sessions reservations t 2>/dev/null # as clean.sh does
+cd / && rmdir "$root" 2>/dev/null
 exit "$code"
