@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sublet.access.model.budget import BudgetCharge
 from sublet.access.store.budgets import END_CHARGE
 from sublet.booking.model.session import OfferSet
 from sublet.booking.model.timeline import micros
+from sublet.kernel.clock import utc_now
 from sublet.kernel.errors import NotAllowed, NotFound, OperatorsOnly
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -163,3 +165,23 @@ async def test_half_of_the_time_is_half_of_the_price_and_a_new_month_has_a_whole
             return [before, *(tx.budgets.sum_spent(budget, ANNA.name, moment) for moment in moments)]
 
         assert await service.store.write(work) == [2.0, 1.0, 0.0]
+
+
+async def test_what_was_handed_over_is_extended_within_the_budget_of_whoever_took_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, **GATEWAY) as service:
+        await allow(service)
+        await bound(service, ANNA.name, 100)
+        await bound(service, BOB.name, 3)
+        given = await accept(service, start="tomorrow 09:00 UTC")
+        await service.handovers.give(given.id, ANNA, BOB.name)
+        taken = await service.handovers.take(given.id, BOB)
+        [annas], [bobs] = await service.access.budgets.list(ANNA), await service.access.budgets.list(BOB)
+        assert (annas.spent, bobs.spent) == (0, 2)
+        longer = replace(taken.offer, duration=timedelta(hours=2), costs=(replace(taken.offer.costs[0], max=4, min=4),))
+
+        def extend(tx: Any) -> None:
+            for admission in service.sessions.admissions:
+                admission.admit_longer(tx, taken, longer, utc_now())
+
+        with pytest.raises(NotAllowed, match="3 EUR are left, and this needs 4 EUR"):
+            await service.store.write(extend)
