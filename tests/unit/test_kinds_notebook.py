@@ -75,6 +75,18 @@ def test_on_kubernetes_both_are_a_pod_of_their_image_or_of_the_platforms_own() -
     assert (program.image, program.connects, way.interactive) == (IMAGE["locations"][0], "uri:jupyter-lab", True)
 
 
+def test_the_operators_image_is_fetched_only_for_ways_that_use_it() -> None:
+    for kind, executable in (
+        (NOTEBOOK, notebook(standard_image=IMAGE)),
+        (INTERACTIVE, Executable("interactive", fields={"standard_image": IMAGE})),
+    ):
+        assert [data.location for data in kind.fetches_for(executable, "podman")] == [
+            "docker://ghcr.io/owner/jupyter:1"
+        ]
+        for way in ("papermill", "jupyter-lab", "kernel", "jupyterhub", "kubernetes"):
+            assert not kind.fetches_for(executable, way), way
+
+
 def test_every_way_is_among_those_that_are_explained() -> None:
     tools = ("python3", "papermill", "jupyter-lab", "jupyterhub", "jupyter-kernel", "kubernetes", "skaha")
     tools += ("podman", "apptainer", "docker")

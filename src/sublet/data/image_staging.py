@@ -111,7 +111,7 @@ class ImageStaging:
         failures: list[DataNotThere] = []
         if kind is None or executable is None:
             return {}
-        for data in kind.fetches(executable):
+        for data in kind.fetches_for(executable, self._way):
             mover = self._context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
             signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
             if self._platform.fetches and not signs_in:

@@ -58,6 +58,11 @@ def to_fetch(fields: Mapping[str, Any]) -> Sequence[Data]:
     return images.to_fetch(locations, digest) if locations else ()
 
 
+def to_fetch_for(fields: Mapping[str, Any], way: str) -> Sequence[Data]:
+    """The same, if this way has a container tool run it."""
+    return to_fetch(fields) if way in container.TOOLS else ()
+
+
 def list_ways(
     executable: Executable,
     tools: Mapping[str, str],

@@ -118,6 +118,10 @@ class Interactive(Kind):
         """The image of a registry."""
         return in_image.to_fetch(executable.fields)
 
+    def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
+        """That, by a container tool alone: the operator's usual image is not used by any other way."""
+        return in_image.to_fetch_for(executable.fields, way)
+
 
 def _check_idle(idle: object) -> list[Reason]:
     try:

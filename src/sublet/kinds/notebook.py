@@ -75,6 +75,10 @@ class NotebookKind(Kind):
         """The image of a registry."""
         return in_image.to_fetch(executable.fields)
 
+    def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
+        """That, by a container tool alone: the operator's usual image is not used by any other way."""
+        return in_image.to_fetch_for(executable.fields, way)
+
 
 def check_parameters(parameters: Any) -> list[Reason]:
     """Parameters become variables of the notebook, so their names are names of variables."""

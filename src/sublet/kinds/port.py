@@ -111,6 +111,10 @@ class Kind(Protocol):
         """What its ways fetch by themselves, one of these being enough: brought like the above where they can't."""
         return ()
 
+    def fetches_for(self, executable: Executable, way: str) -> Sequence[Data]:
+        """The same for one way: what that doesn't use need not be there."""
+        return self.fetches(executable)
+
     def parts(self, executable: Executable, cores: int) -> int:
         """Into how many parts, each with so many cores, a shared queue may best get it."""
         return 1
