@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sublet.booking.model.phases import Phase
-from tests.contract.services import ME, ask, over, serving
+from tests.contract.services import ask, serving
 from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.jupyter_servers import serve_jupyter
 from tests.engines.kubernetes_cluster import Namespace
@@ -39,7 +38,7 @@ def put_papermill(machine: EngineMachine) -> None:
     machine.run("chmod", "755", "/usr/local/bin/papermill")
 
 
-async def test_one_ask_is_offered_by_five_kinds_of_platform_and_runs_on_each(
+async def test_one_ask_is_offered_by_five_kinds_of_platform(
     tmp_path: Path, new_site: Callable[..., Site], namespace: Namespace, jupyter_image: str
 ) -> None:
     book = write_notebook(tmp_path / "a.ipynb", "n = 1", "print(n * 6)")
@@ -77,12 +76,4 @@ async def test_one_ask_is_offered_by_five_kinds_of_platform_and_runs_on_each(
         async with serving(tmp_path / "home", platforms=platforms, answer_within="60s", **images) as service:
             short = {"run": None, "notebook": f"file://{book}", "parameters": {"n": 7}, "time": "5m"}
             offerset = await ask(service, **short, memory="512MiB")
-            first = {offer.offer.platform: offer for offer in reversed(offerset.offers)}
-            assert set(first) == set(platforms), offerset.reasons
-            for name in platforms:
-                mine = await ask(service, **short, memory="512MiB", platform=name)
-                session = await service.sessions.accept(mine.offers[0].id, ME)
-                ended = await over(service, session.id, ME, 240)
-                printed = (await service.output.output(session.id, ME, "stdout")).data
-                words = (await service.output.output(session.id, ME, "stderr")).data
-                assert (ended.phase, printed) == (Phase.COMPLETED, b"42\n"), (name, ended.end, words)
+            assert {offer.offer.platform for offer in offerset.offers} == set(platforms), offerset.reasons
