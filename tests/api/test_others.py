@@ -59,6 +59,8 @@ ONES_OWN = {  # answers everyone, with what is theirs: nothing of another may be
     "POST /v1/hooks",
     "GET /v1/credentials",
     "POST /v1/credentials",
+    "POST /v1/credentials/globus",
+    "POST /v1/credentials/globus/code",
     "GET /v1/places",
     "GET /v1/uploads",
     "POST /v1/tus",

@@ -138,6 +138,7 @@ async def one_of_everything(tmp_path_factory: pytest.TempPathFactory) -> AsyncIt
             mode="gateway",
             master_key=str(master),
             apps={"private": [f"{git.url}/*"]},
+            globus_auth="http://127.0.0.1:9",  # nobody is there: no test asks Globus itself
             platforms={"keeling": {"kind": "memory", "takes": "10m", "cores": 16}, "spare": {"kind": "memory"}},
         )
         async with open_service(settings, loop=False) as service, AsyncExitStack() as stack:

@@ -28,6 +28,7 @@ class Wishes(TypedDict, total=False):
     notebook: Place
     compose: str | Mapping[str, Any]
     bag: Sequence[Any] | Mapping[str, Any]
+    steps: Sequence[Any] | Mapping[str, Any]  # several commands in one session, one after another or together
     interactive: str | bool  # lab, shell, desktop, code, rstudio, or another of the operator's
     web: int | str | bool  # beside `run`: the port on which it listens, or "auto"
     idle: str | timedelta  # of what is opened: it ends when nobody has had it open for so long

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Protocol, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from sublet.booking.model.amounts import parse_duration, parse_memory
 from sublet.booking.model.image import ImageArchive
@@ -19,6 +19,7 @@ from sublet.booking.model.pledge import OPEN
 from sublet.booking.model.request import Request
 from sublet.kernel.container_network import USUAL
 from sublet.kernel.errors import BadAmount, PlatformRefused
+from sublet.platforms.metric_settings import Metrics
 from sublet.platforms.pledge_settings import PledgeSettings
 from sublet.reach.login import Login
 from sublet.reach.unattended import Holding
@@ -115,28 +116,6 @@ class Carrier:
 
 
 OF_A_QUEUE = ("queue", "qos", "project")
-METRIC = "urn:ivoa:calycopis:metric:"
-
-
-def _metrics(value: object) -> object:
-    """A name without a URN is one of IVOA's; a single number is the least and the most."""
-    if not isinstance(value, Mapping):
-        return value
-    return {
-        name if ":" in str(name) else f"{METRIC}{name}": (bound, bound) if isinstance(bound, int | float) else bound
-        for name, bound in value.items()
-    }
-
-
-def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
-    if not 0 <= bounds[0] <= bounds[1]:
-        raise ValueError("write the least and the most, from 0 upwards: [150, 200]")
-    return bounds
-
-
-Metrics = Annotated[
-    dict[str, Annotated[tuple[FiniteFloat, FiniteFloat], AfterValidator(_in_order)]], BeforeValidator(_metrics)
-]  # URN → the least and the most
 PoolName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 PledgeName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 

@@ -1,0 +1,29 @@
+"""Amounts of memory, disk and storage, read from the short form and written in the full one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sublet.booking.model.amounts import MIB, parse_memories, quote_value
+from sublet.booking.model.request import GIB, Range
+from sublet.kernel.errors import BadAmount
+
+
+def read_sizes(value: Any) -> Range:
+    """An amount with its unit, or the least and the most of one."""
+    if not isinstance(value, str):
+        raise BadAmount(text=quote_value(value), what="an amount of memory", example=_with_unit(value))
+    return parse_memories(value)
+
+
+def _with_unit(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "8GiB"
+    return f"{value}GiB" if value < MIB else f"{value / MIB:g}MiB, if those are bytes"
+
+
+def write_amount(size: int) -> int | str:
+    """IVOA counts GiB; what isn't whole is written with its unit."""
+    if size % GIB == 0:
+        return size // GIB
+    return f"{size // MIB}MiB" if size % MIB == 0 else f"{size}B"
