@@ -39,7 +39,7 @@ async def wait_for(service: Service, id: str, phase: Phase) -> Session:
 
 
 async def visit(service: Service, session: Session, **headers: str) -> httpx2.Response:
-    connect = ConnectProxy(service.connections, service.secrets)
+    connect = ConnectProxy(service.connections, service.secrets, service.session_notices)
     transport = httpx2.ASGITransport(app=Router([Mount("/connect", app=connect)]))
     try:
         async with httpx2.AsyncClient(transport=transport, base_url="http://here", timeout=30) as client:

@@ -74,7 +74,11 @@ async def test_a_gateway_offers_notebooks_and_jupyterlab_in_the_operators_image_
         await reach(service, session.id, in_phase(Phase.AVAILABLE), BOB, PATIENCE)
         seen = namespace.cluster.kubectl("-n", namespace.name, "get", "jobs,pods,events", "-o", "json")
         assert service.secrets.of(session.id) not in seen
-        await use_lab(ConnectProxy(service.connections, service.secrets), session.id, service.secrets.of(session.id))
+        await use_lab(
+            ConnectProxy(service.connections, service.secrets, service.session_notices),
+            session.id,
+            service.secrets.of(session.id),
+        )
         await service.sessions.cancel(session.id, BOB)
         assert (await over(service, session.id, BOB, PATIENCE)).phase is Phase.CANCELLED
 

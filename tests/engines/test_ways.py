@@ -44,6 +44,10 @@ async def test_a_gateway_offers_notebooks_and_jupyterlab_in_the_operators_image(
                 executed = json.loads((place / "work" / "executed.ipynb").read_text())
                 assert "injected-parameters" in executed["cells"][1]["metadata"]["tags"]
         await reach(service, session.id, in_phase(Phase.AVAILABLE), BOB, 120)
-        await use_lab(ConnectProxy(service.connections, service.secrets), session.id, service.secrets.of(session.id))
+        await use_lab(
+            ConnectProxy(service.connections, service.secrets, service.session_notices),
+            session.id,
+            service.secrets.of(session.id),
+        )
         await service.sessions.cancel(session.id, BOB)
         assert (await over(service, session.id, BOB, 60)).phase is Phase.CANCELLED

@@ -179,7 +179,7 @@ def test_an_image_by_its_manifest_is_the_very_one(place: Place, tools: dict[str,
 
 def test_an_archive_whose_layer_was_changed_is_refused(place: Place, tools: dict[str, str], made: Path) -> None:
     path = made / "changed.tar"
-    digest = images.docker_archive(path)
+    digest = images.docker_archive(path, Labels={"of": "this test"})  # no other has put it into a store
     data = path.read_bytes()
     path.write_bytes(data.replace(b"made for tests\n", b"evil for tests\n"))
     code, _, err = run(place, tools, docker(f"docker-archive:{path}", digest=digest))

@@ -114,7 +114,7 @@ async def test_a_shell_on_a_node_is_reached_by_who_has_the_secret_and_comes_back
 
 async def test_jupyterlab_on_a_node_is_reached_through_the_service(service: Service) -> None:
     session = await begin(service, "lab")
-    connect = ConnectProxy(service.connections, service.secrets)
+    connect = ConnectProxy(service.connections, service.secrets, service.session_notices)
     assert (await visit(connect, session, "api/status")).status_code == 401
     answer = await visit(connect, session, "api/status", authorization=f"token {service.secrets.of(session.id)}")
     assert answer.status_code == 200

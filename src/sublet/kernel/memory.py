@@ -11,7 +11,7 @@ import ctypes
 from functools import cache
 from typing import Any
 
-PAUSE = 20.0  # seconds
+PAUSE = 5.0  # seconds; it takes a few thousandths of one
 
 
 async def trim_often() -> None:

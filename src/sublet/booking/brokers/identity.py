@@ -99,7 +99,10 @@ class OwnerLogins:
         except SubletError as error:
             log.warning("broker.login-not-renewed", broker=broker, why=error.message)
             return None
-        return {"authorization": f"Bearer {token}"} if token else None
+        if not token:
+            self._known.forget()  # they may sign in at any moment
+            return None
+        return {"authorization": f"Bearer {token}"}
 
 
 @dataclass

@@ -31,6 +31,7 @@ class RunningStep:
         os.makedirs(self.folder, exist_ok=True)
         self.began, self.clock = time.time(), time.monotonic()
         self.process: subprocess.Popen[bytes] | None = None
+        self.is_asked_to_end = False
         self.copying: list[threading.Thread] = []
         environment = {**os.environ, **plan["environment"], "SUBLET_STEP": self.name}
         try:
@@ -70,10 +71,16 @@ class RunningStep:
         write_end(self.folder, {**end, "seconds": round(time.monotonic() - self.clock, 3)})
         return code
 
-    def stop(self, number: int) -> None:
-        """Send a signal to it; the session's other processes are its platform's to end."""
+    def ask_to_end(self) -> None:
+        """Send it SIGTERM, once; the session's other processes are its platform's to end."""
+        if self.process is not None and not self.is_asked_to_end:
+            self.is_asked_to_end = True
+            self.process.terminate()
+
+    def kill(self) -> None:
+        """Send it SIGKILL."""
         if self.process is not None:
-            self.process.send_signal(number)
+            self.process.kill()
 
 
 def say(text: str) -> None:
@@ -104,15 +111,16 @@ class Runner:
     def stop(self, *_: object) -> None:
         """Someone wants the session to end: no further step begins, and those that run are asked to end."""
         self.stopping = True
-        self.tell_all(signal.SIGTERM)
-        timer = threading.Timer(GRACE, self.tell_all, (signal.SIGKILL,))
+        for step in self.running:
+            step.ask_to_end()
+        timer = threading.Timer(GRACE, self.kill_all)
         timer.daemon = True
         timer.start()
 
-    def tell_all(self, number: int) -> None:
-        """Send a signal to all that run."""
+    def kill_all(self) -> None:
+        """End all that still run."""
         for step in self.running:
-            step.stop(number)
+            step.kill()
 
     def run(self) -> int:
         """Run them; the code of the first, in the order of the request, that did not succeed."""
@@ -124,6 +132,8 @@ class Runner:
             for plan in group:
                 if not self.stopping:
                     self.running.append(RunningStep(plan, f"[{plan['name']}] " if self.together else ""))
+                if self.stopping and self.running:
+                    self.running[-1].ask_to_end()  # the signal may have come while it was being started
             self.codes |= {step.name: step.wait() for step in self.running}
         for plan in self.steps[len(self.codes) :]:
             os.makedirs(os.path.join("steps", plan["name"]), exist_ok=True)
