@@ -17,12 +17,12 @@ import pytest
 
 from sublet.client import AsyncClient, Client
 from sublet.kernel.home import Home
-from sublet.kernel.kept_logins import keep_login, load_login
+from sublet.kernel.kept_logins import KeptLogin, keep_login, load_login
 from tests.cli.test_gateway import PATIENCE, SUBLET, Someone
 from tests.iam import Iam, iam_server
 from tests.openid import openid
 from tests.openid_server import PASSWORD, TERMINAL
-from tests.serving import Serving
+from tests.serving import Serving, eventually
 from tests.smtp import Mailbox
 
 AUDIENCE = "https://gateway.example.org"
@@ -136,12 +136,18 @@ async def test_a_login_is_renewed_in_silence_also_for_python_and_for_ones_own_se
             assert printed.startswith("You are signed in to site.")
             assert ann.types("whoami", "--json").stdout.count('"personal"') == 1, "commands go where they went"
             first = load_login(home, url)
-            asked = ann.types("ask", "--cores", "1", "--time", "10m", "--image", "docker://busybox", "--json")
+            words = ("ask", "--cores", "1", "--time", "10m", "--image", "docker://busybox", "--json")
+            asked = ann.types(*words)
             assert "site/trial" in asked.stdout, asked.stdout + asked.stderr
-            second = load_login(home, url)
-            assert first
-            assert second
-            assert second.refresh != first.refresh, "it was due, and renewed"
+
+            def find_another() -> KeptLogin | None:
+                """A token counts for a moment for all who ask at once; whoever asks later finds it due."""
+                ann.types(*words)
+                kept = load_login(home, url)
+                return kept if kept and first and kept.refresh != first.refresh else None
+
+            second = eventually(find_another, "it to be renewed, because it is due")
+            assert isinstance(second, KeptLogin)
             assert not [secret for secret in (second.access, second.refresh) if secret in own.log() + serving.log()]
         finally:
             own.stop()
