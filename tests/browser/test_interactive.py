@@ -78,7 +78,8 @@ def accept(page: Page) -> str:
 
 def wait_for_colour(page: Page, colour: list[int]) -> list[float]:
     """How much of this colour there is on a desktop, and where, once it is much."""
-    page.wait_for_function(f"(colour) => ({FIND})(colour)[0] > {MANY}", arg=colour)
+    is_there = f"(colour) => ({FIND})(colour)[0] > {MANY}"
+    page.wait_for_function(is_there, arg=colour, polling=SECONDS / 2, timeout=90 * SECONDS)  # each look costs a lot
     found: list[float] = page.evaluate(FIND, colour)
     return found
 
@@ -157,5 +158,4 @@ def test_a_session_that_nobody_has_open_any_more_is_ended_and_its_page_says_why(
     page.wait_for_timeout(8 * SECONDS)  # longer than nobody may have it open; but someone has
     expect(page.get_by_text("It is up and can be connected to")).to_be_visible()
     person.goto("/web/")
-    expect(page.locator("[data-warning]")).to_contain_text("nobody has it open")
     expect(page.get_by_text("nobody had it open for 6 s")).to_be_visible()

@@ -176,7 +176,7 @@ async def test_of_several_addresses_those_that_answer_are_tried_first_and_one_th
 async def test_a_host_that_hangs_is_waited_for_by_the_first_files_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "MOMENT", 0.2)
+    monkeypatch.setattr(http, "MOMENT", 1.0)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as hanging, serve_source("127.0.0.1") as source:
         dead = f"http://127.0.0.1:{hanging.getsockname()[1]}"
         files = [
