@@ -173,16 +173,14 @@ async def test_of_several_addresses_those_that_answer_are_tried_first_and_one_th
     assert seen(tmp_path / "there") == {"map.fits": BODY}
 
 
-async def test_a_host_that_hangs_is_waited_for_by_the_first_files_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http, "MOMENT", 1.0)
+async def test_a_host_that_hangs_is_waited_for_by_the_first_files_alone(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as hanging, serve_source("127.0.0.1") as source:
         dead = f"http://127.0.0.1:{hanging.getsockname()[1]}"
         files = [
             ResolvedFile(f"{number}.fits", at(f"{dead}/{number}", source.put(f"/{number}", BODY)))
             for number in range(30)
         ]
+        await bring([ResolvedFile("first.fits", at(source.put("/first", BODY)))], tmp_path / "before")  # no longer cold
         await bring(files, tmp_path / "there")
         named = NamedLinks(movers(), Catalogue(files))
         linked = await named.links(MAP)
