@@ -8,6 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -118,15 +119,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         serving.stop()
 
 
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
-    """Chromium, as Debian ships it: one for all tests, which are the same worker's."""
+@contextmanager
+def open_chromium() -> Iterator[Browser]:
+    """Chromium, as Debian ships it. While it is open, no test of this process can have an event loop of its own."""
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: no page was looked at in a browser (apt-get install chromium)")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """One for all tests here, which are the same worker's."""
+    with open_chromium() as chromium:
+        yield chromium
 
 
 def comes_with(browser: Browser, url: str, size: tuple[int, int] = DESKTOP, **options: Any) -> BrowserContext:

@@ -10,14 +10,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, WebSocket, expect
 
-from tests.browser.conftest import SECONDS, Site, browser, comes_with
+from tests.browser.conftest import SECONDS, Site, comes_with, open_chromium
 from tests.browser.test_interactive import accept, ask_for, end
 from tests.engines.code_server import have_code_server
 from tests.real.visits import free_port
 from tests.serving import Serving
 
 pytestmark = pytest.mark.engines
-__all__ = ["browser"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One for this file alone: tests of others in this process have event loops of their own."""
+    with open_chromium() as chromium:
+        yield chromium
 
 
 @pytest.fixture

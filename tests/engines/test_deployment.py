@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,10 +36,15 @@ systemctl enable --quiet --now sublet
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImageStore]:
+def store() -> Iterator[ImageStore]:
     """A store with the image, built as its recipe says on a Debian of our own, without a network."""
     box, wheels = have_box("image", PACKAGES), have_wheels(ROOT / "locks" / "run.txt")
-    place = tmp_path_factory.mktemp("image")
+    with tempfile.TemporaryDirectory(prefix="sublet-", dir="/tmp") as place:  # Podman wants a path below 50 characters
+        yield from build_image(Path(place), box, wheels)
+
+
+def build_image(place: Path, box: Path, wheels: Path) -> Iterator[ImageStore]:
+    """The store, once the image is in it."""
     context = place / "context"
     for name in ("deploy/Containerfile", "locks/run.txt"):
         (context / name).parent.mkdir(parents=True, exist_ok=True)
