@@ -20,7 +20,7 @@ from tests.contract.services import ME, ask
 from tests.engines.kubernetes_cluster import Namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
-SOON = 90.0
+SOON = 240.0
 
 
 @pytest.fixture
