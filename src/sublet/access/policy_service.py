@@ -31,6 +31,7 @@ from sublet.kernel.clock import Clock
 from sublet.kernel.log import log
 from sublet.kernel.secret_file import read_secret_file
 from sublet.kernel.settings import Settings
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -83,11 +84,9 @@ class PolicyService:
         ):
             if answer.status_code != httpx2.codes.OK:
                 raise ValueError(f"it answered with {answer.status_code}")
-            content = b""
-            async for piece in answer.aiter_bytes():
-                content += piece
-                if len(content) > MOST_BYTES:
-                    raise ValueError("its answer is too long")
+            content = await read_up_to(MOST_BYTES, answer.aiter_bytes())
+            if len(content) > MOST_BYTES:
+                raise ValueError("its answer is too long")
         return json.loads(content)
 
     async def review(self, act: str, person: Person, session: Session, offer: Offer) -> None:

@@ -19,6 +19,7 @@ from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
 from sublet.kernel.errors import NotFound
 from sublet.kernel.log import log
+from sublet.kernel.streams import closing
 from sublet.people.model.person import Person
 from sublet.platforms.port import ResultFile as ResultFile  # also for those who show it
 from sublet.platforms.port import Results as Results
@@ -159,10 +160,11 @@ class SessionOutput:
             header.size, header.mtime, header.mode = file.size, int(file.modified.timestamp()), 0o644
             yield squeeze.compress(header.tobuf(tarfile.GNU_FORMAT))
             sent = 0
-            async for piece in platform.read(session.id, file.path):
-                piece = piece[: file.size - sent]  # it may have grown since it was listed
-                sent += len(piece)
-                yield squeeze.compress(piece)
+            async with closing(platform.read(session.id, file.path)) as pieces:
+                async for piece in pieces:
+                    piece = piece[: file.size - sent]  # it may have grown since it was listed
+                    sent += len(piece)
+                    yield squeeze.compress(piece)
             padding = file.size - sent + (-file.size % tarfile.BLOCKSIZE)
             yield squeeze.compress(bytes(padding))
         yield squeeze.compress(bytes(tarfile.BLOCKSIZE * 2))

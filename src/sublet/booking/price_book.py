@@ -19,6 +19,7 @@ from sublet.booking.model.prices import Tariff
 from sublet.booking.model.request import Request
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 
 EVERY = timedelta(minutes=15)
@@ -100,9 +101,7 @@ async def _fetch(source: str) -> str:
         client.stream("GET", source, headers={"accept": "application/json, text/csv"}) as answer,
     ):
         answer.raise_for_status()
-        body = b""
-        async for piece in answer.aiter_bytes():
-            body += piece
-            if len(body) > MOST:
-                raise ValueError(f"it has more than {MOST >> 20} MiB")
+        body = await read_up_to(MOST, answer.aiter_bytes())
+        if len(body) > MOST:
+            raise ValueError(f"it has more than {MOST >> 20} MiB")
         return body.decode()

@@ -14,6 +14,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse
 from sublet.movers.port import SIMPLE, LeftFiles, Progress
 from sublet.movers.trees import safe_path
@@ -124,8 +125,9 @@ class SessionResultsMover:
         await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
         part = path.with_name(f"{path.name}.part")
         with part.open("wb") as writer:
-            async for piece in platform.read(id, file.path):
-                await asyncio.to_thread(writer.write, piece)
+            async with closing(platform.read(id, file.path)) as pieces:
+                async for piece in pieces:
+                    await asyncio.to_thread(writer.write, piece)
         if part.stat().st_size != file.size:
             part.unlink()
             raise missing(data, f"{file.path} changed as it was read")

@@ -15,6 +15,7 @@ from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.client.renewing import is_due, renew
 from sublet.kernel.errors import ClientClosed, ServiceUnreachable
+from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 
 T = TypeVar("T")
@@ -49,8 +50,9 @@ class AsyncLink:
         try:
             if reply.status_code >= 400:
                 raise_for(reply.status_code, await reply.aread())
-            async for piece in reply.aiter_bytes():
-                yield piece
+            async with closing(reply.aiter_bytes()) as pieces:
+                async for piece in pieces:
+                    yield piece
         except httpx2.TransportError as error:
             raise _unreachable(self.address, error) from error
         finally:

@@ -20,6 +20,7 @@ from sublet.client.following import Decoder, Following, Timeout, until_over
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.wishes import Changes, Place, show_words
 from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.streams import closing
 from sublet.people.calls import people
 
 if TYPE_CHECKING:
@@ -88,9 +89,10 @@ class AsyncSession(SessionFacts):
     async def logs(self, *, stream: str = "stdout", follow: bool = False, offset: int = 0) -> AsyncIterator[str]:
         """What it printed, as text in pieces; with `follow`, also what it is going to print, until it is over."""
         following, decoder = Following(self.id, stream, offset), Decoder("replace")
-        async for piece in self._follow(following) if follow else self._so_far(following):
-            if text := decoder.decode(piece):
-                yield text
+        async with closing(self._follow(following) if follow else self._so_far(following)) as pieces:
+            async for piece in pieces:
+                if text := decoder.decode(piece):
+                    yield text
         if text := decoder.decode(b"", final=True):
             yield text
 
@@ -101,8 +103,9 @@ class AsyncSession(SessionFacts):
     async def _follow(self, following: Following) -> AsyncIterator[bytes]:
         while not following.over:
             try:
-                async for piece in self._client.stream(following.call):
-                    yield following.saw(piece)
+                async with closing(self._client.stream(following.call)) as pieces:
+                    async for piece in pieces:
+                        yield following.saw(piece)
                 yield following.end_stream(await self._client.do(following.rest))
             except ServiceUnreachable as error:
                 await asyncio.sleep(following.broke(error).seconds)
@@ -128,8 +131,9 @@ class AsyncSession(SessionFacts):
     async def archive(self, to: str | os.PathLike[str]) -> None:
         """All of those files, as one tar.gz, written to a file here."""
         with open(to, "wb") as file:  # noqa: ASYNC230 - pieces of 64 KiB to a local file
-            async for piece in self._client.stream(results.archive(self.id)):
-                file.write(piece)
+            async with closing(self._client.stream(results.archive(self.id))) as pieces:
+                async for piece in pieces:
+                    file.write(piece)
 
     async def fetched(self) -> None:
         """Say that its files are here now: where it ran as a guest, nothing of it needs to stay."""

@@ -77,11 +77,10 @@ class NamedLinks:
             raise NoLinks
         return silent
 
-    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+    def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""
         mover, replica = self._readers[link.url]
-        async for piece in mover.read(replica, link, offset):
-            yield piece
+        return mover.read(replica, link, offset)
 
 
 def _list_links(sources: Sequence[tuple[object, Data]]) -> list[tuple[Links, Data]]:

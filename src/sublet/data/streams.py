@@ -12,6 +12,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.data.model.retries import TransferRetries
 from sublet.kernel.errors import PlatformUnreachable
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import missing
 from sublet.movers.port import Interrupted, Links, Progress, SourceChanged
 from sublet.platforms.caching import DataCache
@@ -111,10 +112,11 @@ class _CountedReading:
         self._pieces, self._tally, self.count = pieces, tally, 0
 
     async def read(self) -> AsyncIterator[bytes]:
-        async for piece in self._pieces:
-            yield piece
-            self.count += len(piece)
-            self._tally.add(len(piece))
+        async with closing(self._pieces) as pieces:
+            async for piece in pieces:
+                yield piece
+                self.count += len(piece)
+                self._tally.add(len(piece))
 
 
 async def _stream_small(

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 
 KEPT = 200  # characters of an answer
@@ -68,10 +69,6 @@ async def _read(answer: httpx2.Response) -> Answered:
         return Answered(True, words)
     if answer.is_redirect:
         return Answered(False, f"{words}: it leads elsewhere, and that is not followed")
-    body = b""
-    async for piece in answer.aiter_raw():
-        body += piece
-        if len(body) >= KEPT:
-            break
+    body = await read_up_to(KEPT, answer.aiter_raw())
     text = " ".join(body.decode("utf-8", "replace").split())
     return Answered(False, f"{words}: {text}"[:KEPT] if text else words, answer.status_code == GONE)

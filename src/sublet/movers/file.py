@@ -18,6 +18,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import (
     READ,
     check_arrived,
@@ -78,9 +79,10 @@ class FileMover:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as writer:
-                async for piece in content.read(0):
-                    await asyncio.to_thread(writer.write, piece)
-                    progress(writer.tell(), content.size)
+                async with closing(content.read(0)) as pieces:
+                    async for piece in pieces:
+                        await asyncio.to_thread(writer.write, piece)
+                        progress(writer.tell(), content.size)
                 size = writer.tell()
             if size != content.size:
                 raise unsent(content.path, location, f"it changed as it was read: {size} of {content.size} bytes came")

@@ -23,6 +23,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import CredentialKind, credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.errors import DataNotSent, DataNotThere
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, unsent
 from sublet.movers.globus_api import GlobusClient, GlobusFailed
 from sublet.movers.globus_files import CollectionPlace, find_web_server, list_files, read_place, read_task
@@ -138,8 +139,8 @@ class GlobusMover:
         """One of them, from a byte on."""
         self._check_web(data, link)
         with _tell_shut(data, link):
-            async with self._http.client() as client:
-                async for piece in read_link(client, data, link, offset):
+            async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
+                async for piece in pieces:
                     yield piece
 
     def _check_web(self, data: Data, link: FileLink) -> None:

@@ -21,6 +21,7 @@ from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_arrived, check_checksum, guess, missing, refuse, require_sound, safe_name
 from sublet.movers.digests import ask_digest, keeps_digests
@@ -111,8 +112,8 @@ class HttpMover:
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """It, from a byte on."""
-        async with self.client() as client:
-            async for piece in read_link(client, data, link, offset):
+        async with self.client() as client, closing(read_link(client, data, link, offset)) as pieces:
+            async for piece in pieces:
                 yield piece
 
     async def bring_file(self, client: httpx2.AsyncClient, data: Data, file: Path, progress: Progress) -> None:
@@ -222,10 +223,11 @@ async def _download(
             part.has_digest = keeps_digests(response)
             _check_size(data, part, total or 0, largest)
             with part.path.open("ab") as file:
-                async for piece in response.aiter_raw():
-                    _check_size(data, part, file.tell() + len(piece), largest)
-                    file.write(piece)
-                    progress(file.tell(), total)
+                async with closing(response.aiter_raw()) as pieces:
+                    async for piece in pieces:
+                        _check_size(data, part, file.tell() + len(piece), largest)
+                        file.write(piece)
+                        progress(file.tell(), total)
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
         raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
     except httpx2.TransportError as error:

@@ -15,6 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, without_secrets
 from sublet.movers.http import REDIRECTS, SPEED, WAITS, words
@@ -127,11 +128,9 @@ class _Lookup:
         """A redirection leads to the data; any other answer is a table of addresses."""
         if response.is_redirect:
             return [TableRow(urljoin(str(response.url), response.headers.get("location", "")))]
-        content = b""
-        async for piece in response.aiter_bytes():
-            content += piece
-            if len(content) > MOST_BYTES:
-                raise TableUnreadable(f"it has more than {MOST_BYTES} bytes")
+        content = await read_up_to(MOST_BYTES, response.aiter_bytes())
+        if len(content) > MOST_BYTES:
+            raise TableUnreadable(f"it has more than {MOST_BYTES} bytes")
         if not response.is_success:
             answer = f"{response.status_code} {response.reason_phrase}".strip()
             raise missing(self.data, f"{without_secrets(str(response.url))} answered {answer}")

@@ -17,6 +17,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, credential_for
 from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.errors import DataNotThere
+from sublet.kernel.streams import read_up_to
 from sublet.movers.arrival import check_arrived, missing, without_secrets
 from sublet.movers.http import HttpMover, words
 from sublet.movers.port import Progress
@@ -200,11 +201,9 @@ class LargeFiles:
             self._http.client(sign_in(self._server.credential)) as client,
             client.stream("POST", address, json=asked, headers=headers) as answer,
         ):
-            body = b""
-            async for piece in answer.aiter_bytes():
-                body += piece
-                if len(body) > LONGEST_ANSWER:
-                    raise missing(self._data, "its Git LFS server gave an answer without end")
+            body = await read_up_to(LONGEST_ANSWER, answer.aiter_bytes())
+            if len(body) > LONGEST_ANSWER:
+                raise missing(self._data, "its Git LFS server gave an answer without end")
             return httpx2.Response(
                 answer.status_code, headers={"content-type": answer.headers.get("content-type", "")}, content=body
             )

@@ -12,6 +12,7 @@ import httpx2
 from sublet.booking.model.request import Data
 from sublet.data.model.links import FileLink
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import missing
 from sublet.movers.digests import ask_digest, keeps_digests
 from sublet.movers.port import Interrupted, SourceChanged
@@ -97,11 +98,12 @@ async def read_link(client: httpx2.AsyncClient, data: Data, link: FileLink, offs
     try:
         async with client.stream("GET", link.url, headers=headers) as response:
             _check(response, data, link, offset)
-            async for piece in response.aiter_raw():
-                at += len(piece)
-                if link.size is not None and at > link.size:
-                    raise SourceChanged(f"it has more than the {link.size} bytes that it had")
-                yield piece
+            async with closing(response.aiter_raw()) as pieces:
+                async for piece in pieces:
+                    at += len(piece)
+                    if link.size is not None and at > link.size:
+                        raise SourceChanged(f"it has more than the {link.size} bytes that it had")
+                    yield piece
     except (httpx2.TooManyRedirects, httpx2.UnsupportedProtocol) as error:
         raise missing(data, f"its address leads on and on, or elsewhere: {error}") from error
     except httpx2.TransportError as error:

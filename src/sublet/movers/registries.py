@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from sublet.booking.model.image import REFERENCE
+from sublet.kernel.streams import read_up_to
 
 DOCKER_HUB = "registry-1.docker.io"
 INDEXES = (
@@ -213,10 +214,8 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
 async def _get_bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:
     """An answer, of which no more is read than a manifest may have."""
     async with client.stream("GET", url, headers=headers) as answer:
-        content = b""
-        async for piece in answer.aiter_bytes():
-            content += piece
-            if len(content) > LARGEST:
-                raise NotInRegistry("the registry has no manifest there, but something very large")
+        content = await read_up_to(LARGEST, answer.aiter_bytes())
+        if len(content) > LARGEST:
+            raise NotInRegistry("the registry has no manifest there, but something very large")
         plain = {name: value for name, value in answer.headers.items() if name in KEPT}
         return httpx2.Response(answer.status_code, headers=plain, content=content)

@@ -14,6 +14,7 @@ import httpx2
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.retries import TRY_AGAIN
 from sublet.kernel.public_addresses import PublicOnly
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 from sublet.movers.http import WAITS, words
 
@@ -162,13 +163,10 @@ class RucioClient:
 
 
 async def _read(response: httpx2.Response) -> bytes:
-    pieces, size = [], 0
-    async for piece in response.aiter_bytes():
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise RucioFailed(f"the Rucio server's answer has more than {MOST_BYTES} bytes")
-        pieces.append(piece)
-    return b"".join(pieces)
+    content = await read_up_to(MOST_BYTES, response.aiter_bytes())
+    if len(content) > MOST_BYTES:
+        raise RucioFailed(f"the Rucio server's answer has more than {MOST_BYTES} bytes")
+    return content
 
 
 def read_lines(answer: bytes) -> list[Any]:

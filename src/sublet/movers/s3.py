@@ -20,6 +20,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, safe_name, unsent
 from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.links import describe_link, read_link
@@ -154,8 +155,8 @@ class S3Mover:
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""
-        async with self._http.client() as client:
-            async for piece in read_link(client, data, link, offset):
+        async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
+            async for piece in pieces:
                 yield piece
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
@@ -295,8 +296,9 @@ class _Parts:
 async def _window(content: Content, first: int, size: int) -> AsyncIterator[bytes]:
     """So many bytes of a file, from one on."""
     left = size
-    async for piece in content.read(first):
-        yield piece[:left]
-        left -= len(piece)
-        if left <= 0:
-            return
+    async with closing(content.read(first)) as pieces:
+        async for piece in pieces:
+            yield piece[:left]
+            left -= len(piece)
+            if left <= 0:
+                return

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx2
 
 from sublet.data.model.credentials import Credential, CredentialKind
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import unsent
 from sublet.movers.port import Content, Progress
 
@@ -89,12 +90,13 @@ class _Body:
 
     async def read(self) -> AsyncIterator[bytes]:
         size = self._content.size
-        async for piece in self._content.read(0):
-            self.sent += len(piece)
-            if self.sent > size:
-                break
-            yield piece
-            self._progress(self.sent, size)
+        async with closing(self._content.read(0)) as pieces:
+            async for piece in pieces:
+                self.sent += len(piece)
+                if self.sent > size:
+                    break
+                yield piece
+                self._progress(self.sent, size)
         if self.sent != size:
             raise _Changed(f"it changed as it was read: it had {size} bytes, and {self.sent} came")
 
@@ -111,7 +113,8 @@ async def spool(content: Content, file: Path) -> None:
     """Write it to this disk first, for programs that send nothing but files."""
     await asyncio.to_thread(file.parent.mkdir, parents=True, exist_ok=True)
     with file.open("wb") as writer:
-        async for piece in content.read(0):
-            await asyncio.to_thread(writer.write, piece)
+        async with closing(content.read(0)) as pieces:
+            async for piece in pieces:
+                await asyncio.to_thread(writer.write, piece)
         if writer.tell() != content.size:
             raise unsent(content.path, "", f"it changed as it was read: {writer.tell()} of {content.size} bytes came")

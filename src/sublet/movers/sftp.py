@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_arrived, guess, missing, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
 from sublet.movers.port import SIMPLE, Content, Policy, Progress
@@ -236,7 +237,8 @@ async def _make_folders(client: SftpClient, folder: str) -> None:
 
 async def _count_out(content: Content, progress: Progress) -> AsyncIterator[bytes]:
     sent = 0
-    async for piece in content.read(0):
-        sent += len(piece)
-        yield piece
-        progress(sent, content.size)
+    async with closing(content.read(0)) as pieces:
+        async for piece in pieces:
+            sent += len(piece)
+            yield piece
+            progress(sent, content.size)

@@ -15,6 +15,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
@@ -104,8 +105,8 @@ class WebDavMover:
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""
-        async with self._http.client() as client:
-            async for piece in read_link(client, data, link, offset):
+        async with self._http.client() as client, closing(read_link(client, data, link, offset)) as pieces:
+            async for piece in pieces:
                 yield piece
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:

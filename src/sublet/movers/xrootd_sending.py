@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from sublet.kernel.checksums import Adler32
+from sublet.kernel.streams import closing
 from sublet.movers.arrival import unsent
 from sublet.movers.port import Content, Progress
 from sublet.movers.xrootd_commands import COPY, XrootdFailed, XrootdServer, read_complaint
@@ -32,14 +33,15 @@ async def send(server: XrootdServer, content: Content, path: str, location: str,
 async def _feed(stdin: asyncio.StreamWriter, content: Content, location: str, progress: Progress) -> str:
     """Write all of it; one that changes as it is read is never ended, so that the client is killed with it."""
     checksum, sent = Adler32(), 0
-    async for piece in content.read(0):
-        sent += len(piece)
-        if sent > content.size:
-            break
-        checksum.update(piece)
-        stdin.write(piece)
-        await stdin.drain()
-        progress(sent, content.size)
+    async with closing(content.read(0)) as pieces:
+        async for piece in pieces:
+            sent += len(piece)
+            if sent > content.size:
+                break
+            checksum.update(piece)
+            stdin.write(piece)
+            await stdin.drain()
+            progress(sent, content.size)
     if sent != content.size:
         raise unsent(content.path, location, f"it changed as it was read: {sent} of {content.size} bytes came")
     stdin.close()

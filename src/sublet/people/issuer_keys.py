@@ -16,6 +16,7 @@ from joserfc.jwk import KeySet
 
 from sublet.kernel.errors import NotConfirmed, ProviderUnreachable
 from sublet.kernel.log import log
+from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 
 # Signatures by the issuer's own key only: `none`, and those by a shared secret, are no proof of who signed.
@@ -121,11 +122,9 @@ class IssuerKeys:
                 httpx2.AsyncClient(verify=trusted, timeout=PATIENCE, trust_env=False, auth=auth) as client,
                 client.stream(method, address, data=form, headers=headers) as answer,
             ):
-                content = b""
-                async for piece in answer.aiter_bytes():
-                    content += piece
-                    if len(content) > MOST_BYTES:
-                        raise self._unreachable("its answer is too long")
+                content = await read_up_to(MOST_BYTES, answer.aiter_bytes())
+                if len(content) > MOST_BYTES:
+                    raise self._unreachable("its answer is too long")
                 response = httpx2.Response(answer.status_code, content=content)
         except httpx2.HTTPError as error:
             raise self._unreachable(type(error).__name__) from error

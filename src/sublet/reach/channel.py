@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from sublet.kernel.descriptors import restore_limit
+from sublet.kernel.streams import closing
 from sublet.reach.batch import Batch
 from sublet.reach.port import Outcome
 
@@ -119,10 +120,11 @@ class Channel(asyncio.SubprocessProtocol):
         if not self._said[_STDOUT]:
             return None
         try:
-            async for piece in pieces:
-                await self._feed([piece], last=False)
-                if self._ended.is_set():
-                    break
+            async with closing(pieces) as pieces:
+                async for piece in pieces:
+                    await self._feed([piece], last=False)
+                    if self._ended.is_set():
+                        break
         except BaseException:
             await self._end_stream(_MERCY)  # what was read so far counts
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol, runtime_checkable
 
+from sublet.kernel.streams import closing
 from sublet.reach.port import Command, Outcome, Reach, as_is
 
 PIECE = 1 << 22  # bytes that travel in one exec where no stream can be had
@@ -30,14 +31,15 @@ async def pour(
     if isinstance(reach, Pours) and (outcome := await reach.pour(to_write(offset), pieces)) is not None:
         return outcome
     outcome, buffer = Outcome(0, b"", b""), bytearray()
-    async for piece in pieces:
-        buffer += piece
-        if len(buffer) >= PIECE and not whole:
-            outcome = await reach.run(Command(to_write(offset), as_is, bytes(buffer)))
-            offset += len(buffer)
-            buffer.clear()
-            if outcome.code:
-                return outcome
+    async with closing(pieces) as pieces:
+        async for piece in pieces:
+            buffer += piece
+            if len(buffer) >= PIECE and not whole:
+                outcome = await reach.run(Command(to_write(offset), as_is, bytes(buffer)))
+                offset += len(buffer)
+                buffer.clear()
+                if outcome.code:
+                    return outcome
     if buffer:
         outcome = await reach.run(Command(to_write(offset), as_is, bytes(buffer), seconds=600))
     return outcome

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from itertools import count
 
 from sublet.kernel.descriptors import restore_limit
+from sublet.kernel.streams import closing
 from sublet.reach.sftp_packets import (
     Packet,
     PacketBody,
@@ -116,15 +117,16 @@ class SftpClient:
         under_way: deque[tuple[int, asyncio.Future[tuple[int, bytes]]]] = deque()
         at = 0
         try:
-            async for content in pieces:
-                for start in range(0, len(content), PIECE):
-                    piece = content[start : start + PIECE]
-                    question = pack_bytes(handle) + struct.pack(">Q", at) + pack_bytes(piece)
-                    under_way.append((at, self._send(Packet.WRITE, question)))
-                    at += len(piece)
-                    if len(under_way) >= AT_ONCE:
-                        require_ok(await under_way.popleft()[1])
-                await self._flush()
+            async with closing(pieces) as pieces:
+                async for content in pieces:
+                    for start in range(0, len(content), PIECE):
+                        piece = content[start : start + PIECE]
+                        question = pack_bytes(handle) + struct.pack(">Q", at) + pack_bytes(piece)
+                        under_way.append((at, self._send(Packet.WRITE, question)))
+                        at += len(piece)
+                        if len(under_way) >= AT_ONCE:
+                            require_ok(await under_way.popleft()[1])
+                    await self._flush()
             while under_way:
                 require_ok(await under_way.popleft()[1])
         finally:

@@ -32,6 +32,7 @@ from sublet.booking.model.phases import STARTED
 from sublet.booking.model.session import ELSEWHERE
 from sublet.booking.session_notices import SessionNotice
 from sublet.kernel.errors import NotFound, NotSignedIn, SessionElsewhere, SessionUnreachable, SubletError
+from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 
 COOKIE = "sublet-connect-"
@@ -295,8 +296,9 @@ def _place(location: str) -> tuple[str, str]:
 
 async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
     try:
-        async for part in answer.aiter_raw():
-            yield part
+        async with closing(answer.aiter_raw()) as parts:
+            async for part in parts:
+                yield part
     finally:
         await answer.aclose()
 

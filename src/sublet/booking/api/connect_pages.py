@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, Response
 
 from sublet.booking.session_notices import SessionNotice
 from sublet.kernel.errors import SubletError
+from sublet.kernel.streams import closing
 
 OWN = ".sublet/"  # below a session's path: what the service itself answers there
 NOTICE, SCRIPT = f"{OWN}notice", f"{OWN}notice.js"
@@ -54,8 +55,9 @@ def can_be_told(headers: Headers | Mapping[str, str]) -> bool:
 
 async def with_script(pieces: AsyncIterator[bytes], base: str) -> AsyncIterator[bytes]:
     """An application's page, and after it our script, which browsers take as the last thing in it."""
-    async for piece in pieces:
-        yield piece
+    async with closing(pieces) as pieces:
+        async for piece in pieces:
+            yield piece
     yield f'<script src="{base}{SCRIPT}"></script>'.encode()
 
 

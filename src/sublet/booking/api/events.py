@@ -16,6 +16,7 @@ from sublet.api.streams import while_welcome
 from sublet.booking.model.events import Event
 from sublet.booking.views.convert import event_view
 from sublet.booking.views.events import EventPage
+from sublet.kernel.streams import closing
 from sublet.kernel.views import plain
 
 router = APIRouter(prefix="/v1/events", tags=["Events"])
@@ -55,9 +56,10 @@ def _last(request: Request) -> int:
 
 async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
     yield b": sublet\n\n"  # headers and a first byte go out at once
-    async for event in events:
-        if event is None:
-            yield b": still here\n\n"
-        else:
-            data = to_json(plain(event_view(event)))
-            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)
+    async with closing(events) as events:
+        async for event in events:
+            if event is None:
+                yield b": still here\n\n"
+            else:
+                data = to_json(plain(event_view(event)))
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (event.id, event.kind.encode(), data)

@@ -28,6 +28,7 @@ from sublet.booking.views.results import (
     SentFileView,
 )
 from sublet.kernel.errors import Changed, SubletError
+from sublet.kernel.streams import closing
 from sublet.kernel.views import plain
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -124,9 +125,10 @@ async def _write_lines(sent: AsyncIterator[SentFile]) -> AsyncIterator[bytes]:
     """A line for each; what goes wrong later is the last one."""
     count = 0
     try:
-        async for file in sent:
-            count += 1
-            yield to_json(plain(SentFileView(path=file.path, size=file.size, to=file.to))) + b"\n"
+        async with closing(sent) as sent:
+            async for file in sent:
+                count += 1
+                yield to_json(plain(SentFileView(path=file.path, size=file.size, to=file.to))) + b"\n"
     except SubletError as error:
         if not count:
             raise
@@ -169,14 +171,16 @@ def _offer_download(name: str) -> dict[str, str]:
 
 async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     yield first
-    async for piece in rest:
-        yield piece
+    async with closing(rest) as rest:
+        async for piece in rest:
+            yield piece
 
 
 async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
     """The file as long as it was when it was listed: it may still grow."""
-    async for piece in pieces:
-        yield piece[:size]
-        size -= len(piece)
-        if size <= 0:
-            return
+    async with closing(pieces) as pieces:
+        async for piece in pieces:
+            yield piece[:size]
+            size -= len(piece)
+            if size <= 0:
+                return

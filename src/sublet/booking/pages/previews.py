@@ -18,6 +18,7 @@ from sublet.booking.output import ResultFile
 from sublet.booking.pages.logs import readable
 from sublet.booking.pages.notebooks import draw_notebook
 from sublet.kernel.errors import NotFound
+from sublet.kernel.streams import read_up_to
 from sublet.web.drawing import page
 from sublet.web.reading import visitor
 
@@ -132,9 +133,4 @@ async def _frame_document(file: ResultFile, pieces: AsyncIterator[bytes], suffix
 
 
 async def _first(pieces: AsyncIterator[bytes], most: int) -> bytes:
-    content = bytearray()
-    async for piece in pieces:
-        content += piece
-        if len(content) >= most:
-            break
-    return bytes(content[:most])
+    return (await read_up_to(most, pieces))[:most]

@@ -18,6 +18,7 @@ from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadUpload, NotAllowed, NotFound, ServiceFull, UploadPathTaken, UploadQuotaFull
 from sublet.kernel.faults import point
 from sublet.kernel.settings import Settings
+from sublet.kernel.streams import closing
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 from sublet.store.tx import Tx
@@ -163,13 +164,14 @@ async def _write(writer: PartWriter, pieces: AsyncIterator[bytes], file: Uploade
     """Write pieces as they come, a few at a time; more than the file has is refused."""
     waiting = bytearray()
     try:
-        async for piece in pieces:
-            if writer.offset + len(waiting) + len(piece) > file.size:
-                raise BadUpload(why=f"the file was to have {file.size} bytes, and more were sent.")
-            waiting += piece
-            if len(waiting) >= PIECE:
-                ready, waiting = bytes(waiting), bytearray()
-                await asyncio.to_thread(writer.write, ready)
+        async with closing(pieces) as pieces:
+            async for piece in pieces:
+                if writer.offset + len(waiting) + len(piece) > file.size:
+                    raise BadUpload(why=f"the file was to have {file.size} bytes, and more were sent.")
+                waiting += piece
+                if len(waiting) >= PIECE:
+                    ready, waiting = bytes(waiting), bytearray()
+                    await asyncio.to_thread(writer.write, ready)
     finally:
         if waiting:
             writer.write(bytes(waiting))  # however it ended: what has come need not come again

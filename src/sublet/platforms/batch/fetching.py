@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.streams import closing
 from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
@@ -283,11 +284,12 @@ class FarCache:
 async def limit_rate(pieces: AsyncIterator[bytes], rate: int) -> AsyncIterator[bytes]:
     """The same pieces, no more of them in a second than so many bytes; 0: as fast as they come."""
     began, passed = time.monotonic(), 0
-    async for piece in pieces:
-        yield piece
-        passed += len(piece)
-        if rate and (ahead := passed / rate - (time.monotonic() - began)) > 0:
-            await asyncio.sleep(ahead)
+    async with closing(pieces) as pieces:
+        async for piece in pieces:
+            yield piece
+            passed += len(piece)
+            if rate and (ahead := passed / rate - (time.monotonic() - began)) > 0:
+                await asyncio.sleep(ahead)
 
 
 def read_entry(text: str) -> EntryState:

@@ -376,10 +376,9 @@ class BatchPlatform(TransferSettings):
         """What is in its working directory."""
         return await self._leavings.results(key)
 
-    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+    def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
-        async for piece in self._leavings.read(key, path, offset):
-            yield piece
+        return self._leavings.read(key, path, offset)
 
     async def clean(self, key: str) -> None:
         """Remove the session's directories, there and here; what still runs must be cancelled first."""

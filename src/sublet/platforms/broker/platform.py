@@ -17,6 +17,7 @@ from sublet.booking.model.offer import Quote, Remote
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.windows import parse_instant
 from sublet.kernel.errors import LoginNeeded, PlatformRefused
+from sublet.kernel.streams import closing
 from sublet.platforms.broker.asking import BrokerAsks
 from sublet.platforms.broker.fields import Document, read_maps, read_text
 from sublet.platforms.broker.pace import WatchPace
@@ -239,8 +240,9 @@ class Broker(Platform):
         taken = await self._find_sublet(key)
         if taken is None:
             raise PlatformRefused(platform=self.name, why="it has no files that can be fetched through another broker")
-        async for piece in self._wire.stream(f"/v1{taken.path}/results/{quote(path)}", taken.person, offset):
-            yield piece
+        async with closing(self._wire.stream(f"/v1{taken.path}/results/{quote(path)}", taken.person, offset)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     async def come_home(self, key: str) -> None:
         """Say there that its files are home."""

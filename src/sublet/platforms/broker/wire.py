@@ -24,6 +24,7 @@ from sublet.kernel.errors import (
     PlatformUnreachable,
     SubletError,
 )
+from sublet.kernel.streams import closing, read_up_to
 from sublet.kernel.texts import describe_duration
 from sublet.kernel.tls import trust_machine
 from sublet.people.model.assertion import Errand
@@ -192,17 +193,14 @@ class BrokerWire:
             if heard.status_code not in (200, 206):
                 raise PlatformRefused(platform=self.name, why=f"it answered {heard.status_code}")
             skip = offset if heard.status_code == 200 else 0
-            async for piece in heard.aiter_bytes():
-                yield piece[skip:]
-                skip = max(0, skip - len(piece))
+            async with closing(heard.aiter_bytes()) as pieces:
+                async for piece in pieces:
+                    yield piece[skip:]
+                    skip = max(0, skip - len(piece))
 
 
 async def _read(heard: httpx2.Response, name: str) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in heard.aiter_bytes():
-        size += len(part)
-        if size > LARGEST:
-            raise PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")
-        parts.append(part)
-    return b"".join(parts)
+    content = await read_up_to(LARGEST, heard.aiter_bytes())
+    if len(content) > LARGEST:
+        raise PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")
+    return content

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.streams import closing
 from sublet.platforms.jupyter.server import ServerApi, ServerFile
 from sublet.platforms.jupyter.session import JupyterSession
 from sublet.platforms.sessiondir import OWN
@@ -73,8 +74,9 @@ async def _fetch(api: ServerApi, path: str, target: Path) -> None:
     part = target.with_name(f".{target.name}.part")
     try:
         with part.open("wb") as file:
-            async for piece in api.download(path):
-                await asyncio.to_thread(file.write, piece)
+            async with closing(api.download(path)) as pieces:
+                async for piece in pieces:
+                    await asyncio.to_thread(file.write, piece)
         await asyncio.to_thread(part.rename, target)
     except PlatformRefused:  # it has gone, or is nothing that can be read there, as a socket
         await asyncio.to_thread(part.unlink, missing_ok=True)

@@ -288,10 +288,9 @@ class JupyterPlatform(Platform):
         session = self._session(key)
         return await asyncio.to_thread(session.results) if session.ended else Results()
 
-    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+    def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, from a byte on."""
-        async for piece in self._session(key).pieces(path, offset):
-            yield piece
+        return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
         """Remove all that the session left, here and there; what still runs must be cancelled first."""

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.streams import closing
 from sublet.platforms.names import name_session
 from sublet.platforms.rest import RestCalls
 
@@ -137,8 +138,9 @@ class ServerApi:
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
         """A file, in pieces."""
-        async with self.calls.stream("/".join((self.address, "files", quote(path)))) as answer:
-            async for piece in answer.aiter_bytes():
+        address = "/".join((self.address, "files", quote(path)))
+        async with self.calls.stream(address) as answer, closing(answer.aiter_bytes()) as pieces:
+            async for piece in pieces:
                 yield piece
 
     async def make_page(self, path: str) -> bytes | None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable, SubletError
+from sublet.kernel.streams import closing
 from sublet.platforms.kubernetes.access import BadAccess, ClusterAccess
 
 Object = dict[str, Any]  # one of Kubernetes' objects, as its API writes it
@@ -150,7 +151,8 @@ class ApiServer:
             ) as answer:
                 if not answer.is_success:
                     raise self.describe_refusal(answer.status_code, await answer.aread())
-                yield self._read_events(answer)
+                async with closing(self._read_events(answer)) as events:
+                    yield events
         except httpx2.HTTPError as error:
             raise self.describe_silence(error) from error
 
@@ -165,18 +167,20 @@ class ApiServer:
             ) as answer:
                 if not answer.is_success:
                     raise self.describe_refusal(answer.status_code, await answer.aread())
-                yield answer.aiter_bytes()
+                async with closing(answer.aiter_bytes()) as pieces:
+                    yield pieces
         except httpx2.HTTPError as error:
             raise self.describe_silence(error) from error
 
     async def _read_events(self, answer: httpx2.Response) -> AsyncIterator[Object]:
-        async for line in answer.aiter_lines():
-            event = read_object(line.encode(), self.platform)
-            if event.get("type") == "ERROR":
-                raise self.describe_refusal(
-                    int(event["object"].get("code") or 500), json.dumps(event["object"]).encode()
-                )
-            yield event
+        async with closing(answer.aiter_lines()) as lines:
+            async for line in lines:
+                event = read_object(line.encode(), self.platform)
+                if event.get("type") == "ERROR":
+                    raise self.describe_refusal(
+                        int(event["object"].get("code") or 500), json.dumps(event["object"]).encode()
+                    )
+                yield event
 
 
 def read_object(content: bytes, platform: str) -> Object:

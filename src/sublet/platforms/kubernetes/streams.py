@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 from websockets.typing import Subprotocol
 
 from sublet.kernel.errors import PlatformUnreachable
+from sublet.kernel.streams import closing
 from sublet.platforms.kubernetes.api import ApiServer
 
 STDIN, STDOUT, STDERR, END = 0, 1, 2, 3
@@ -95,9 +96,10 @@ class PodStreams:
 
 
 async def _send_all(socket: ClientConnection, send: AsyncIterator[bytes]) -> None:
-    async for block in send:
-        for start in range(0, len(block), BLOCK):
-            await socket.send(bytes([STDIN]) + block[start : start + BLOCK])
+    async with closing(send) as send:
+        async for block in send:
+            for start in range(0, len(block), BLOCK):
+                await socket.send(bytes([STDIN]) + block[start : start + BLOCK])
 
 
 def read_exit(content: bytes) -> int:

@@ -20,6 +20,7 @@ from pathlib import Path
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
 from sublet.kernel.errors import DiskFull, PlatformRefused
+from sublet.kernel.streams import closing
 from sublet.platforms import cores
 from sublet.platforms.batch.kept import read_name
 from sublet.platforms.caching import CachePlacement, EntryPhase, EntryState, NoWay
@@ -149,15 +150,16 @@ class LocalCache:
             file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             try:
                 buffer, beat = bytearray(), time.monotonic()
-                async for piece in pieces:
-                    buffer += piece
-                    if len(buffer) >= CHUNK:
-                        await asyncio.to_thread(_write_all, file, bytes(buffer), offset)
-                        offset += len(buffer)
-                        buffer.clear()
-                    if time.monotonic() - beat > BEAT:
-                        beat = time.monotonic()
-                        claim.touch()
+                async with closing(pieces) as pieces:
+                    async for piece in pieces:
+                        buffer += piece
+                        if len(buffer) >= CHUNK:
+                            await asyncio.to_thread(_write_all, file, bytes(buffer), offset)
+                            offset += len(buffer)
+                            buffer.clear()
+                        if time.monotonic() - beat > BEAT:
+                            beat = time.monotonic()
+                            claim.touch()
                 await asyncio.to_thread(_write_all, file, bytes(buffer), offset)
             finally:
                 os.close(file)
@@ -169,8 +171,9 @@ class LocalCache:
         unpacking = asyncio.create_task(asyncio.to_thread(_unpack, reader, target))
         try:
             with suppress(BrokenPipeError):  # why it ended is told by the one who unpacks
-                async for piece in archive:
-                    await asyncio.to_thread(_write_pipe, writer, piece)
+                async with closing(archive) as archive:
+                    async for piece in archive:
+                        await asyncio.to_thread(_write_pipe, writer, piece)
         finally:
             os.close(writer)
             with translate_os_errors(self.platform):

@@ -380,10 +380,9 @@ class Local(KeepsData):
         """The files in its working directory."""
         return await asyncio.to_thread(self._session(key).results)
 
-    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+    def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
-        async for piece in self._session(key).pieces(path, offset):
-            yield piece
+        return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
         """Remove the session's directory and marks; what still runs must be cancelled first."""

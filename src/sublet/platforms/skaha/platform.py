@@ -297,10 +297,9 @@ class Skaha(Platform):
         """Nothing comes from there: its files lie in its owner's storage."""
         return Results()
 
-    async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
+    def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """Nothing comes from there."""
-        async for piece in self._session(key).pieces(path, offset):
-            yield piece
+        return self._session(key).pieces(path, offset)
 
     async def clean(self, key: str) -> None:
         """Forget a session; what still runs must be cancelled first."""
