@@ -8,7 +8,7 @@ from typing import Any
 
 from oauth2_provider.oauth2_validators import OAuth2Validator
 
-from tests.openid_server import PEOPLE
+from tests.openid_server import GROUPS, PEOPLE
 
 
 def make_access_token(request: Any) -> str:
@@ -25,6 +25,7 @@ def make_access_token(request: Any) -> str:
         "aud": getattr(request, "audience", None) or "everyone",
         "email": address,
         "email_verified": verified,
+        "groups": GROUPS.get(request.user.username, []),
         "iat": now,
         "exp": now + request.expires_in if getattr(request, "expires_in", None) else now + 3600,
         "jti": secrets.token_hex(8),
@@ -43,7 +44,7 @@ class Claims(OAuth2Validator):
         """The address of whoever signed in, whether it is verified, and the groups that they are in."""
         address, verified = PEOPLE[request.user.username]
         who = {"sub": f"u-{request.user.username}", "email": address, "email_verified": verified}
-        return who | {"groups": ["/srcnet"] if request.user.username == "ann" else []}
+        return who | {"groups": GROUPS.get(request.user.username, [])}
 
     def validate_device_code(self, client_id: str, code: str, request: Any, *args: Any, **more: Any) -> str:
         """Whose code was agreed to: oauthlib 4 asks for it, and django-oauth-toolkit 3.4 has looked at it before."""

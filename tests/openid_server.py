@@ -17,6 +17,7 @@ PEOPLE = {  # name → address, and whether that is verified
     "gus": ("g.us@gmail.com", True),
     "gus2": ("Gus+2@GoogleMail.com", True),
 }
+GROUPS = {"ann": ["/srcnet", "/srcnet/uk"], "zoe": ["/srcnet"]}
 CONTRIBUTED = ("auth", "contenttypes", "sessions")  # what of Django it needs
 PASSWORD = "not a secret"
 TERMINAL = "terminal"  # a public client, for programs that show a code

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-import re
 import stat
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from sublet.client import AsyncClient, Client
 from sublet.kernel.home import Home
 from sublet.kernel.kept_logins import KeptLogin, keep_login, load_login
+from tests.agree import CODE, agree_in_browser
 from tests.cli.test_gateway import PATIENCE, SUBLET, Someone
 from tests.iam import Iam, iam_server
 from tests.openid import openid
-from tests.openid_server import PASSWORD, TERMINAL
+from tests.openid_server import TERMINAL
 from tests.serving import Serving, eventually
 from tests.smtp import Mailbox
 
 AUDIENCE = "https://gateway.example.org"
 ANN = "ann@illinois.edu"
-CODE = re.compile(r"\n  (http\S+)\n.*\n  ([0-9A-Z-]{8,9})\n.*Waiting", re.DOTALL)
 
 
 @contextmanager
@@ -63,23 +62,12 @@ def sign_in(someone: Someone, words: list[str], agree: Callable[[str, str], None
     return printed, seen + errors
 
 
-def agree_in_browser(page: str, code: str) -> None:
-    """What ann does in a browser: sign in, type the code, agree."""
-    with httpx2.Client(trust_env=False, timeout=30, follow_redirects=True) as browser:
-        answer = browser.get(page)
-        for form in ({"username": "ann", "password": PASSWORD}, {"user_code": code}, {"action": "accept"}):
-            token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', answer.text)
-            assert token, answer.text
-            answer = browser.post(answer.url, data={"csrfmiddlewaretoken": token[1], **form})
-        assert (answer.status_code, answer.text) == (200, "authorized")
-
-
 def test_a_person_signs_in_at_a_real_provider_by_a_code_and_signs_out(tmp_path: Path) -> None:
     ann = Someone(tmp_path / "ann", Mailbox())
     with openid(tmp_path / "campus") as campus:
         codes = {"client_id": TERMINAL, "device_endpoint": f"{campus.issuer}/device-authorization/"}
         with gateway_of(tmp_path / "gateway", campus.issuer, **codes) as (url, serving):
-            printed, shown = sign_in(ann, ["login", url], agree_in_browser)
+            printed, shown = sign_in(ann, ["login", url], partial(agree_in_browser, "ann"))
             assert printed == f"You are signed in to {url} as {ANN}.\n"
             directory = ann.home / "gateways"
             assert stat.S_IMODE(directory.stat().st_mode) == 0o700

@@ -69,9 +69,9 @@ async def test_a_provider_that_is_an_issuer_too_tells_the_groups_of_who_signs_in
     token, _ = await gateway.enters("ann")
     assert token is not None
     profile = await gateway.service.people.directory.profile(ROOT, token.person)
-    assert profile.groups == ("iam:/srcnet",)
+    assert profile.groups == ("iam:/srcnet", "iam:/srcnet/uk")
     assert "science u-ann" in {identity.value for identity in profile.identities}
-    other, _ = await gateway.enters("zoe")
+    other, _ = await gateway.enters("gus")
     assert other is not None
     assert (await gateway.service.people.directory.profile(ROOT, other.person)).groups == ()
 
@@ -90,7 +90,7 @@ async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(ga
     again, _ = await gateway.enters("ann")
     assert again is not None
     assert again.person == token.person
-    come, _ = await gateway.enters("zoe")
+    come, _ = await gateway.enters("gus")
     assert come is not None
     assert come.person == "zoe@elsewhere.example"
 

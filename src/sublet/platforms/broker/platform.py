@@ -94,7 +94,7 @@ class Broker(Platform):
         except LoginNeeded:
             if await self._wire.authorize(""):
                 raise
-            return Survey(now, (), notes=(f"{self.url} asks each person for a token of their own",))
+            return Survey(now, (), notes=(f"a broker at {self.url}, which asks who each person is",))
         version = reply.headers.get(SUBLET, "")
         return Survey(now, (), notes=(f"a broker at {self.url}{f', Sublet {version}' if version else ''}",))
 
