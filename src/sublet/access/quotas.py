@@ -173,7 +173,7 @@ class RuledAccess:
         """The most that an offer of a platform may have for this person; or why there can be none."""
         target, pledges = (self.platforms.noun_of(platform), platform), tuple(self.platforms.pledges_of(platform))
         now = self.now()
-        return await self.store.read(
+        return await self.store.glance(
             lambda tx: _bounds(tx, who_is(tx, person.name, now), target, pledges, request, now)
         )
 

@@ -60,6 +60,7 @@ EVERYONE = frozenset({"*", "everyone"})  # in place of a person's name
 OWN_SESSIONS = "Leave out `person` (--everyone, --person) to list your own."
 UNBOOKED = "only time that is booked can be extended"
 LONGEST_REASON = 500
+SHORT_PAGE = 50  # of one person's sessions, which are found by their index: read at once
 MOST_AT_ONCE = 1000  # sessions that one call cancels
 PATIENCE = timedelta(seconds=20)  # how long `cancel` waits for the work to have stopped
 HANDING_ON = timedelta(seconds=5)  # how long `accept` waits for another broker to have it
@@ -116,7 +117,7 @@ class Sessions:
 
     async def get(self, name: str, person: Person) -> Session:
         """The session of this id, or of an id that begins so."""
-        stored = await self.store.read(lambda tx: find_named(tx, name, person))
+        stored = await self.store.glance(lambda tx: find_named(tx, name, person))
         session = self.presenter.with_connectors(self.authority.authorize(stored, person, name), person)
         if session.app and session.phase in ACTIVE and not session.condition:
             return replace(session, condition=await self.code.describe_code(session))
@@ -147,7 +148,9 @@ class Sessions:
     ) -> Page:
         """Sessions, newest first, a page at a time: a person's own, or for operators another's or everyone's."""
         owner = await self._owner(person, of)
-        page = await self.store.read(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
+        is_short = limit <= SHORT_PAGE and owner and all(value is None for value in filters.values())
+        look = self.store.glance if is_short else self.store.read
+        page = await look(lambda tx: tx.sessions.list(person=owner, limit=limit, after=after, **filters))
         if of and not page.items and not after:
             await self._check_known(owner, of)
         return replace(page, items=tuple(self.presenter.with_connectors(session, person) for session in page.items))
@@ -156,10 +159,7 @@ class Sessions:
         """Whose sessions are meant; None: everyone's."""
         if not of or of == person.name:
             return person.name
-        if of in EVERYONE:
-            name = None
-        else:
-            name = await self.names.find_name(of)
+        name = None if of in EVERYONE else await self.names.find_name(of)
         if name != person.name and not person.operator:
             raise OperatorsOnly("Only an operator can list the sessions of others.", hint=OWN_SESSIONS)
         return name

@@ -233,7 +233,8 @@ async def plan_staging(
     places = asyncio.gather(*(find(mover, data) for mover, data in moves))
     images = _plan_images(kinds, movers, executable, finder if look else None, guest=guest)
     whereabouts, pulled = await asyncio.gather(places, images)
-    pulled += await asyncio.to_thread(_plan_archives, kinds, executable)
+    if archives := _list_archives(kinds, executable):
+        pulled += await asyncio.to_thread(_plan_archives, archives)
     planned = await asyncio.gather(
         *(
             _plan_item(movers, mover, data, where, look, guest=guest)
@@ -259,11 +260,16 @@ async def _plan_images(
     return images
 
 
-def _plan_archives(kinds: ExecutableKinds, executable: Executable | None) -> list[PlannedItem]:
+def _list_archives(kinds: ExecutableKinds, executable: Executable | None) -> Sequence[str]:
     """Archives of images that are named by their paths."""
     kind = kinds.by_name.get(executable.kind) if executable else None
+    return kind.archives(executable) if kind and executable else ()
+
+
+def _plan_archives(paths: Sequence[str]) -> list[PlannedItem]:
+    """Those of them that are there."""
     archives = []
-    for path in kind.archives(executable) if kind and executable else ():
+    for path in paths:
         with suppress(OSError):
             location = f"file://{quote(path)}"
             data = Data(os.path.basename(path), SIMPLE, location, size=os.path.getsize(path), shared=True)

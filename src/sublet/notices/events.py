@@ -11,6 +11,7 @@ from sublet.booking.signals import Signals
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
+SHORT_PAGE = 100  # events, which are found by their index: read at once
 QUIET = 40.0  # seconds after which a connection is shown to be alive
 
 
@@ -28,7 +29,8 @@ class Events:
         """Those with a number above `after`."""
         id = (await self.sessions.get(session, person)).id if session else None
         who = None if person.operator and id else person.name
-        return await self.store.read(lambda tx: tx.events.after(after, session=id, person=who, limit=limit))
+        look = self.store.glance if limit <= SHORT_PAGE else self.store.read
+        return await look(lambda tx: tx.events.after(after, session=id, person=who, limit=limit))
 
     async def watch(self, person: Person, *, after: int = 0, session: str | None = None) -> AsyncIterator[Event | None]:
         """Each event as it comes; None now and then, so that a connection can be kept alive."""

@@ -27,7 +27,7 @@ class Standing:
         """
         if not self.knows_people:
             return person
-        known, blocked, has_factor = await self.store.read(lambda tx: _look_up(tx, person.name))
+        known, blocked, has_factor = await self.store.glance(lambda tx: _look_up(tx, person.name))
         if known is None:  # the owner of the Unix socket, and those for whom they made a token
             return person
         if blocked:

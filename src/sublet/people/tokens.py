@@ -140,7 +140,7 @@ class Tokens:
                 return None
             return token
 
-        token = await self.store.read(work)
+        token = await self.store.glance(work)
         if token and (token.used is None or now - token.used >= SHOWN):
             await self.store.write(lambda tx: tx.tokens.use(token.id, now))
         return token

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from sublet.kernel.db.engine import Database
 from sublet.kernel.db.sql import Sql
+from sublet.store.glances import Glances, NoGlance
 from sublet.store.migrate import CopyBefore, migrate
 from sublet.store.readers import Readers
 from sublet.store.tx import Tx
@@ -28,6 +29,7 @@ class Store:
         self._database = database
         self._writer = Writer(database)
         self._readers = Readers(database)
+        self._glances = Glances(database)
         self._checker = ThreadPoolExecutor(1, thread_name_prefix="sublet-checker")  # never behind those who read
         self._checking: asyncio.Future[None] | None = None
 
@@ -75,6 +77,16 @@ class Store:
         self._readers.put(WriteJob(work, future, loop))
         return await future
 
+    async def glance(self, work: Callable[[Tx], T]) -> T:
+        """The same for a work that looks at a few rows by their index: on SQLite nothing is waited for.
+
+        Everyone waits while it looks, so what may take milliseconds is for `read`.
+        """
+        try:
+            return self._glances.look(work)
+        except NoGlance:
+            return await self.read(work)
+
     def read_sync(self, work: Callable[[Tx], T]) -> T:
         """The same in this thread."""
         try:
@@ -103,7 +115,7 @@ class Store:
         Whoever asks while that is being looked at gets the same answer. If someone has read or written just now, it
         answers, and no thread is waited for: a monitor does not wait behind those who work.
         """
-        if monotonic() - max(self._readers.good_at, self._writer.good_at) < JUST_NOW:
+        if monotonic() - max(each.good_at for each in (self._glances, self._readers, self._writer)) < JUST_NOW:
             self._check_file()
             return
         if self._checking is None or self._checking.done():
@@ -125,6 +137,7 @@ class Store:
         """Do what waits to be written, then let go of the database."""
         self._writer.close()
         self._readers.close()
-        self._writer.good_at = self._readers.good_at = -math.inf
+        self._glances.close()
+        self._writer.good_at = self._readers.good_at = self._glances.good_at = -math.inf
         self._checker.shutdown()
         self._database.close()

@@ -45,7 +45,7 @@ class Database:
         self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
-        self.reading = make(READERS + 2, True)  # and whoever checks it, or reads in a thread of its own
+        self.reading = make(READERS + 3, True)  # and who glances, checks it, or reads in a thread of its own
 
     def begin(self, connection: Connection) -> None:
         """Begin to write: from here to the commit no other process writes."""
