@@ -1,10 +1,11 @@
-"""`kill -9` of a service between two calls to a real OAR: one job, one reservation, found again, and nothing left."""
+"""`kill -9` of a service between two calls to OAR or Grid Engine: one job, one reservation, and nothing left."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import pytest
 from sublet.booking.calls.platforms import sweep
 from sublet.client import Client, Offer
 from sublet.kernel.errors import SubletError
+from sublet.kernel.faults import RESERVATION_POINTS
+from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.machines import PERSON, EngineMachine
 from tests.engines.oar_server import serve_oar
 from tests.serving import Serving, eventually
@@ -20,10 +23,30 @@ from tests.serving import Serving, eventually
 pytestmark = pytest.mark.engines
 PATIENCE = 120.0
 ACTIVE = "'Waiting','Hold','toLaunch','Launching','Running','toAckReservation','Finishing'"
-SITES = {"oar": serve_oar}
-JOBS = "oarstat -f -J --sql \"job_name = '{key}'\" 2>/dev/null | grep -c '\"startTime\"'; :"  # that it ever had
-LEFT = f'oarstat -J --sql "state IN ({ACTIVE})" 2>/dev/null | grep -c \'"owner"\'; :'  # jobs and reservations
 FILES = "ls -A .sublet/sessions .sublet/incoming .sublet/reservations 2>/dev/null | grep -v ':$' | grep . ; :"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A batch system, and what it is asked by its own commands."""
+
+    start: Callable[[Path], AbstractContextManager[EngineMachine]]
+    jobs: str  # how many a session ever had
+    left: str  # how many jobs and reservations there are
+
+
+ENGINES = {
+    "oar": Engine(
+        serve_oar,
+        "oarstat -f -J --sql \"job_name = '{key}'\" 2>/dev/null | grep -c '\"startTime\"'; :",
+        f'oarstat -J --sql "state IN ({ACTIVE})" 2>/dev/null | grep -c \'"owner"\'; :',
+    ),
+    "gridengine": Engine(
+        serve_gridengine,
+        "qacct -j s-{key} 2>/dev/null | grep -c '^jobnumber '; :",
+        "{ qstat -u '*'; qrstat -u '*'; } | grep -c '^ *[0-9]'; :",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -47,11 +70,11 @@ class CrashSite:
 
     def count_jobs(self, key: str) -> int:
         """How many jobs a session ever had that is over."""
-        return int(self.machine.run_as_person(JOBS.replace("{key}", key)))
+        return int(self.machine.run_as_person(ENGINES[self.kind].jobs.replace("{key}", key)))
 
     def is_empty(self) -> bool:
         """Whether nothing of the person's is there: no job, no reservation, no file."""
-        left = self.machine.run_as_person(LEFT).split()
+        left = self.machine.run_as_person(ENGINES[self.kind].left).split()
         return left[-1:] == ["0"] and not self.machine.run_as_person(FILES).strip()
 
     def count_runs(self, key: str) -> int:
@@ -59,9 +82,9 @@ class CrashSite:
         return len(self.machine.run_as_person(f"cat ran-{key} 2>/dev/null; :").split())
 
 
-@pytest.fixture(scope="module", params=SITES)
+@pytest.fixture(scope="module", params=ENGINES)
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrashSite]:
-    with SITES[request.param](tmp_path_factory.mktemp("crashes") / "machine") as machine:
+    with ENGINES[request.param].start(tmp_path_factory.mktemp("crashes") / "machine") as machine:
         yield CrashSite(request.param, machine)
 
 
@@ -87,7 +110,7 @@ def restart_after_death(serving: Serving) -> Client:
 
 
 @pytest.mark.parametrize("terms", ["predicted", "booked"])
-@pytest.mark.parametrize("point", ["submit.after"])
+@pytest.mark.parametrize("point", ["submit.before", "submit.after"])
 def test_a_service_that_is_killed_there_finds_its_one_job_again(
     site: CrashSite, serving: Serving, point: str, terms: str
 ) -> None:
@@ -99,10 +122,11 @@ def test_a_service_that_is_killed_there_finds_its_one_job_again(
     assert (ended.phase, ended.end.code) == ("COMPLETED", 0), (ended.end, serving.log())
     ended.delete()
     eventually(site.is_empty, "nothing to be left", PATIENCE, 1.0)
+    eventually(lambda: site.count_jobs(ended.id), "its record", PATIENCE, 1.0)  # Grid Engine writes it a while later
     assert (site.count_jobs(ended.id), site.count_runs(ended.id)) == (1, 1)
 
 
-@pytest.mark.parametrize("point", ["reserve.after"])
+@pytest.mark.parametrize("point", RESERVATION_POINTS[:2])
 def test_what_was_reserved_for_a_service_that_died_is_given_up_by_the_next(
     site: CrashSite, serving: Serving, point: str
 ) -> None:
@@ -115,7 +139,7 @@ def test_what_was_reserved_for_a_service_that_died_is_given_up_by_the_next(
     eventually(site.is_empty, "nothing to be left", PATIENCE, 1.0)
 
 
-@pytest.mark.parametrize("point", ["give_up.before"])
+@pytest.mark.parametrize("point", RESERVATION_POINTS[2:])
 def test_a_service_that_is_killed_while_it_gives_up_a_reservation_gives_it_up(
     site: CrashSite, serving: Serving, point: str
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,18 +23,11 @@ from sublet.platforms.htcondor.slots import to_drain, to_drain_no_more, to_stop
 from sublet.reach.local import LocalReach
 from sublet.store.store import Store
 
-AGAIN = timedelta(minutes=10)  # for so long a claim whose answer was lost may be repeated, by who made it
 STOPPING = timedelta(seconds=20)  # for pilots to end when their owner stops them; after that they hear it when they ask
 STOPPING_UNHEARD = timedelta(seconds=5)  # the same, if they can't be reached
 VACATING = timedelta(seconds=4)  # for jobs to end by themselves, from SIGTERM on, when their pilots are to end
 LETTING_GO = timedelta(seconds=15)  # for pilots to evict those that don't
 LOOKING = 0.3  # seconds between two looks whether they have
-NEWS = timedelta(seconds=6)  # after which a system is asked anew, that was perhaps asked just now
-SPOKEN = 256 * 1024  # bytes of what they printed that are looked through
-SAYING = re.compile(r"^pilot: (\d+) on ([^:\s]+): (.+)$", re.MULTILINE)
-FACTS = ("node", "job", "arch", "libc", "carry")
-NONCE = re.compile(r"[0-9a-f]{32}")
-NO_SUCH = "There is no such lease, or this token is not for it."
 
 
 @dataclass

@@ -29,7 +29,6 @@ from sublet.store.tx import Tx
 
 PREFIX = ANNEX_PLATFORM
 EVERY = timedelta(seconds=1)
-MOST = 1000  # sessions of one guest that are cancelled at once
 KEPT = "platform.json"  # in a platform's directory: its settings, for when there is no access point or no lease
 PlatformSettings = dict[str, dict[str, Any]]
 Leased = tuple[Annex, list[tuple[Lease, Session]]]  # an annex, and those of its leases that wait

@@ -36,11 +36,6 @@ def _long(seconds: int) -> str:
     return describe_duration(timedelta(seconds=seconds), units=2)
 
 
-def _ways_in(session: Session) -> str:
-    """Where, for those who may see it."""
-    return ": " + ", ".join(way.location for way in session.connectors) if session.connectors else ""
-
-
 SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
     P.OFFERED: lambda s, now: [
         "It is an offer: nothing runs until it is accepted. "

@@ -16,7 +16,6 @@ MOST_TEXT = 1024
 MOST_ITEMS = 1000
 INVALID = "urn:invalid-value"
 MISSING = "urn:missing-value"
-LIMIT = "urn:resource-limit"
 NOT_FOUND = "urn:resource-not-found"
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import Literal
 
 Folding = Literal["fold", "fold-dots", "keep"]
-FOLDINGS = get_args(Folding)
 USUAL: Folding = "fold"
 SEPARATOR = "+"
 PATTERN_CHARACTERS = frozenset("*?[]")

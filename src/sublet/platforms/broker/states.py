@@ -25,7 +25,6 @@ from sublet.platforms.broker.fields import (
 END = "urn:sublet:end:"
 CONDITION = "urn:sublet:condition"
 OFFERED = "OFFERED"
-GONE = frozenset({"REJECTED", "EXPIRED"})
 BEFORE = {"ACCEPTED": "accepted", "WAITING": "waits for its time", "PREPARING": "is being prepared"}
 RUNS = frozenset({"AVAILABLE", "RUNNING", "RELEASING"})
 OVER = frozenset({"COMPLETED", "FAILED", "CANCELLED"})

@@ -13,7 +13,6 @@ SUFFIXES = {
     **{letter: Decimal(1000) ** power for power, letter in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
     **{f"{letter}i": Decimal(1024) ** power for power, letter in enumerate("KMGTPE", 1)},
 }
-DIGITS = "0123456789.+-"
 
 
 def parse_quantity(text: str | float) -> Decimal:

@@ -8,10 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts
+from sublet.platforms.batch.queued_platform import LEEWAY
 
 MIB, MINUTE = 1 << 20, timedelta(minutes=1)
-LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
-TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what LSF has a word for
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ from sublet.platforms.openstack.readers import (
     read_server,
 )
 
-NOT_READY = (404, 409)  # of a console: there is no server, or it is not up yet
 SAYS_NOTHING = (404, 409, 501)
 
 

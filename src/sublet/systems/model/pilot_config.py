@@ -61,8 +61,3 @@ def _problem(line: str) -> str:
     if own in RESERVED or own.startswith(FAMILIES) or ONE_SLOTS.match(own):
         return f"{name} is Sublet's own to say"
     return ""
-
-
-def read_name(line: str) -> str:
-    """What a line sets."""
-    return line.partition("=")[0].strip()

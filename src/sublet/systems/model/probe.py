@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from sublet.booking.model.amounts import memory_text
 from sublet.kernel.texts import describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 
 State = Literal["same", "different", "unknown"]  # unknown: one of the two doesn't say
-STATES: tuple[State, ...] = get_args(State)
 THERE, ABSENT = "there", "not there"
 GIB = 1 << 30
 NOMINAL = 0.9  # the system counts a node's memory without what firmware and kernel keep: down to this part of its name
