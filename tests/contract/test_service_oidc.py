@@ -90,7 +90,7 @@ async def test_a_verified_address_is_the_person_and_the_identity_stays_theirs(ga
     again, _ = await gateway.enters("ann")
     assert again is not None
     assert again.person == token.person
-    come, _ = await gateway.enters("gus")
+    come, _ = await gateway.enters("zoe")
     assert come is not None
     assert come.person == "zoe@elsewhere.example"
 
