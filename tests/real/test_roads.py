@@ -17,9 +17,11 @@ from sublet.app import open_service
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.pledge import describe_why
+from sublet.booking.model.request import SentResults
 from sublet.data.journeys import watch_entry
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.sending import SentFile
 from sublet.platforms.caching import EntryPhase
 from sublet.platforms.port import quietly
 from sublet.service import Service
@@ -250,6 +252,9 @@ async def test_results_are_sent_by_the_system_itself_and_through_this_machine_on
             events = await service.store.read(lambda tx, id=session.id: tx.events.after(session=id))
             told = [event.detail for event in events if event.kind is EventKind.SENT]
             assert [f"by {platform} itself" in each for each in told] == [is_itself] * 2, told
+            later = SentResults("out/*", f"s3+http://{s3.address}/results/later-{platform}/")
+            sent = [each async for each in service.results.send(session.id, ME, later) if isinstance(each, SentFile)]
+            assert [each.road for each in sent] == [f"by {platform} itself" if is_itself else ""] * 3, sent
             for root in (tmp_path / "s3" / "results" / platform, tmp_path / "dav" / "new" / platform):
                 names = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
                 assert sorted(names) == ["1.txt", "2 b.txt", "big.txt"], names

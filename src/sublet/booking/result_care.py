@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from time import monotonic
 
 from sublet.booking.contents import Contents
 from sublet.booking.model.events import EventKind
@@ -17,24 +19,28 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.ports import CredentialSource
 from sublet.booking.signals import Signals
 from sublet.data.executables import Movers
+from sublet.data.sending import SentFile, Shipment, describe_sent, send_shipment
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import BadRequest, DataNotSent, NotAllowedNow, NotFound
 from sublet.kernel.settings import Settings
-from sublet.kernel.texts import count_text, describe_duration
+from sublet.kernel.streams import closing
+from sublet.kernel.texts import describe_duration
 from sublet.movers.arrival import without_secrets
-from sublet.movers.port import Content, Pushes
+from sublet.movers.port import Progress, Pushes
 from sublet.people.model.person import Person
 from sublet.platforms.port import ResultFile
 from sublet.store.store import Store
 
+EVERY = 0.5  # seconds between two words about how far a file is
+
 
 @dataclass(frozen=True, slots=True)
-class SentFile:
-    """A result that was sent, and its address now."""
+class SendProgress:
+    """How far sending is: what is being sent, in words, and how many bytes of it are there."""
 
-    path: str
-    size: int
-    to: str
+    doing: str
+    done: int
+    total: int | None
 
 
 @dataclass
@@ -73,30 +79,55 @@ class ResultCare:
         await self.store.write(lambda tx: tx.sessions.change(session.id, now=now, when=OVER, due=until))
         return until
 
-    async def send(self, name: str, person: Person, results: SentResults) -> AsyncIterator[SentFile]:
-        """Send results to an address, with the person's own credentials; each as it is there."""
+    async def send(self, name: str, person: Person, results: SentResults) -> AsyncIterator[SentFile | SendProgress]:
+        """Send results to an address, with the person's own credentials; each as it is there.
+
+        What was sent before, and is there still, is not sent again.
+        """
         session = await self.contents.session_to_read(name, person, "results")
         if session.person != person.name:
             raise NotFound(noun="session of yours", name=name)
-        mover = await self._choose(session, results)
         files = await self._list(session, results)
+        news: asyncio.Queue[SentFile | SendProgress | None] = asyncio.Queue()
+        work = asyncio.create_task(self._send_all(session, results, files, news))
+        work.add_done_callback(lambda _: news.put_nowait(None))
+        try:
+            while (piece := await news.get()) is not None:
+                yield piece
+            await work
+        finally:
+            work.cancel()
+            await asyncio.wait([work])
+
+    async def _send_all(
+        self,
+        session: Session,
+        results: SentResults,
+        files: Sequence[tuple[ResultFile, str]],
+        news: asyncio.Queue[SentFile | SendProgress | None],
+    ) -> None:
+        movers, mover, guest = await self._choose(session, results)
         to = results.to if len(files) == 1 or results.to.endswith("/") else f"{results.to}/"
-        platform = self.platforms.of(session)
-        for file, place in files:
-            content = Content(place, file.size, partial(platform.read, session.id, file.path))
-            address = await mover.push(content, to, lambda done, total: None)
-            yield SentFile(file.path, file.size, without_secrets(address))
-        words, now = f"{count_text(len(files), 'file')} to {without_secrets(results.to)}", self.now()
+        shipment = Shipment(session.id, self.platforms.of(session), mover, files, to)
+        tell = partial(tell_now_and_then, news)
+        road = ""
+        async with closing(send_shipment(shipment, movers, self.settings.home, tell, guest=guest)) as sent:
+            async for file in sent:
+                road = road or file.road
+                news.put_nowait(file)
+        words, now = describe_sent(len(files), results.to, road), self.now()
         await self.store.write(lambda tx: tx.events.add(now, session.id, session.person, EventKind.SENT, words))
         await self.signals.announce()
 
-    async def _choose(self, session: Session, results: SentResults) -> Pushes:
+    async def _choose(self, session: Session, results: SentResults) -> tuple[Movers, Pushes, bool]:
+        """Movers with the person's credentials, the one that sends there, and whether they are a guest, without any."""
         guest = self.platforms.of(session).hosts(session.person)
         credentials = () if guest else await self.credentials.open(session.person)
-        mover = self.movers.with_credentials(credentials).choose_push(results, guest=guest)
+        movers = self.movers.with_credentials(credentials)
+        mover = movers.choose_push(results, guest=guest)
         if isinstance(mover, Reason):
             raise BadRequest(detail=mover.message, hint="Write one like s3://bucket/folder/.")
-        return mover
+        return movers, mover, guest
 
     async def _list(self, session: Session, results: SentResults) -> list[tuple[ResultFile, str]]:
         left = await self.platforms.of(session).results(session.id) if session.job else None
@@ -106,3 +137,16 @@ class ResultCare:
                 name=results.path, location=without_secrets(results.to), why="the session left no such file"
             )
         return chosen
+
+
+def tell_now_and_then(news: asyncio.Queue[SentFile | SendProgress | None], doing: str) -> Progress:
+    """Say how far it is, at most twice a second."""
+    last = -EVERY
+
+    def tell(done: int, total: int | None) -> None:
+        nonlocal last
+        if (now := monotonic()) - last >= EVERY:
+            last = now
+            news.put_nowait(SendProgress(doing, done, total))
+
+    return tell

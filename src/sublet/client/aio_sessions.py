@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sublet.booking.calls import moves, offers, results, sessions
 from sublet.booking.views.moves import Explanation, PauseView
 from sublet.booking.views.offers import OfferSetView, OfferView
-from sublet.booking.views.results import ResultFileView
+from sublet.booking.views.results import ResultFileView, SentFileView
 from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Call
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Timeout, until_over
+from sublet.client.sent_lines import SentLines
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.wishes import Changes, Place, show_words
 from sublet.kernel.errors import ServiceUnreachable
@@ -134,6 +135,14 @@ class AsyncSession(SessionFacts):
             async with closing(self._client.stream(results.archive(self.id))) as pieces:
                 async for piece in pieces:
                     file.write(piece)
+
+    async def send(self, to: str, path: str = "*") -> tuple[SentFileView, ...]:
+        """Send some of those files, or all, from where they are to storage of your own."""
+        lines = SentLines()
+        async with closing(self._client.stream(results.send(self.id, to, path))) as pieces:
+            async for piece in pieces:
+                lines.saw(piece)
+        return tuple(lines.files)
 
     async def fetched(self) -> None:
         """Say that its files are here now: where it ran as a guest, nothing of it needs to stay."""

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 from sublet.booking.calls import moves, offers, results, sessions
 from sublet.booking.views.moves import Explanation, PauseView
 from sublet.booking.views.offers import OfferSetView, OfferView
-from sublet.booking.views.results import ResultFileView
+from sublet.booking.views.results import ResultFileView, SentFileView
 from sublet.booking.views.sessions import SessionView
 from sublet.client.call import Call
 from sublet.client.facts import OfferFacts, OfferList, Result, SessionFacts
 from sublet.client.following import Decoder, Following, Timeout, until_over
+from sublet.client.sent_lines import SentLines
 from sublet.client.tables import PRINTED, RECORD, join_table
 from sublet.client.waiting import carry_out, so_far
 from sublet.client.waiting import follow as wait_and_follow
@@ -115,6 +116,16 @@ class Session(SessionFacts):
         """All of those files, as one tar.gz, written to a file here."""
         with open(to, "wb") as file:
             file.writelines(self._client.stream(results.archive(self.id)))
+
+    def send(self, to: str, path: str = "*") -> tuple[SentFileView, ...]:
+        """Send some of those files, or all, from where they are to storage of your own; what is there stays as it is.
+
+        session.send("s3://bucket/run1/", "out/*.nc")
+        """
+        lines = SentLines()
+        for piece in self._client.stream(results.send(self.id, to, path)):
+            lines.saw(piece)
+        return tuple(lines.files)
 
     def fetched(self) -> None:
         """Say that its files are here now: where it ran as a guest, nothing of it needs to stay.

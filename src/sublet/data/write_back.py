@@ -28,6 +28,7 @@ class DataSource:
 
     is_folder: bool
     versions: dict[str, str] | None  # the validators of its files, by their paths; None: its server tells none
+    sizes: dict[str, int] = field(default_factory=dict)  # in bytes, by their paths; empty: nothing is there, or known
 
 
 @dataclass
@@ -83,7 +84,8 @@ async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> 
     except DataNotThere:
         return DataSource(is_folder, {})
     versions = {link.path: link.version and f"{link.version} {link.size}" for link in files.links}
-    return DataSource(files.is_folder, versions if all(versions.values()) else None)
+    sizes = {link.path: link.size for link in files.links if link.size is not None}
+    return DataSource(files.is_folder, versions if all(versions.values()) else None, sizes)
 
 
 async def remember_versions(home: Path, movers: Movers, request: Request, session: str, *, guest: bool = False) -> None:

@@ -18,15 +18,17 @@ from sublet.api.people import person_of, service_of
 from sublet.booking.api.sessions import LOOK, Id
 from sublet.booking.model.request import SentResults
 from sublet.booking.output import ResultFile
-from sublet.booking.result_care import SentFile
+from sublet.booking.result_care import SendProgress
 from sublet.booking.views.results import (
     ResultFileView,
     ResultKeepAsk,
     ResultKept,
     ResultList,
     SendAsk,
+    SendProgressView,
     SentFileView,
 )
+from sublet.data.sending import SentFile
 from sublet.kernel.errors import Changed, SubletError
 from sublet.kernel.streams import closing
 from sublet.kernel.views import plain
@@ -114,25 +116,36 @@ async def keep(request: Request, id: Id, ask: ResultKeepAsk) -> Response:
 
 @router.post("/{id}/send", response_class=Response, **described.SENT)
 async def send(request: Request, id: Id, ask: SendAsk) -> Response:
-    """Send results to storage of the asker's own: a line of JSON for each file, as it is there."""
+    """Send results to storage of the asker's own: a line of JSON for each file, as it is there.
+
+    Asked again, it sends what has changed or is not there. With `progress` there are lines in between that say how far
+    a file is.
+    """
     results = SentResults(ask.path or "*", ask.to)
-    lines = _write_lines(service_of(request).results.send(id, await person_of(request), results))
+    lines = _write_lines(service_of(request).results.send(id, await person_of(request), results), ask.progress)
     first = await anext(lines, b"")  # what can't be sent at all is an error now
     return StreamingResponse(_chain(first, lines), media_type="application/jsonl")
 
 
-async def _write_lines(sent: AsyncIterator[SentFile]) -> AsyncIterator[bytes]:
+async def _write_lines(sent: AsyncIterator[SentFile | SendProgress], with_progress: bool) -> AsyncIterator[bytes]:
     """A line for each; what goes wrong later is the last one."""
     count = 0
     try:
         async with closing(sent) as sent:
-            async for file in sent:
-                count += 1
-                yield to_json(plain(SentFileView(path=file.path, size=file.size, to=file.to))) + b"\n"
+            async for piece in sent:
+                if with_progress or isinstance(piece, SentFile):
+                    count += 1
+                    yield to_json(plain(_view_sent(piece))) + b"\n"
     except SubletError as error:
         if not count:
             raise
         yield to_json({"error": error.message, "hint": error.advice}) + b"\n"
+
+
+def _view_sent(piece: SentFile | SendProgress) -> SentFileView | SendProgressView:
+    if isinstance(piece, SendProgress):
+        return SendProgressView(doing=piece.doing, done=piece.done, total=piece.total)
+    return SentFileView(path=piece.path, size=piece.size, to=piece.to, road=piece.road, was_there=piece.was_there)
 
 
 @router.get("/{id}/archive", response_class=Response, **described.ARCHIVE)

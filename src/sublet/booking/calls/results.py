@@ -37,9 +37,9 @@ def keep(id: str, duration: timedelta) -> Call[ResultKept]:
     return Call("POST", path_of("sessions", id, "keep"), as_view(ResultKept), body=body)
 
 
-def send(id: str, to: str, path: str = "*") -> Call[bytes]:
+def send(id: str, to: str, path: str = "*", *, progress: bool = False) -> Call[bytes]:
     """Send them to an address, with one's own credentials: a line of JSON for each, as it is there."""
-    body = body_of(plain(SendAsk(to=to, path=path)))
+    body = body_of(plain(SendAsk(to=to, path=path, progress=progress)))
     return Call("POST", path_of("sessions", id, "send"), as_bytes, accept="*/*", body=body)
 
 

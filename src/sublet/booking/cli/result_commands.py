@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -12,12 +11,14 @@ from sublet.booking.calls import results
 from sublet.booking.cli.fetching import check_folder, count_empty, fetch_all
 from sublet.booking.cli.result_previews import PREVIEWED, describe_file
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.views.results import SentFileView
 from sublet.cli.command import command
 from sublet.cli.output import Output, table
+from sublet.cli.progress import Progress
 from sublet.cli.texts import size, when
 from sublet.client.fetching import choose_results
 from sublet.client.link import Link
-from sublet.kernel.errors import DataNotSent
+from sublet.client.sent_lines import SentLines
 from sublet.kernel.texts import count_text
 
 
@@ -65,28 +66,53 @@ def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool
 
 
 @command(
-    "put", "sublet result put 3f2a s3://bucket/run1/", "sublet result put 3f2a davs://data.example.org/sums/ 'out/*'"
+    "put",
+    "sublet result put 3f2a s3://bucket/run1/",
+    "sublet result put 3f2a davs://data.example.org/sums/ 'out/*' log.txt",
 )
 @click.argument("session")
 @click.argument("address")
-@click.argument("path", default="*")
-def put(out: Output, session: str, address: str, path: str) -> None:
+@click.argument("path", nargs=-1)
+@click.option("--dry-run", is_flag=True, help="Say what would be sent, and how much it is; send nothing.")
+def put(out: Output, session: str, address: str, path: tuple[str, ...], dry_run: bool) -> None:
     """Send files from where they are to storage of your own, by the credentials that you keep: sublet credential.
 
-    PATH is a file, a folder, or a pattern; all files if it is left out.
+    PATH is a file, a folder, or a pattern, and can be repeated; all files if it is left out. Typed again, only what is
+    missing there or has changed is sent.
     """
-    text, sent = b"", []
-    for piece in out.link().stream(results.send(session, address, path)):
-        *lines, text = (text + piece).split(b"\n")
-        for line in lines:
-            told = json.loads(line)
-            if "error" in told:
-                raise DataNotSent(told["error"], hint=told["hint"])
-            sent.append(told)
-            out.detail(f"sent {told['path']} ({size(told['size'])})")
-    total = size(sum(file["size"] for file in sent))
-    words = f"Sent {count_text(len(sent), 'file')} ({total}) to {address}."
-    out.show({"sent": sent}, lambda: [words], lambda: (file["to"] for file in sent))
+    link = out.link()
+    if dry_run:
+        show_list(out, link, session, path, f"This would be sent to {address}.")
+        return
+    sent = [file for wanted in path or ("*",) for file in _send(out, link, session, address, wanted)]
+    new = [file for file in sent if not file.was_there]
+    words = f"Sent {count_text(len(new), 'file')} ({size(sum(file.size for file in new))}) to {address}"
+    words += f"; {count_text(len(sent) - len(new), 'file')} there already." if len(new) < len(sent) else "."
+    out.show({"sent": sent}, lambda: [words], lambda: (file.to for file in sent))
+
+
+def _send(out: Output, link: Link, session: str, address: str, path: str) -> Sequence[SentFileView]:
+    """Send what a path means, and show how far that is."""
+    line, lines, count = Progress(wanted=out.for_people), SentLines(), 0
+    try:
+        for piece in link.stream(results.send(session, address, path, progress=out.for_people)):
+            if doing := lines.saw(piece).doing:
+                of = f" of {size(doing.total)}" if doing.total else ""
+                line.show(f"{doing.doing}: {size(doing.done)}{of}" if doing.done else doing.doing)
+            for file in lines.files[count:]:
+                line.clear()
+                out.detail(describe_sent(file))
+            count = len(lines.files)
+    finally:
+        line.clear()
+    return lines.files
+
+
+def describe_sent(file: SentFileView) -> str:
+    """What became of a file, in words."""
+    if file.was_there:
+        return f"{file.path} is there already"
+    return f"sent {file.path} ({size(file.size)}{', ' if file.road else ''}{file.road})"
 
 
 @command("preview", "sublet result preview 3f2a out/table.csv")

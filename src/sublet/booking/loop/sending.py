@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from urllib.parse import quote
 
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.model.events import EventKind
@@ -18,7 +16,8 @@ from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.model.session import End, Session
 from sublet.data.bringing import tell_progress
 from sublet.data.executables import Movers
-from sublet.data.sent_tasks import SentTasks, send_by_service
+from sublet.data.sending import Shipment, describe_sent, send_shipment
+from sublet.data.sent_tasks import SentTasks
 from sublet.data.write_back import (
     CHANGED,
     BroughtVersions,
@@ -30,12 +29,11 @@ from sublet.data.write_back import (
 from sublet.kernel.errors import DataNotSent, NotFound, PlatformRefused
 from sublet.kernel.faults import point
 from sublet.kernel.log import log
+from sublet.kernel.streams import closing
 from sublet.kernel.texts import count_text
 from sublet.movers.arrival import without_secrets
-from sublet.movers.port import SIMPLE, Content, PutsByAddress, TransferService
+from sublet.movers.port import SIMPLE, Content
 from sublet.platforms.brokering import PassesOn
-from sublet.platforms.caching import FilePut, LiesInCollection, NoWay, SendsFiles
-from sublet.platforms.port import ResultFile
 
 SENDING = frozenset({Mark.SENDING})
 UNSENT = frozenset({Mark.UNSENT})
@@ -134,69 +132,13 @@ async def _send(context: LoopContext, session: Session, output: SentResults) -> 
         why = "the session left no such file"
         raise DataNotSent(name=output.path, location=without_secrets(output.to), why=why)
     to = output.to if len(chosen) == 1 or output.to.endswith("/") else f"{output.to}/"
-    with suppress(NoWay):
-        if isinstance(mover, TransferService) and isinstance(platform, LiesInCollection):
-            await _send_by_service(context, session, platform, mover, chosen, to)
-            return None
-    try:
-        if isinstance(mover, PutsByAddress) and isinstance(platform, SendsFiles):
-            await _send_from_there(context, session, platform, mover, chosen, to)
-            return None
-    except NoWay as no_way:
-        log.info(
-            "data.no-way", session=session.id, to=without_secrets(to), platform=session.offer.platform, why=str(no_way)
-        )
-    for number, (file, place) in enumerate(chosen, 1):
-        words = f"sending {file.path} ({number} of {len(chosen)}) to {without_secrets(output.to)}"
-        content = Content(place, file.size, partial(platform.read, session.id, file.path))
-        await mover.push(content, to, tell_progress(context, session.id, words))
-        point("send.between")
-    words = f"{count_text(len(chosen), 'file')} to {without_secrets(output.to)}"
-    await _tell(context, session, EventKind.SENT, words)
-
-
-async def _send_by_service(
-    context: LoopContext,
-    session: Session,
-    platform: LiesInCollection,
-    mover: TransferService,
-    chosen: Sequence[tuple[ResultFile, str]],
-    to: str,
-) -> None:
-    """Have the files moved from the system itself by one transfer; NoWay if it is in no collection."""
-    moves = [
-        (await platform.find_in_collection(session.id, file.path), f"{to}{quote(place)}" if to.endswith("/") else to)
-        for file, place in chosen
-    ]
-    count, size = count_text(len(chosen), "file"), sum(file.size for file, _ in chosen)
-    tasks = SentTasks(context.settings.home, session.id)
-    progress = tell_progress(context, session.id, f"{mover.name} is sending {count} to {to}")
-    await send_by_service(tasks, mover, moves, size, progress)
-    await _tell(
-        context, session, EventKind.SENT, f"{count} to {to}, by {mover.name} from {session.offer.platform} itself"
-    )
-
-
-async def _send_from_there(
-    context: LoopContext,
-    session: Session,
-    platform: SendsFiles,
-    mover: PutsByAddress,
-    chosen: Sequence[tuple[ResultFile, str]],
-    to: str,
-) -> None:
-    """Have the system send the files by itself; NoWay if it can't, or if one has to be sent from here."""
-    count, where = count_text(len(chosen), "file"), without_secrets(to)
-    context.loop_state.staging[session.id] = f"{session.offer.platform} is sending {count} to {where}"
-    puts = []
-    for file, place in chosen:
-        if (put := await mover.open_put(place, file.size, to)) is None:
-            raise NoWay("")
-        puts.append(FilePut(file.path, file.size, put.url, put.headers))
-    await platform.send_files(session.id, puts, public_only=mover.policy.public_only)
-    for _, place in chosen:
-        await mover.close_put(place, to)
-    await _tell(context, session, EventKind.SENT, f"{count} to {where}, by {session.offer.platform} itself")
+    shipment, tell = Shipment(session.id, platform, mover, chosen, to), partial(tell_progress, context, session.id)
+    road = ""
+    async with closing(send_shipment(shipment, movers, context.settings.home, tell, guest=guest)) as sent:
+        async for file in sent:
+            road = road or file.road
+    await _tell(context, session, EventKind.SENT, describe_sent(len(chosen), output.to, road))
+    return None
 
 
 async def _tell(context: LoopContext, session: Session, kind: EventKind, words: str) -> None:

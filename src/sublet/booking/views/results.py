@@ -46,6 +46,7 @@ class SendAsk:
 
     to: str  # the address; of a folder, if it ends in /
     path: str = "*"  # a file, a folder, or a pattern
+    progress: bool = False  # tell how far each file is, too: lines with `doing`, `done` and `total`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,3 +56,14 @@ class SentFileView:
     path: str
     size: int
     to: str  # where it is now
+    road: str = ""  # who sent it, in words; empty: it went through the service
+    was_there: bool = False  # it was sent before, and is there still
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendProgressView:
+    """How far sending is."""
+
+    doing: str  # what is being sent, in words
+    done: int  # bytes
+    total: int | None = None
