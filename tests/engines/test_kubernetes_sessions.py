@@ -13,6 +13,7 @@ import pytest
 
 from sublet.booking.model.job import Program, State
 from sublet.booking.model.session import EndKind
+from sublet.kernel.short_paths import remove_links
 from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.kubernetes.platform import Kubernetes
 from tests.engines.kubernetes_cluster import Namespace
@@ -88,24 +89,51 @@ async def test_an_image_with_its_own_entrypoint_is_run_as_it_is(trial: Conforman
     assert [file.path for file in (await trial.platform.results(trial.keys[-1])).files] == ["who"]
 
 
-async def test_what_listens_in_a_pod_is_reached_through_a_socket_here(trial: ConformanceTrial) -> None:
-    job = trial.job("true")
-    program = Program(("python3", "-c", LISTENER), connects="uri:http")
-    started = await trial.platform.submit(replace(job, program=program), trial.key())
+@pytest.mark.parametrize("name", ["home", "a-home-of-which-the-path-is-too-long-" * 4], ids=["short", "long"])
+async def test_what_listens_in_a_pod_is_reached_through_a_socket_here_which_is_found_again(
+    namespace: Namespace, tmp_path: Path, name: str
+) -> None:
+    home, key = tmp_path / name, ""
+    for _ in range(2):  # the second time, as a service does that was started again
+        platform = namespace.platform()
+        await platform.open(home)
+        trial = ConformanceTrial(platform)
+        if not key:
+            program = Program(("python3", "-c", LISTENER), connects="uri:http")
+            key = await platform.submit(replace(trial.job("true"), program=program), trial.key())
+        path = await find_way_in(trial, key)
+        assert os.stat(path).st_mode & 0o077 == 0
+        assert [file.name for file in (home / "s").iterdir()] == [os.path.basename(path)]
+        for page in ("one", "two"):
+            assert (await get(path, page)).endswith(f"from the pod /{page}".encode())
+        await platform.close()
+    await platform.open(home)
+    await platform.cancel([key], "the test")
+    await trial.wait_for_end(key)
+    await platform.clean(key)
+    await platform.close()
+    assert list((home / "s").iterdir()) == []
+    remove_links(home / "s")
 
-    async def connector() -> str:
-        state = await trial.state(started)
-        return state.connector.location if state.connector else ""
 
-    await trial.until("a way in", connector)
-    path = (await connector()).removeprefix("unix:")
-    assert os.stat(path).st_mode & 0o077 == 0
-    for name in ("one", "two"):
-        reader, writer = await asyncio.open_unix_connection(path)
-        writer.write(f"GET /{name} HTTP/1.0\r\n\r\n".encode())
-        answer = await reader.read()
-        writer.close()
-        assert answer.endswith(f"from the pod /{name}".encode())
+async def find_way_in(trial: ConformanceTrial, key: str) -> str:
+    """The socket by which a session is reached, once it is there."""
+
+    async def find() -> str:
+        state = await trial.state(key)
+        return state.connector.location.removeprefix("unix:") if state.connector else ""
+
+    await trial.until("a way in", find)
+    return await find()
+
+
+async def get(path: str, page: str) -> bytes:
+    """What a server behind a socket answers."""
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(f"GET /{page} HTTP/1.0\r\n\r\n".encode())
+    answer = await reader.read()
+    writer.close()
+    return answer
 
 
 async def test_whoever_is_known_by_certificate_or_a_service_account_can_run_sessions(

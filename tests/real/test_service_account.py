@@ -14,10 +14,10 @@ import pytest
 from sublet.app import open_service
 from sublet.kernel.errors import AccountRefused, LoginNeeded, NoOwnLogins, NotFound
 from sublet.kernel.settings import Settings
+from sublet.kernel.short_paths import shorten
 from sublet.people.model.person import Person
 from sublet.reach.login import Login
 from sublet.reach.port import Command, read_printed
-from sublet.reach.target import short
 from sublet.reach.unattended import UnattendedReach, by_key
 from tests.sites import Site
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
@@ -138,5 +138,5 @@ async def test_a_gateway_has_service_accounts_and_takes_nobodys_login(site: Site
             await service.logins.sign_in("account", owner)
         with pytest.raises(NotFound):
             await service.logins.sign_in("person", owner)
-    place = short(tmp_path / "home" / "run" / "ssh")
+    place = shorten(tmp_path / "home" / "run" / "ssh")
     assert not place.exists() or not list(place.iterdir())

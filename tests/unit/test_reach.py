@@ -157,7 +157,7 @@ def test_a_host_that_ssh_would_read_as_an_option_is_refused(host: str, tmp_path:
 
 
 def test_the_socket_has_a_short_path_however_deep_the_home_is(tmp_path: Path) -> None:
-    deep = tmp_path / ("x" * 100)
+    deep = private(tmp_path / ("x" * 100))
     sockets = {Target("far", host, deep).socket for host in ("one", "two")}
     assert len(sockets) == 2
     assert all(len(bytes(socket)) <= 90 for socket in sockets)

@@ -45,7 +45,7 @@ class AccountPlatforms:
     def agent(self) -> Agent:
         """The ssh-agent of this process."""
         if self._agent is None:
-            self._agent = Agent(self.settings.home / "run")
+            self._agent = Agent(private(self.settings.home / "run"))
         return self._agent
 
     async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
@@ -15,6 +16,7 @@ from sublet.client.personal import start
 from sublet.client.problems import raise_for
 from sublet.client.renewing import is_due, renew
 from sublet.kernel.errors import ClientClosed, ServiceUnreachable
+from sublet.kernel.short_paths import fits, shorten
 from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 
@@ -29,7 +31,7 @@ class AsyncLink:
         self.address = address
         base = "http://localhost" if address.socket else f"{address.scheme}://{_host(address)}:{address.port}"
         trusted = trust_machine()
-        transport = httpx2.AsyncHTTPTransport(verify=trusted, uds=address.socket) if address.socket else None
+        transport = httpx2.AsyncHTTPTransport(verify=trusted, uds=_find_socket(address)) if address.socket else None
         self._http = httpx2.AsyncClient(
             base_url=base + address.prefix, verify=trusted, transport=transport, timeout=PATIENCE
         )
@@ -95,6 +97,16 @@ class AsyncLink:
             return await self._http.send(request, stream=True)
         except httpx2.TransportError as error:
             raise _unreachable(self.address, error) from error
+
+
+def _find_socket(address: Address) -> str:
+    """Its socket, by a path that is short enough; a link to the directory of one's own needs that to be there."""
+    if fits(address.socket):
+        return address.socket
+    if address.home:
+        address.home.make()
+    place = Path(address.socket)
+    return str(shorten(place.parent) / place.name)
 
 
 def _host(address: Address) -> str:

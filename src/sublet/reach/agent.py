@@ -12,7 +12,6 @@ import contextlib
 import os
 import resource
 import secrets
-import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.errors import AccountRefused
+from sublet.kernel.short_paths import shorten
 from sublet.reach.target import private
 
 SOCKET = "agent"
@@ -27,23 +27,23 @@ SOCKET = "agent"
 _WATCH = 'cat; kill "$SSH_AGENT_PID"'
 LIFETIME = 120  # seconds after which the agent itself forgets a key
 _SECONDS = 10.0
-_LONGEST = 100  # bytes of a socket's path, with room for the name under which it is made
 
 
 class Agent:
     """One ssh-agent of this process; started when it is first needed, and again if it died."""
 
     def __init__(self, within: Path) -> None:
-        """Choose a directory of its own for its socket: in this one, or where the names are short enough for one."""
+        """Choose a directory of its own for its socket, in this one."""
         self._within = within
-        name = f"agent-{secrets.token_hex(4)}"
-        self.directory = within / name
-        if len(os.fsencode(self.directory / SOCKET)) > _LONGEST:
-            self.directory = Path(tempfile.gettempdir()) / f"sublet-{os.getuid()}-{name}"
-        self.socket = self.directory / SOCKET
+        self.directory = within / f"agent-{secrets.token_hex(4)}"
         self._process: asyncio.subprocess.Process | None = None
         self._changing = asyncio.Lock()
         self._held: Counter[Path] = Counter()  # public halves of the keys that logins need now
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens, by a path that is short enough."""
+        return shorten(self._within) / self.directory.name / SOCKET
 
     @contextlib.asynccontextmanager
     async def holding(self, platform: str, key: str, public: Path) -> AsyncIterator[None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
+from sublet.kernel.short_paths import remove_links
 from sublet.reach.asking import ask_ssh, master
 from sublet.reach.batch import LISTEN, Batch
 from sublet.reach.certificates import expires, find_expired
@@ -80,14 +81,13 @@ class Login:
             await ask_ssh(self.target.to_close())
         for path in (self.target.socket, self.target.record):
             path.unlink(missing_ok=True)
-        if self.target.socket.parent != self.target.control:  # a short name, made because the proper one is too long
-            with contextlib.suppress(OSError):  # other logins are in it, or it was never made
-                self.target.socket.parent.rmdir()
+        if self.target.control.is_dir() and not any(self.target.control.iterdir()):
+            remove_links(self.target.control)
 
     @contextlib.asynccontextmanager
     async def once(self, prompter: Prompter | None = None, seconds: float = _PATIENCE) -> AsyncIterator[SshReach]:
         """One deliberate login, shared with nothing: while the block lasts, all that uses `reach` goes over it."""
-        private(self.target.socket.parent)
+        private(self.target.control)
         async with contextlib.AsyncExitStack() as stack:
             variables = (
                 await stack.enter_async_context(answering(prompter, self.target.socket.parent)) if prompter else {}
@@ -118,7 +118,7 @@ class Login:
 
     async def _standing(self) -> int | None:
         """The process that holds it open already; what a dead one left behind is removed."""
-        private(self.target.socket.parent)
+        private(self.target.control)
         pid = await master(self.target)
         if pid is None:
             self.target.socket.unlink(missing_ok=True)

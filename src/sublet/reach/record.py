@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sublet.kernel.errors import LoginNeeded
-from sublet.reach.target import Target, short
+from sublet.reach.target import Target
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def read_record(path: Path) -> LoginRecord | None:
 
 def logins(control: Path) -> list[LoginRecord]:
     """The logins that were opened under a directory and not closed; a Login's `check` tells whether one still holds."""
-    records = (read_record(path) for path in sorted(short(control).glob("*.json")))
+    records = (read_record(path) for path in sorted(control.glob("*.json")))
     return [record for record in records if record is not None]
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sublet.kernel.errors import PlatformRefused
-
-_LONGEST = 90  # of 107 bytes that a socket's path may have, ssh takes 17 for the name under which it makes the socket
+from sublet.kernel.short_paths import shorten
 
 # Sublet's own settings come first, and with ssh the first one holds: neither a person's files nor a platform's options
 # can turn off the check of host keys, or bring in a command, a terminal or a tunnel that a batch doesn't expect.
@@ -51,7 +49,7 @@ class Target:
     def socket(self) -> Path:
         """The shared connection's socket: one for each host, user and port."""
         name = hashlib.sha256(f"{self.user}@{self.host}:{self.port}".encode()).hexdigest()[:12]
-        return short(self.control) / name
+        return shorten(self.control) / name
 
     @property
     def record(self) -> Path:
@@ -122,11 +120,3 @@ def private(directory: Path) -> Path:
     if stat.S_IMODE(status.st_mode) != 0o700:
         directory.chmod(0o700)
     return directory
-
-
-def short(control: Path) -> Path:
-    """The directory itself, or one with a short name where its own is too long for a socket."""
-    if len(os.fsencode(control)) + len("/") + 12 <= _LONGEST:
-        return control
-    name = hashlib.sha256(os.fsencode(control)).hexdigest()[:8]
-    return Path(tempfile.gettempdir()) / f"sublet-{os.getuid()}-{name}"

@@ -29,6 +29,7 @@ from sublet.kernel.log_file import redirect_stderr
 from sublet.kernel.logs import start_logs
 from sublet.kernel.serving import ServeOptions, heed_signals, record_serving
 from sublet.kernel.settings import Settings
+from sublet.kernel.short_paths import fits, shorten
 from sublet.people.api.profiles import person_view
 from sublet.people.people import add_offline
 from sublet.people.views.people import PersonView
@@ -42,7 +43,6 @@ from sublet.service import Service
 
 log = structlog.get_logger()
 
-LONGEST_PATH = 107  # bytes of a Unix socket's address on Linux
 SWITCH = 0.001  # seconds after which a busy thread lets another run: those who read and write wait less for it
 NEW = 10_000  # objects after which the collector looks for garbage among them: tens of requests, not one
 EVERYWHERE = {"0.0.0.0", "::", ""}  # noqa: S104 - these are recognised, not bound
@@ -173,7 +173,8 @@ def _lock_file(path: str) -> TextIO:
 
 @contextlib.contextmanager
 def _unix(path: str) -> Iterator[socket.socket]:
-    if len(path.encode()) > LONGEST_PATH:
+    place = shorten(Path(path).parent) / os.path.basename(path)
+    if not fits(place):
         advice = "Set SUBLET_HOME to a shorter one, or give --socket."
         raise NotHere(why=f"the path {path} is too long for a socket", advice=advice)
     with contextlib.suppress(FileNotFoundError):
@@ -182,7 +183,7 @@ def _unix(path: str) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         before = os.umask(0o177)
         try:
-            listener.bind(path)
+            listener.bind(str(place))
         finally:
             os.umask(before)
         try:

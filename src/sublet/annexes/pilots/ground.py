@@ -18,7 +18,7 @@ class Ground:
     """What was decided once about an access point of Sublet's own, and is kept."""
 
     directory: str
-    sockets: str  # a directory whose name is short enough for sockets
+    sockets: str  # a directory, by a path that is short enough for sockets; found anew whenever it is read
     user: str  # who runs it, and whose jobs it takes
     domain: str  # the trust domain, and that of its users
     address: str  # where pilots find it

@@ -21,12 +21,13 @@ from sublet.annexes.pilots.keeping import keep, keep_first, make_private
 from sublet.annexes.pilots.master import Master
 from sublet.annexes.pilots.tokens import OWNER_MAY, PILOT_MAY, PILOTS, POOL, Signer, expiry, new_key
 from sublet.kernel.errors import AccessPointFailed, AccessPointRefused, SubletError
+from sublet.kernel.short_paths import shorten
 from sublet.platforms.htcondor.configuration import PLACES
 from sublet.platforms.htcondor.release import Release
 from sublet.platforms.htcondor.slots import to_schedds, to_slots
 from sublet.platforms.htcondor.tools import Tools
 from sublet.reach.local import LocalReach
-from sublet.reach.target import private, short
+from sublet.reach.target import private
 
 PATIENCE = 30.0  # seconds that it may take to answer
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
@@ -67,7 +68,11 @@ class OwnAccessPoint:
             values = json.loads((self.directory / "ground.json").read_bytes())
         except FileNotFoundError:
             raise AccessPointFailed(why="it was never set up", logs=self.directory / "log") from None
-        return Ground(**{**values, "lease": timedelta(seconds=values["lease"])})
+        return Ground(**{**values, "sockets": self._sockets, "lease": timedelta(seconds=values["lease"])})
+
+    @property
+    def _sockets(self) -> str:
+        return str(shorten(self.directory / "sockets"))
 
     def settle(
         self, address: str, *, bind: str = "", port: int = 0, schedd: bool = True, lease: timedelta | None = None
@@ -87,7 +92,7 @@ class OwnAccessPoint:
         except AccessPointFailed:
             before = Ground(
                 directory=str(self.directory),
-                sockets=str(short(self.directory / "sockets")),
+                sockets=self._sockets,
                 user=getpass.getuser(),
                 domain=f"{secrets.token_hex(4)}.sublet",
                 address=address,
@@ -130,8 +135,8 @@ class OwnAccessPoint:
         """Make sure that it runs as it was decided, and answers; of many who call this at once, one starts it."""
         with (self.directory / "start.lock").open("w") as lock:
             await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+            private(self.directory / "sockets")
             ground = self.ground
-            private(Path(ground.sockets))
             self.renew(now)
             if self._write(ground) and self.master.pid() is not None:
                 await self.master.stop()

@@ -22,9 +22,10 @@ from sublet.annexes.pilots.master import Master
 from sublet.annexes.split import near_half
 from sublet.annexes.split.ledger import clean
 from sublet.kernel.errors import SubletError
+from sublet.kernel.short_paths import remove_links, shorten
 from sublet.platforms.htcondor.configuration import attribute, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release
-from sublet.reach.target import private, short
+from sublet.reach.target import private
 
 PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
@@ -43,7 +44,6 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
     """Write all of a bridge but what its node has."""
     for name in ("", *PLACES):
         make_private(directory / name)
-    private(short(directory / "sockets"))
     starter = directory / "near_half"
     keep(starter, f'#!/bin/sh\nexec {_quote(sys.executable)} -IS {_quote(near_half.__file__)} "$@"\n'.encode())
     starter.chmod(0o700)
@@ -78,7 +78,6 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
         "FILETRANSFER_PLUGINS": f"{values['FILETRANSFER_PLUGINS']}, {literal(str(directory / 'near_kept'))}",
         "CCB_ADDRESS": "",
         "NETWORK_INTERFACE": values["CONDOR_HOST"] if is_here(values["CONDOR_HOST"]) else "*",
-        "DAEMON_SOCKET_DIR": literal(str(short(directory / "sockets"))),
         "STARTER_REMOTE_CMD": literal(str(directory / "near_half")),
         "STARTER_REMOTE_DIR": literal(str(directory)),
         "STARTER_NESTED_SCRATCH": "False",
@@ -146,11 +145,11 @@ class Bridge:
 
     def start(self, facts: Mapping[str, str], now: int) -> None:
         """Offer the node."""
-        keep(self.directory / "node.conf", node_configuration(facts, now).encode())
+        sockets = write_lines({"DAEMON_SOCKET_DIR": literal(str(shorten(private(self.directory / "sockets"))))})
+        keep(self.directory / "node.conf", (node_configuration(facts, now) + sockets).encode())
         self._withhold(False)
         for log in ("StartLog", "MasterLog"):
             (self.directory / "log" / log).unlink(missing_ok=True)
-        private(short(self.directory / "sockets"))
         self.master.start(self.release)
         self.running = True
 
@@ -185,7 +184,8 @@ class Bridge:
         """Withdraw the node at once; its jobs go back to the queue."""
         if self.ready:
             await self.master.stop()
-            shutil.rmtree(short(self.directory / "sockets"), ignore_errors=True)
+            remove_links(self.directory / "sockets")
+            shutil.rmtree(self.directory / "sockets", ignore_errors=True)
         self.running = False
 
     def _read_complaint(self, log: str) -> str:

@@ -59,7 +59,7 @@ def main() -> int:
 def find_socket(plan: Plan) -> str:
     """Where its Unix socket is: among the session's own temporary files, whose path is short also when it is whole."""
     path = f"{os.environ.get('TMPDIR', '')}/app.sock"
-    return path if "TMPDIR" in os.environ and len(path) <= LONGEST_SOCKET else str(plan["socket"])
+    return path if "TMPDIR" in os.environ and len(os.fsencode(path)) <= LONGEST_SOCKET else str(plan["socket"])
 
 
 def fill_in(words: list[str], values: dict[str, str]) -> list[str]:

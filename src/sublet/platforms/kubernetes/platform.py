@@ -47,6 +47,7 @@ from sublet.platforms.sessiondir import remove_tree
 GIB = 1 << 30
 AT_ONCE = 8  # sessions that are looked at, and whose results are fetched, side by side
 FRESH = 20.0  # seconds that a look at the cluster is good for
+TOO_LONG = "no socket to it can be made: SUBLET_HOME is too long, and no shorter link to it can be made in /tmp"
 OWN_TOOLS = {"sh": "/bin/sh", "kubernetes": "kubernetes"}
 
 
@@ -299,7 +300,7 @@ class Kubernetes(Platform):
         if pod is None or not is_ready(pod):
             return state
         if not path:
-            return replace(state, condition="the path of a socket to it would be too long; use a shorter SUBLET_HOME")
+            return replace(state, condition=TOO_LONG)
         await forwards.open(Path(path), pod["metadata"]["name"], PORT)
         return replace(state, connector=Connector(connects, "AVAILABLE", "HTTP", f"unix:{path}"))
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from sublet.booking.model.job import Job
 from sublet.booking.model.session import End, EndKind
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.short_paths import fits, shorten
 from sublet.platforms.local.shim import START, clocks, faults, processes
 from sublet.platforms.local.shim.cgroups import ControlGroup
 from sublet.platforms.local.shim.processes import boot_id, find_marked, send, start_time
@@ -27,14 +28,13 @@ from sublet.platforms.told import tell_amounts, tell_places
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SLOWEST_START = 30.0  # seconds
-SOCKET_ROOM = 100  # bytes that the path of a Unix socket may have
 PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def socket_of(home: Path, key: str) -> str:
-    """Where an interactive job may listen; empty if the system has no room for so long a path."""
-    path = str(home / "s" / f"{sha256(key.encode()).hexdigest()[:12]}.sock")
-    return path if len(os.fsencode(path)) <= SOCKET_ROOM else ""
+    """Where an interactive job may listen; empty if no path to it is short enough."""
+    path = shorten(home / "s") / f"{sha256(key.encode()).hexdigest()[:12]}.sock"
+    return str(path) if fits(path) else ""
 
 
 def environment(
