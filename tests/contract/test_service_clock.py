@@ -38,7 +38,7 @@ async def read(service: Service, session: Session) -> Session:
 async def test_times_follow_the_clock_unless_they_were_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
 ) -> None:
-    monkeypatch.setenv(clocks.VARIABLE, str(tmp_path / "clock"))
+    monkeypatch.setattr(clocks, "find_step", lambda: str(tmp_path / "clock"))
     async with serving(tmp_path, platforms=HERE) as service:
         runs = await reach(service, (await begin(service, time="20m")).id, in_phase(Phase.RUNNING))
         tomorrow = f"{service.now() + timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}/PT0S"
@@ -87,7 +87,7 @@ async def test_a_session_that_is_being_prepared_when_the_clock_is_set_starts_all
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
 ) -> None:
     file = tmp_path / "clock"
-    monkeypatch.setenv(clocks.VARIABLE, str(file))
+    monkeypatch.setattr(clocks, "find_step", lambda: str(file))
     async with serving(tmp_path, platforms=HERE) as service:
         slow = SlowToPlace(name="here", cores=1)
         await slow.open(tmp_path / "platforms" / "here")
@@ -125,7 +125,7 @@ async def test_a_session_that_is_accepted_before_a_step_is_followed_starts_all_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: timedelta
 ) -> None:
     file = tmp_path / "clock"
-    monkeypatch.setenv(clocks.VARIABLE, str(file))
+    monkeypatch.setattr(clocks, "find_step", lambda: str(file))
     async with serving(tmp_path, platforms=HERE) as service:
         [offer] = (await ask(service, run=["true"], cores=1, time="1m")).offers[:1]
 

@@ -32,6 +32,7 @@ from sublet.booking.api import (
 )
 from sublet.booking.api import series as bookings
 from sublet.booking.api.connect import ConnectProxy
+from sublet.booking.api.shown import ShownSessions
 from sublet.data.api import caches, credentials, places, tus, uploads
 from sublet.doors.cybergis import api as cybergis
 from sublet.doors.ivoa import api as broker
@@ -100,6 +101,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.state.service = service
     app.state.started = service.now()
     app.state.remembered = Remembered()
+    app.state.shown = ShownSessions()
     app.state.doorkeeper = Doorkeeper()
     app.state.owner = Person(owner or getpass.getuser(), operator=True)
     app.state.connect = ConnectProxy(service.connections, service.secrets, service.session_notices)
@@ -109,8 +111,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(Bounded)
     app.add_middleware(HeadIsGet)
     app.add_middleware(Apart, address=service.settings.sessions_url)
-    app.add_middleware(AnswerHeads, change=count_answer)
-    app.add_middleware(AnswerHeads, change=add_version)
+    app.add_middleware(AnswerHeads, change=lambda scope, head: add_version(scope, count_answer(scope, head)))
     app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
     app.add_middleware(CrossOrigin, origins=service.settings.origins)
     add_problems(app)

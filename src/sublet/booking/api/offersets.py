@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import json_response, read_body
+from sublet.api.hearing import has_gone
 from sublet.api.idempotency import Key
 from sublet.api.people import base_of, person_of, service_of
 from sublet.booking.api.precedence import Said
@@ -105,5 +106,5 @@ async def offerset(request: Request, id: str) -> Response:
 
 async def _give_back_unheard(request: Request, service: Service, person: Person, offerset: OfferSet) -> None:
     """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
-    if offerset.offers and offerset.key is None and await request.is_disconnected():
+    if offerset.offers and offerset.key is None and has_gone(request):
         await service.offers.reject_set(offerset.id, person)

@@ -10,11 +10,12 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from sublet.api import described
-from sublet.api.bodies import json_response
+from sublet.api.bodies import JSON, json_response
 from sublet.api.idempotency import Key
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.booking.api.calendar import Instant, in_utc
 from sublet.booking.api.precedence import Said
+from sublet.booking.api.shown import ShownSessions
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.scheduler import SCHEDULER_NAMES
 from sublet.booking.model.session import Session
@@ -61,10 +62,7 @@ async def sessions(
     filters: Filters = {"phases": phase, "kind": kind, "platform": platform, "name": name, "active": active}
     filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
     page = await service_of(request).sessions.page(asker, of=person, limit=limit, after=after, **filters)
-    base = base_of(request)
-    return json_response(
-        SessionPage(items=tuple(session_view(session, base) for session in page.items), next=page.next)
-    )
+    return Response(_find_shown(request).show_page(page, base_of(request)), media_type=JSON)
 
 
 @router.post("/cancel", response_model=CancelView, responses=CHANGE)
@@ -173,4 +171,9 @@ def _answer_pause(request: Request, session: Session, how: str) -> Response:
 
 
 def _view(request: Request, session: Session) -> Response:
-    return json_response(session_view(session, base_of(request)))
+    return Response(_find_shown(request).show(session, base_of(request)), media_type=JSON)
+
+
+def _find_shown(request: Request) -> ShownSessions:
+    shown: ShownSessions = request.app.state.shown
+    return shown

@@ -91,8 +91,9 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
     return {**row, "platform": session.offer.platform, "due": due, **UNCLAIMED}
 
 
+@lru_cache(maxsize=1024)
 def read_session(row: Row) -> Session:
-    """A session out of its row."""
+    """A session out of its row, which is a value too: while its row is the same, it is the same object."""
     values = list(row)
     for number, read in READERS:
         values[number] = read(values[number])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from .shortage import is_short
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+@cache
 def boot_id() -> str:
-    """The name of this run of the machine: another one after every restart."""
+    """The name of this run of the machine: another one after every restart, which no process outlives."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
