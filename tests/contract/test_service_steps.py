@@ -10,7 +10,7 @@ import pytest
 
 from sublet.booking.documents.short import full_document
 from sublet.kernel.errors import BadRequest
-from tests.contract.services import ME, ask, reach, serving
+from tests.contract.services import ME, allow, ask, reach, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -47,3 +47,13 @@ def test_steps_are_words_or_maps_and_what_is_not_known_is_refused() -> None:
     for wrong in ({"steps": [{"image": "x"}]}, {"steps": {"tasks": []}}, {"steps": [], "run": "true"}):
         with pytest.raises(BadRequest):
             full_document(wrong)
+
+
+async def test_a_gateway_runs_steps_in_an_image_and_not_without_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms={"trial": {"kind": "memory"}}, loop=False) as service:
+        await allow(service, name="trial")
+        wish = {"run": None, "steps": ["true", "false"], "time": "1m"}
+        refused = await ask(service, ME, **wish)
+        assert "permission to run outside a container" in str(refused.reasons)
+        offered = await ask(service, ME, **wish, image="docker://python")
+        assert {session.offer.platform for session in offered.offers} == {"trial"}, offered.reasons

@@ -29,6 +29,11 @@ def jupyter_archive(path: Path, *, with_lab: bool = False, name: str = "") -> st
     return images.docker_archive(path, images.layer(more=files), name, Entrypoint=[], Env=env)
 
 
+def python_archive(path: Path) -> str:
+    """The same with Python alone."""
+    return images.docker_archive(path, images.layer(more=dict(_files(()))), Entrypoint=[], Env=ENV)
+
+
 def _lab_files() -> Iterator[tuple[str, Path | bytes]]:
     """What JupyterLab shows in a browser, and the program."""
     place = Path(sys.prefix) / "share" / "jupyter" / "lab"

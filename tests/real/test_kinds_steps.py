@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ import pytest
 
 from sublet.booking.model.request import Executable
 from sublet.kinds.steps import STEPS
+from tests.real import images
+from tests.real.container_tools import TOOLS, find_tools
+from tests.real.jupyter_image import python_archive
 from tests.real.programs import Place
 
 
@@ -78,3 +83,53 @@ def test_a_session_that_is_cancelled_asks_its_steps_to_end_and_begins_no_more(pl
     out, _ = process.communicate(timeout=30)
     assert (process.returncode, out) == (4, b"bye\n")
     assert end_of(place, "step-2") == {"name": "step-2", "skipped": True}
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Images with and without Python."""
+    place = tmp_path_factory.mktemp("images")
+    python_archive(place / "python.tar")
+    images.docker_archive(place / "busybox.tar")
+    return {name: f"docker-archive:{place / name}.tar" for name in ("python", "busybox")}
+
+
+@pytest.fixture
+def named_place(tmp_path: Path) -> Place:
+    directory = tmp_path / f"steps-{os.getpid()}-{time.monotonic_ns()}"  # containers are named after it
+    directory.mkdir()
+    return Place(directory)
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_in_an_image_steps_see_its_files_and_each_has_its_own_output_and_end(
+    named_place: Place, archives: dict[str, str], tool: str
+) -> None:
+    steps = [
+        {"name": "one", "argv": ["sh", "-c", "cat /app/doc; echo 1 >/tmp/x; echo kept >y"]},
+        {"name": "two", "argv": ["sh", "-c", "cat /tmp/x; echo $V $SUBLET_STEP; exit 3"], "environment": {"V": "v"}},
+        {"name": "three", "argv": ["true"]},
+    ]
+    executable = Executable("steps", fields={"steps": steps, "image": archives["python"]})
+    program = named_place.program(STEPS, executable, find_tools(tool))
+    code, out, err = named_place.run(program)
+    assert (code, out) == (3, "made for tests\n1\nv two\n"), err
+    assert text_of(named_place, "two") == "1\nv two\n"
+    assert (end_of(named_place, "two")["code"], end_of(named_place, "three")["skipped"]) == (3, True)
+    assert (named_place.work / "y").read_text() == "kept\n"
+
+
+def test_an_image_without_python_says_what_it_lacks(named_place: Place, archives: dict[str, str]) -> None:
+    tools = find_tools(next(iter(TOOLS)))
+    executable = Executable("steps", fields={"steps": [{"argv": ["true"]}], "image": archives["busybox"]})
+    code, _, err = named_place.run(named_place.program(STEPS, executable, tools))
+    assert code == 127
+    assert "steps need python3 in the image" in err
+
+
+def test_an_image_is_the_only_way_where_one_is_named() -> None:
+    executable = Executable("steps", fields={"steps": [{"argv": ["true"]}], "image": "docker.io/library/python:3"})
+    assert [way.name for way in STEPS.ways(executable, {"python3": "/usr/bin/python3"})] == []
+    ways = STEPS.ways(executable, {"python3": "/usr/bin/python3", "podman": "/usr/bin/podman"})
+    assert [(way.name, way.contained) for way in ways] == [("podman", True)]
+    assert [need.location for need in STEPS.fetches(executable)] == ["docker://docker.io/library/python:3"]

@@ -134,10 +134,15 @@ def list_steps(document: Mapping[str, Any]) -> list[Any]:
     return listed if isinstance(listed, list) else []
 
 
+def list_step_lines(document: Mapping[str, Any]) -> list[Any]:
+    """The commands of the steps of a document, as they are written."""
+    return [step.get("run") if isinstance(step, Mapping) else step for step in list_steps(document)]
+
+
 def _candidates(document: Mapping[str, Any]) -> Iterator[str]:
     yield from _arguments(document.get("run"))
-    for step in list_steps(document):
-        yield from _arguments(step.get("run") if isinstance(step, Mapping) else step)
+    for line in list_step_lines(document):
+        yield from _arguments(line)
     bag = document.get("bag")
     tasks = bag.get("tasks") if isinstance(bag, Mapping) else bag
     for task in tasks if isinstance(tasks, list) else ():

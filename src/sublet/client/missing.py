@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sublet.client.files import COMMANDS
+from sublet.client.files import COMMANDS, list_step_lines
 from sublet.kernel.errors import BadRequest
 
 IMAGE_FILES = (".sif", ".simg", ".sqfs", ".squashfs", ".img", ".tar", ".tar.gz", ".tgz")
@@ -66,7 +66,7 @@ def find_missing_program(line: Any, directory: str) -> str:
 def check_programs(document: Mapping[str, Any], directories: Mapping[str, str]) -> str:
     """Refuse commands whose program file can be nowhere; return one that may be in the image, or in other data."""
     for field in COMMANDS:
-        for line in _lines(document.get(field)):
+        for line in list_step_lines(document) if field == "steps" else _lines(document.get(field)):
             if line and (name := _check_program(line, document, directories[field])):
                 return name
     return ""

@@ -10,15 +10,20 @@ from typing import Any
 
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.request import Executable, Request
+from sublet.booking.model.request import Data, Executable, Request
+from sublet.kinds import container, in_image
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
-FIELDS = ("steps", "together", "keep_going", "environment")
+FIELDS = ("steps", "together", "keep_going", "environment", in_image.IMAGE)
 OF_STEP = ("name", "argv", "environment")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 MOST = 100
+PLAN = ".sublet/steps.json"
+IN_IMAGE = ".sublet/steps.pyz"
+WITHOUT_PYTHON = "steps need python3 in the image, which has none"
+START = f"command -v python3 >/dev/null || {{ echo '{WITHOUT_PYTHON}' >&2; exit 127; }}; exec python3 {IN_IMAGE}"
 
 
 class StepsKind(Kind):
@@ -26,13 +31,13 @@ class StepsKind(Kind):
 
     name = "steps"
     uri = "urn:sublet:kind:executable:steps"
-    outside = True
 
     def check(self, executable: Executable, request: Request) -> Sequence[Reason]:
         """From one to a hundred steps with words of their own and names that differ, on one node."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        reasons += f.check_local_volumes(request, "a step")
+        reasons += in_image.check_image(fields)
+        reasons += [] if fields.get(in_image.IMAGE) else f.check_local_volumes(request, "a step")
         reasons += [
             f.invalid(name, f"{name} is true or false.", wanted=fields[name])
             for name in ("together", "keep_going")
@@ -51,18 +56,36 @@ class StepsKind(Kind):
         return [*reasons, *(f.invalid("steps", f"two steps are called {name}.", wanted=name) for name in twice)]
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
-        """By a small program that starts them and writes down how each ended."""
+        """By a small program that starts them and writes down how each ended; where an image is named, in that."""
+        if executable.fields.get(in_image.IMAGE):
+            return in_image.list_ways(executable, tools, partial(make_in_image, executable), None)
         if "python3" not in tools:
             return []
         return [Way("steps", contained=False, program=partial(make_program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
-        """A Python for the small program."""
+        """A Python for the small program, or a container tool."""
+        if executable.fields.get(in_image.IMAGE):
+            return [need for need in in_image.list_needs(executable) if need.name in container.TOOLS]
         return [WayNeed("steps", ("python3",))]
 
     def needs(self, executable: Executable) -> str:
-        """A Python for the small program."""
-        return "python3"
+        """A Python for the small program, or a container tool."""
+        if executable.fields.get(in_image.IMAGE):
+            return container.DOCKER_TOOLS
+        return "python3, and permission to run outside a container"
+
+    def brings(self, executable: Executable) -> Sequence[Data]:
+        """An image that lies at an address."""
+        return in_image.to_bring(executable.fields)
+
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """Its image, if that is named by a path."""
+        return in_image.list_archives(executable.fields)
+
+    def fetches(self, executable: Executable) -> Sequence[Data]:
+        """The image of a registry."""
+        return in_image.to_fetch(executable.fields)
 
 
 def _check_step(step: Any, where: str) -> list[Reason]:
@@ -84,14 +107,24 @@ def name_of(step: Mapping[str, Any], number: int) -> str:
 
 def make_program(executable: Executable, setting: Setting) -> Program:
     """The small program, and what it is to run."""
-    fields = executable.fields
+    travels = {PROGRAM: pack("steps_runner"), PLAN: write_plan(executable.fields)}
+    return Program((setting.tool("python3"), PROGRAM), f.environment_of(executable.fields), travels)
+
+
+def make_in_image(executable: Executable, setting: Setting) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The small program in the image, once for all steps: they share its files as they share the working directory."""
+    plan = {"command": ["-c", START], "environment": f.environment_of(executable.fields)}
+    return plan, {IN_IMAGE: pack("steps_runner"), PLAN: write_plan(executable.fields)}
+
+
+def write_plan(fields: Mapping[str, Any]) -> bytes:
+    """What the small program is to run, and how."""
     steps = [
         {"name": name_of(step, number), "argv": list(step["argv"]), "environment": f.environment_of(step)}
         for number, step in enumerate(fields["steps"])
     ]
     plan = {"steps": steps, **{name: bool(fields.get(name)) for name in ("together", "keep_going")}}
-    travels = {PROGRAM: pack("steps_runner"), ".sublet/steps.json": json.dumps(plan).encode()}
-    return Program((setting.tool("python3"), PROGRAM), f.environment_of(fields), travels)
+    return json.dumps(plan).encode()
 
 
 STEPS = StepsKind()

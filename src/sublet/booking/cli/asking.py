@@ -42,6 +42,7 @@ KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earli
     "ask",
     "sublet ask job.yaml",
     "sublet ask --explain-ways --notebook analysis.ipynb",
+    "sublet ask --step 'python prepare.py' --step 'python train.py' --time 1h",
     "sublet ask --cores 4 --memory 8GiB --time 2h --start 'tomorrow 09:00-12:00' -- python sim.py",
 )
 @wishes

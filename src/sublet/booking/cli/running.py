@@ -47,6 +47,7 @@ REPEAT = 60.0  # seconds until the same is said again
     "run",
     "sublet run --cores 2 --time 10m -- python sim.py",
     "sublet run job.yaml --out results",
+    "sublet run --step 'prepare=python prepare.py' --step 'train=python train.py' --time 1h",
 )
 @wishes
 @KEEP_OFFERS

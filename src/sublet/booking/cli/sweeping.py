@@ -24,7 +24,20 @@ from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import count_text
 
 # wishes that a sweep doesn't have
-KINDS = ("image", "tasks", "notebook", "compose", "param", "script", "interactive", "web", "idle")
+KINDS = (
+    "image",
+    "tasks",
+    "notebook",
+    "compose",
+    "param",
+    "script",
+    "interactive",
+    "web",
+    "idle",
+    "step",
+    "together",
+    "keep_going",
+)
 SHOWN = 5  # tasks that --dry-run shows
 
 

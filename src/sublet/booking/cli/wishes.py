@@ -24,6 +24,7 @@ from sublet.kernel.errors import BadRequest
 
 UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
+STEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 INTERFACES = ("lab", "shell", "desktop", "code", "rstudio")  # that every service knows
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
@@ -69,6 +70,9 @@ KINDS = (
     click.option("--compose", metavar="FILE", help="A Docker Compose file, whose services run side by side."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
+    click.option("--step", metavar="[NAME=]COMMAND", multiple=True, help="One of several commands, in this order."),
+    click.option("--together", is_flag=True, help="With --step: start all steps at once."),
+    click.option("--keep-going", is_flag=True, help="With --step: go on after a step that failed."),
     click.option(
         "--interactive",
         metavar="WHAT",
@@ -169,6 +173,7 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     for name in (name for name in ("script", "compose") if given[name]):
         form[name] = _text(given[name])
         form.setdefault("name", shorten(os.path.basename(given[name])))
+    form |= _read_steps(given)
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:
@@ -183,6 +188,19 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     if given["max_cost"] is not None:
         form["max_cost"] = given["max_cost"]
     return form
+
+
+def _read_steps(given: dict[str, Any]) -> dict[str, Any]:
+    """Several commands, with the names that were given to them, and how they run; nothing if there are none."""
+    how = {name: True for name in ("together", "keep_going") if given[name]}
+    if how and not given["step"]:
+        raise click.UsageError("--together and --keep-going are for steps: name them with --step.")
+    steps: list[Any] = []
+    for item in given["step"] or ():
+        name, named, line = item.partition("=")
+        is_named = bool(named) and STEP_NAME.fullmatch(name) is not None
+        steps.append({"name": name, "run": line} if is_named else item)
+    return {"steps": {"run": steps, **how}} if steps else {}
 
 
 def number_of(text: str) -> str | int:

@@ -48,7 +48,7 @@ def expand_executable(short: Document) -> tuple[str, Document | None]:
     given = [name for name in EXECUTABLES if name in short]
     if given == ["run", "image"]:
         given = ["image"]  # what to run in the image
-    if given in (["image", "notebook"], ["image", "interactive"]):
+    if given in (["image", "notebook"], ["image", "steps"], ["image", "interactive"]):
         given = given[1:]  # the image that it runs in
     if len(given) > 1:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
@@ -61,7 +61,7 @@ def expand_executable(short: Document) -> tuple[str, Document | None]:
         return kind, None
     meta = {name: short[name] for name in ("name", "description") if name in short}
     fields = {extras[name]: short[name] for name in extras if name in short}
-    if given[0] in ("notebook", "interactive") and "image" in short:
+    if given[0] in ("notebook", "steps", "interactive") and "image" in short:
         fields["image"] = short["image"]
     fields |= {name: short[name] for name in WEB_FIELDS if "web" in short and name in short}
     what = _read_steps(short["steps"]) if given[0] == "steps" else _what(given[0], short)
