@@ -62,6 +62,21 @@ async def test_a_person_of_an_iam_gets_at_a_site_what_its_rules_give_their_group
                 assert direct.name == "ann@x.org", "who comes directly is the same person"
 
 
+async def test_a_brokers_token_that_was_used_counts_no_more_after_a_restart(tmp_path: Path) -> None:
+    change = Errand("POST", "/v1/offersets")
+    async with running_broker(tmp_path / "above", mode="gateway", platforms={}, url=ABOVE) as above:
+        with json_server(above.service.people.assertions.keys()) as keys:
+            broker = IssuerSettings(issuer=ABOVE, jwks=keys, audiences=(ABOVE,), is_broker=True)
+            token = await above.service.people.assertions.make("ann@x.org", ABOVE, change)
+            async with running_broker(tmp_path / "site", mode="gateway", platforms={}) as site:
+                change_settings(site.service, issuers={"above": broker})
+                await site.service.people.issuers.bearer(token, change)
+            async with running_broker(tmp_path / "site", mode="gateway", platforms={}) as again:
+                change_settings(again.service, issuers={"above": broker})
+                with pytest.raises(TokenRefused, match="used before"):
+                    await again.service.people.issuers.bearer(token, change)
+
+
 async def test_a_brokers_token_is_for_one_request_to_one_broker_and_changes_something_once(tmp_path: Path) -> None:
     async with (
         running_broker(tmp_path / "site", mode="gateway", platforms={}) as site,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sublet.kernel.errors import SubletError
-from sublet.kernel.faults import BROKER_POINTS, LENGTHEN_POINTS
+from sublet.kernel.faults import BROKER_POINTS, LENGTHEN_POINTS, REJECT_POINTS
 from tests.broker_processes import BrokerProcess
 from tests.serving import eventually
 
@@ -100,6 +100,35 @@ def test_a_broker_that_dies_while_it_is_asked_to_accept_has_the_session_once(
     died = next(site for site, name in ((federation.one, "one"), (federation.two, "two")) if name == session.platform)
     assert died.serving.died() == -9
     died.restart()
+    assert session.wait(timeout=60).phase == "COMPLETED"
+    federation.wait_until_nothing_is_held()
+    assert len(federation.list_sessions()) == 1
+
+
+def test_a_broker_that_dies_between_holding_and_answering_holds_nothing_when_it_is_back(federation: Federation) -> None:
+    federation.one.restart(SUBLET_CRASH_AT="ask.held")
+    offers = federation.top.client.ask(run=["true"], time="2m")
+    assert {offer.platform for offer in offers} == {"two"}, "it costs its own answer only"
+    assert federation.one.serving.died() == -9
+    federation.one.restart()
+    assert federation.one.count_offers(), "what it held is recorded there"
+    eventually(lambda: not federation.one.count_offers(), "giving back what nobody was told of")
+    assert offers[0].accept().wait(timeout=40).phase == "COMPLETED"
+    federation.wait_until_nothing_is_held()
+    assert len(federation.list_sessions()) == 1
+
+
+@pytest.mark.parametrize("point", REJECT_POINTS)
+def test_a_broker_that_dies_while_it_is_told_to_give_back_holds_nothing_when_it_is_back(
+    federation: Federation, point: str
+) -> None:
+    offers = federation.top.client.ask(run=["true"], time="2m")
+    chosen = offers[0]
+    other = federation.two if chosen.platform == "one" else federation.one
+    other.restart(SUBLET_CRASH_AT=point)
+    session = chosen.accept()
+    assert other.serving.died() == -9
+    other.restart()
     assert session.wait(timeout=60).phase == "COMPLETED"
     federation.wait_until_nothing_is_held()
     assert len(federation.list_sessions()) == 1

@@ -46,6 +46,7 @@ from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.document import parse_document
 from sublet.kernel.errors import KeyReused, NotFound, NotYours, TooMany
+from sublet.kernel.faults import point
 from sublet.kernel.ids import draw_ids
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
@@ -118,6 +119,7 @@ class Asking:
             hints = tuple(self.adviser.advise(history, asked.request)) if history.runs else ()
             asked = replace(asked, hints=hints, history=history, starts=starts)
         offerset = await self.store.write(lambda tx: self._hold(tx, person, asked, candidates, shared, reasons, key))
+        point("ask.held")
         metrics.offersets.labels(offerset.result).inc()
         for name in {reason.platform for reason in offerset.reasons if reason.as_of}:
             self.platforms.refresh_survey(name)

@@ -10,6 +10,7 @@ from sublet.booking.holds import give_back, list_held_platforms
 from sublet.booking.model.session import OfferSet
 from sublet.booking.signals import Signals
 from sublet.kernel.clock import Clock
+from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.people.model.person import Person
 from sublet.store.store import Store
@@ -54,7 +55,9 @@ class Offers:
             self.signals.freed |= list_held_platforms(rejected)
             return len(rejected)
 
+        point("reject.before")
         count = await self.store.write(work)
+        point("reject.after")
         if count:
             log.info("offers.rejected", person=person.name, offers=count)
             await self.signals.announce()
