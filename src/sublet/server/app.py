@@ -44,6 +44,7 @@ from sublet.server import health, root, vosi
 from sublet.server.apart import Apart
 from sublet.server.bounded import Bounded
 from sublet.server.cross_origin import CrossOrigin
+from sublet.server.direct import call_directly
 from sublet.server.heads import HeadIsGet
 from sublet.server.metrics import count_answer
 from sublet.server.routes import IndexedRouter
@@ -110,10 +111,12 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     pages.mount(app)
     app.add_middleware(Bounded)
     app.add_middleware(HeadIsGet)
-    app.add_middleware(Apart, address=service.settings.sessions_url)
+    if service.settings.sessions_url:
+        app.add_middleware(Apart, address=service.settings.sessions_url)
     app.add_middleware(AnswerHeads, change=lambda scope, head: add_version(scope, count_answer(scope, head)))
     app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
-    app.add_middleware(CrossOrigin, origins=service.settings.origins)
+    if service.settings.origins:
+        app.add_middleware(CrossOrigin, origins=service.settings.origins)
     add_problems(app)
     return app
 
@@ -134,7 +137,8 @@ def _make_described_app() -> FastAPI:
     )
     app.router = IndexedRouter(routes=app.router.routes, redirect_slashes=False, dependency_overrides_provider=app)
     for noun in NOUNS:
-        app.router.routes.extend(noun.router.routes)  # included they would be made anew, at the first request
+        # included they would be made anew, at the first request
+        app.router.routes.extend(call_directly(route) for route in noun.router.routes)
     app.router.routes.extend(broker.ROUTES)
     app.openapi = lambda: described.openapi(app, broker.ROUTES)  # type: ignore[method-assign]
     return app

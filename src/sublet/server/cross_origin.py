@@ -21,9 +21,9 @@ OWN = ("/web", "/connect")  # opened by cookies or by secrets of their own: neve
 
 
 class CrossOrigin:
-    """An application that browsers let pages of these origins call; without any, it is as if this were not here."""
+    """An application that browsers let pages of these origins call."""
 
-    def __init__(self, app: ASGIApp, origins: Sequence[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         """Let these origins call this one."""
         self.app = app
         self._open = CORSMiddleware(
@@ -35,11 +35,10 @@ class CrossOrigin:
             allow_credentials=False,
             max_age=KEPT,
         )
-        self._is_used = bool(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a preflight, or pass the request on and say who may read the answer."""
-        is_open = self._is_used and scope["type"] == "http" and not _is_own(scope["path"])
+        is_open = scope["type"] == "http" and not _is_own(scope["path"])
         await (self._open if is_open else self.app)(scope, receive, send)
 
 

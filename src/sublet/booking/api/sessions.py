@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from sublet.api import described
 from sublet.api.bodies import JSON, json_response
-from sublet.api.idempotency import Key
+from sublet.api.idempotency import Key, read_key
 from sublet.api.people import base_of, host_of, person_of, service_of
 from sublet.booking.api.calendar import Instant, in_utc
 from sublet.booking.api.precedence import Said
@@ -84,12 +84,12 @@ async def session(request: Request, id: Id) -> Response:
 
 
 @router.post("/{id}/accept", response_model=SessionView, **described.describe_keyed(CHANGE))
-async def accept(request: Request, id: Id, key: Key) -> Response:
+async def accept(request: Request, id: Id) -> Response:
     """Take an offer: its siblings are rejected. Accepting twice is accepting once, also after the session's end.
 
     A gateway's answer has a `token` that is for this session only.
     """
-    service, person = service_of(request), await person_of(request)
+    service, person, key = service_of(request), await person_of(request), read_key(request)
     if service.people.tokens.knows_people:
         session, secret = await service.people.tokens.accept_with_token(id, person, key=key, host=host_of(request))
     else:
