@@ -272,6 +272,27 @@ async def test_results_are_sent_whole_into_folders_that_are_made(server: Sshd, s
         await mover.push(content("x.txt", b"x"), f"{begin}{server.home}/cube.fits/below/", quiet)
 
 
+@pytest.mark.parametrize("scheme", BOTH)
+async def test_which_versions_of_files_a_server_has_is_told_so_that_others_changes_are_seen(
+    server: Sshd, scheme: str
+) -> None:
+    mover, folder = mover_for(scheme, allow(server)), server.home / f"versions-{scheme}"
+    (folder / "deep").mkdir(parents=True)
+    for path in ("a b.txt", "deep/ü.txt"):
+        (folder / path).write_text("1")
+    whole = data(server, f"/{folder.name}/", scheme)
+    before = await mover.list_versions(whole)
+    assert before.is_folder
+    assert {path: size for path, (size, _) in before.files.items()} == {"a b.txt": 1, "deep/ü.txt": 1}
+    os.utime(folder / "a b.txt", (1, 1))
+    after = await mover.list_versions(whole)
+    assert [path for path in before.files if before.files[path] != after.files[path]] == ["a b.txt"]
+    alone = await mover.list_versions(data(server, f"/{folder.name}/a%20b.txt", scheme))
+    assert (alone.is_folder, alone.files) == (False, {"a b.txt": after.files["a b.txt"]})
+    with pytest.raises(DataNotThere):
+        await mover.list_versions(data(server, f"/{folder.name}/gone.txt", scheme))
+
+
 @pytest.mark.parametrize(
     "location",
     [
@@ -313,6 +334,10 @@ async def test_files_of_a_system_come_and_go_over_the_login_that_is_open(server:
         assert list_below(tmp_path / "all") >= {"deep/a 'b'*.txt", "run.sh"}
         await mover.push(content("a/b.txt", b"b"), f"ssh://far{server.home}/by-login/", quiet)
         assert (server.home / "by-login/a/b.txt").read_bytes() == b"b"
+        versions = await mover.list_versions(replace(file, location=f"ssh://far{server.home}/by-login/"))
+        assert [(path, size) for path, (size, _) in versions.files.items()] == [("a/b.txt", 1)]
+        alone = await mover.list_versions(replace(file, location=f"ssh://far{server.home}/by-login/a/b.txt"))
+        assert (alone.is_folder, alone.files) == (False, {"b.txt": versions.files["a/b.txt"]})
         with pytest.raises(DataNotThere, match="No such file"):
             await mover.bring(replace(file, location="ssh://far/no/such"), tmp_path, quiet)
         with pytest.raises(DataNotThere, match="its checksum is"):

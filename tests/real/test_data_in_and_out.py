@@ -198,6 +198,18 @@ def test_what_was_changed_meanwhile_is_not_overwritten_and_the_results_are_kept(
     assert session.result("theirs.txt").text() == "mine\n"
 
 
+def test_what_a_session_that_failed_has_changed_goes_back_only_if_that_was_asked(
+    client: Client, tmp_path: Path
+) -> None:
+    files = {when: tmp_path / f"{when}.txt" for when in ("always", "completed")}
+    for file in files.values():
+        file.write_text("1\n")
+    data = [{"location": f"file://{file}", "path": file.name, "write_back": when} for when, file in files.items()]
+    session = ran(client, run=["sh", "-c", "echo 2 >>always.txt; echo 2 >>completed.txt; exit 3"], data=data)
+    assert (session.exit_code, session.condition) == (3, "")
+    assert {when: file.read_text() for when, file in files.items()} == {"always": "1\n2\n", "completed": "1\n"}
+
+
 @pytest.mark.parametrize(
     ("item", "why"),
     [

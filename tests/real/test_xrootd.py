@@ -86,6 +86,19 @@ async def test_a_folder_is_brought_with_all_that_is_in_it(server: XrootdTestServ
     assert seen(tmp_path) == TREE
 
 
+async def test_which_versions_of_files_it_has_is_told_so_that_others_changes_are_seen(server: XrootdTestServer) -> None:
+    before = await MOVER.list_versions(at(server, "tree/"))
+    assert before.is_folder
+    assert {path: size for path, (size, _) in before.files.items()} == {path: len(TREE[path]) for path in TREE}
+    file = server.put("versions/a.txt", b"1")
+    first = await MOVER.list_versions(at(server, "versions/a.txt"))
+    os.utime(file, (1, 1))
+    second = await MOVER.list_versions(at(server, "versions/a.txt"))
+    assert (first.is_folder, list(first.files), first.files != second.files) == (False, ["a.txt"], True)
+    with pytest.raises(DataNotThere):
+        await MOVER.list_versions(at(server, "versions/gone.txt"))
+
+
 @pytest.mark.parametrize(
     ("path", "words"),
     [("nothing.dat", "no such file"), ("locked/secret.dat", "permission denied"), ("locked/", "permission denied")],

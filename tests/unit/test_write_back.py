@@ -10,6 +10,7 @@ import pytest
 from sublet.booking.documents.request import read_request
 from sublet.booking.model.request import SentResults
 from sublet.data.write_back import BroughtVersions, DataSource, list_changed, list_write_backs
+from sublet.kernel.errors import SubletError
 from sublet.platforms.port import ResultFile, Results
 
 NOW = datetime(2026, 11, 17, tzinfo=UTC)
@@ -60,6 +61,15 @@ def test_a_file_that_is_another_or_gone_or_came_meanwhile_is_others_work(
 ) -> None:
     brought = BroughtVersions(tmp_path / "x.json", {} if known is None else {"set": known})
     assert brought.has_changed("set", "a", DataSource(is_folder=True, versions=now)) is changed
+
+
+def test_a_request_says_whether_data_goes_back_also_when_the_session_failed() -> None:
+    for given, always in ((True, False), ("completed", False), ("always", True)):
+        request = read_request({"run": ["true"], "data": [{"location": "s3://b/in.txt", "write_back": given}]}, NOW)
+        assert [output.always for output in list_write_backs(request)] == [always]
+    for wrong in ("never", 1, ["always"]):
+        with pytest.raises(SubletError, match="is not true or false"):
+            read_request({"run": ["true"], "data": [{"location": "s3://b/in.txt", "write_back": wrong}]}, NOW)
 
 
 def test_a_request_says_what_goes_back() -> None:

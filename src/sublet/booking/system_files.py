@@ -26,7 +26,7 @@ from sublet.movers.arrival import (
     safe_name,
     unsent,
 )
-from sublet.movers.port import SIMPLE, Content, Progress
+from sublet.movers.port import SIMPLE, Content, Progress, ServerFiles
 from sublet.movers.sending import spool
 from sublet.reach.port import Command, Reach, read_printed
 
@@ -36,6 +36,8 @@ HOME = "/~/"  # a path that begins with this is below the home directory there
 SPEED = 20_000_000  # bytes a second, for a guess
 MOMENT = 3.0  # seconds that an asker waits for a size
 _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"; else ls -d -- "$1"; exit 1; fi"""
+
+_VERSIONS = """find -H "$1" -type f -printf '%s %T@ %P\\0'"""
 
 
 @dataclass
@@ -105,6 +107,20 @@ class SystemFilesMover:
             raise missing(data, error.clause) from error
         if not is_folder:
             await asyncio.to_thread(_check, data, place)
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """By the size and the time of each file, as `find` tells them."""
+        require_sound(data, self.check(data))
+        try:
+            reach, path = self._find(data.location)
+            is_folder = await self._look(reach, path) == "folder"
+            words = ("sh", "-c", _VERSIONS, "sh", path)
+            answer = await reach.run(Command(words, read_printed))
+        except PlatformRefused as error:
+            raise missing(data, error.clause) from error
+        rows = [row.split(" ", 2) for row in answer.split("\0") if row]
+        name = basename(path.rstrip("/"))
+        return ServerFiles(is_folder, {below if is_folder else name: (int(size), time) for size, time, below in rows})
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which gets its name when it is whole; it lies here until it is there."""

@@ -13,7 +13,7 @@ from sublet.data.executables import Movers
 from sublet.data.layout import list_laid_out
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.value_names import last_name
-from sublet.movers.port import Links
+from sublet.movers.port import Links, TellsVersions
 from sublet.platforms.port import ResultFile, Results
 
 FOLDER = "write-back"  # in the service's home: of each session, what was brought that may go back
@@ -77,15 +77,19 @@ class BroughtVersions:
 async def look_at_source(movers: Movers, data: Data, *, guest: bool = False) -> DataSource:
     """What its server says of data; what is not there has no files."""
     mover, is_folder = movers.choose(data, guest=guest), data.location.endswith("/")
-    if not isinstance(mover, Links):
-        return DataSource(is_folder, None)
     try:
+        if isinstance(mover, TellsVersions):
+            there = await mover.list_versions(data)
+            versions = {path: f"{version} {size}" for path, (size, version) in there.files.items()}
+            return DataSource(there.is_folder, versions, {path: size for path, (size, _) in there.files.items()})
+        if not isinstance(mover, Links):
+            return DataSource(is_folder, None)
         files = await mover.links(data)
     except DataNotThere:
         return DataSource(is_folder, {})
-    versions = {link.path: link.version and f"{link.version} {link.size}" for link in files.links}
+    tags = {link.path: link.version and f"{link.version} {link.size}" for link in files.links}
     sizes = {link.path: link.size for link in files.links if link.size is not None}
-    return DataSource(files.is_folder, versions if all(versions.values()) else None, sizes)
+    return DataSource(files.is_folder, tags if all(tags.values()) else None, sizes)
 
 
 async def remember_versions(home: Path, movers: Movers, request: Request, session: str, *, guest: bool = False) -> None:
@@ -104,7 +108,7 @@ async def remember_versions(home: Path, movers: Movers, request: Request, sessio
 def list_write_backs(request: Request) -> list[SentResults]:
     """What goes back, each with where it lies in the working directory."""
     return [
-        SentResults(volume.path, data.location, source=data.name)
+        SentResults(volume.path, data.location, always=data.write_back_always, source=data.name)
         for data, volume in list_laid_out(request)
         if data.write_back
     ]

@@ -167,6 +167,23 @@ class Links(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ServerFiles:
+    """What a server has at an address: of each file its size, and what tells this version of it from another."""
+
+    is_folder: bool
+    files: Mapping[str, tuple[int, str]]  # by their paths; a single file by its name
+
+
+@runtime_checkable
+class TellsVersions(Protocol):
+    """A mover without links whose server still says which version of a file it has."""
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """All files as they are there now; raises DataNotThere."""
+        ...
+
+
 class TransferPhase(StrEnum):
     """Where a transfer is that a service of transfers carries out."""
 

@@ -21,7 +21,7 @@ from sublet.data.model.credentials import credential_for
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import check_arrived, guess, missing, require_sound, unsent
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
 from sublet.movers.sending import spool
 from sublet.movers.ssh_access import (
     SshDenied,
@@ -52,6 +52,9 @@ DONE = re.compile(rb"\s(\d+)\s+\d+%")
 BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login was there, and was lost
 NEVER_IN = "(0 bytes received so far)"
 MOST_WORDS = 1 << 16  # bytes of what it says that are kept
+MOST_LISTED = 64 << 20  # and of a list
+LIST = ("--list-only", "--8-bit-output", "--no-human-readable")
+LISTED = re.compile(r"(?P<kind>.)\S+\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
 Tell = Callable[[int], None]  # bytes so far
 
 
@@ -112,6 +115,18 @@ class RsyncMover:
             raise missing(data, await self._explain(data.location, failed)) from failed
         await asyncio.to_thread(_check, data, target)
         progress(total, total)
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """By the size and the time of each file."""
+        require_sound(data, self.check(data))
+        try:
+            async with self._open(data.location) as road:
+                answer = await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), most=MOST_LISTED)
+        except (SshDenied, RsyncFailed) as error:
+            raise missing(data, str(error)) from error
+        rows = [row for line in answer.splitlines() if (row := LISTED.match(line))]
+        files = {_plain(row["path"]): (int(row["size"]), row["time"]) for row in rows if row["kind"] == "-"}
+        return ServerFiles(data.location.endswith("/"), files)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which rsync gives its name when it is whole; it lies here until it is there."""
@@ -227,7 +242,12 @@ def _check(data: Data, target: Path) -> None:
         raise
 
 
-async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: None) -> str:
+def _plain(path: str) -> str:
+    """A path as it is: rsync writes what a terminal would obey as `\\#ooo`."""
+    return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
+
+
+async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: None, *, most: int = MOST_WORDS) -> str:
     """Run rsync to its end, and tell how far it is; what it printed. RsyncFailed, if it ends badly."""
     pipe = asyncio.subprocess.PIPE
     try:
@@ -244,7 +264,7 @@ async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: Non
     restore_limit(process.pid)
     complaining = asyncio.create_task(_read(process.stderr, lambda _: None))
     try:
-        answer = await _read(process.stdout, hear)
+        answer = await _read(process.stdout, hear, most)
         code, complaint = await process.wait(), await complaining
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -257,11 +277,11 @@ async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: Non
     return answer
 
 
-async def _read(stream: asyncio.StreamReader | None, hear: Tell) -> str:
+async def _read(stream: asyncio.StreamReader | None, hear: Tell, most: int = MOST_WORDS) -> str:
     """The last of what comes, as text."""
     kept = b""
     while stream and (piece := await stream.read(1 << 14)):
-        kept = (kept + piece)[-MOST_WORDS:]
+        kept = (kept + piece)[-most:]
         if numbers := DONE.findall(piece):
             hear(int(numbers[-1]))
     return kept.decode("utf-8", "replace")

@@ -16,7 +16,7 @@ from sublet.booking.model.request import Data
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_arrived, guess, missing, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
 from sublet.movers.ssh_access import (
     SshDenied,
     SshPlace,
@@ -108,6 +108,20 @@ class SftpMover:
                     raise missing(data, why) from lost
             await asyncio.sleep(self.pause * 2 ** (failures - 1))
 
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """By the size and the time of each file."""
+        require_sound(data, self.check(data))
+        try:
+            async with self._open(data.location) as (client, place):
+                entry = await client.find(place.path)
+                if not entry.is_folder:
+                    name = safe_name(basename(place.path.rstrip("/")))
+                    return ServerFiles(is_folder=False, files={name: (entry.size, str(entry.changed))})
+                found = await list_below(client, data, place.path)
+        except (SftpRefused, SshDenied, SftpLost) as error:
+            raise missing(data, str(error)) from error
+        return ServerFiles(True, {file.below: (file.entry.size, str(file.entry.changed)) for file in found})
+
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Write a file under another name and give it its own when it is whole; its folders are made."""
         sent = join(location, content.path) if location.endswith("/") else location
@@ -140,7 +154,7 @@ class _Transfer:
         if entry.is_folder:
             if self._data.checksum:
                 raise missing(self._data, "it is a folder, and a checksum is of a file")
-            files = await self._list(client, path)
+            files = await list_below(client, self._data, path, self._target)
         else:
             files = [FoundFile(path, safe_name(basename(path.rstrip("/"))), entry)]
         total = sum(file.entry.size for file in files)
@@ -152,28 +166,6 @@ class _Transfer:
             await self._bring_file(client, file, done, total, is_all=not entry.is_folder)
             done += file.entry.size
             self._progress(done, total)
-
-    async def _list(self, client: SftpClient, top: str) -> list[FoundFile]:
-        """All files below a folder; a link to a file is that file, and a link to a folder is left out."""
-        files: list[FoundFile] = []
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
-            await asyncio.to_thread((self._target / folder).mkdir, parents=True, exist_ok=True)
-            for name, entry in sorted(await client.list(join(top, folder))):
-                below = str(safe_path(self._data, join(folder, name)))
-                if entry.is_folder:
-                    waiting.append(below)
-                    continue
-                is_link, path = entry.is_link, join(top, below)
-                entry = await client.find(path) if is_link else entry
-                if entry.is_file:
-                    files.append(FoundFile(path, below, entry))
-                elif not entry.is_folder:
-                    raise missing(self._data, f"{below} in it is neither a file nor a folder")
-            if len(files) + len(waiting) > MOST_FILES:
-                raise missing(self._data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
-        return files
 
     async def _bring_file(self, client: SftpClient, file: FoundFile, done: int, total: int, *, is_all: bool) -> None:
         if not file.entry.is_file:
@@ -219,6 +211,33 @@ class _Transfer:
             raise
         part.path.chmod(0o755 if file.entry.mode & 0o100 else 0o644)
         part.finish()
+
+
+async def list_below(client: SftpClient, data: Data, top: str, target: Path | None = None) -> list[FoundFile]:
+    """All files below a folder, whose own folders are made below `target`.
+
+    A link to a file is that file, and a link to a folder is left out.
+    """
+    files: list[FoundFile] = []
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        if target:
+            await asyncio.to_thread((target / folder).mkdir, parents=True, exist_ok=True)
+        for name, entry in sorted(await client.list(join(top, folder))):
+            below = str(safe_path(data, join(folder, name)))
+            if entry.is_folder:
+                waiting.append(below)
+                continue
+            is_link, path = entry.is_link, join(top, below)
+            entry = await client.find(path) if is_link else entry
+            if entry.is_file:
+                files.append(FoundFile(path, below, entry))
+            elif not entry.is_folder:
+                raise missing(data, f"{below} in it is neither a file nor a folder")
+        if len(files) + len(waiting) > MOST_FILES:
+            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+    return files
 
 
 async def _make_folders(client: SftpClient, folder: str) -> None:

@@ -33,7 +33,7 @@ from sublet.movers.arrival import (
     unsent,
 )
 from sublet.movers.http import MOMENT, SPEED, PartFile
-from sublet.movers.port import SIMPLE, Content, Policy, Progress
+from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
 from sublet.movers.trees import AT_ONCE, MOST_FILES, Tally, safe_path
 from sublet.movers.xrootd_commands import COPY, FILES, LIMITS, RemoteStat, XrootdFailed, XrootdServer
 from sublet.movers.xrootd_sending import send
@@ -225,6 +225,26 @@ class XrootdMover:
                 failures = 1 if part.size > before else failures + 1
                 if failures >= TRIES or part.size > size:
                     raise
+
+    async def list_versions(self, data: Data) -> ServerFiles:
+        """By the size and the time of each file."""
+        require_sound(data, self.check(data))
+        turns = asyncio.Semaphore(AT_ONCE)
+        try:
+            server, path = await self._find_server(data.location), path_of(data.location).rstrip("/")
+            stat = await server.stat(path)
+            if not stat.is_folder:
+                return ServerFiles(is_folder=False, files={path.rpartition("/")[2]: (stat.size, stat.version)})
+
+            async def look(file: str) -> tuple[str, tuple[int, str]]:
+                async with turns:
+                    found = await server.stat(file)
+                return file.removeprefix(f"{path}/"), (found.size, found.version)
+
+            files = await asyncio.gather(*(look(file) for file, _ in await server.list_files(path)))
+        except XrootdFailed as error:
+            raise missing(data, self._explain(error)) from error
+        return ServerFiles(is_folder=True, files=dict(files))
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""

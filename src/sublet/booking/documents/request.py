@@ -12,7 +12,7 @@ from sublet.booking.documents.amounts import read_bytes, read_counts, read_sizes
 from sublet.booking.documents.data_locations import locate_data
 from sublet.booking.documents.kinds import short_name
 from sublet.booking.documents.limits import read_limits
-from sublet.booking.documents.outputs import read_outputs
+from sublet.booking.documents.outputs import WHEN, read_outputs
 from sublet.booking.documents.places import read_places
 from sublet.booking.documents.reading import Reading
 from sublet.booking.documents.scheduler import read_scheduler
@@ -255,10 +255,20 @@ def _data(document: Document, path: str, index: int, reading: Reading) -> Data:
         size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(document.get("schedule"), f"{path}.schedule"),
-        write_back=_flag(document.get("write_back", False), f"{path}.write_back"),
+        write_back=_when(document.get("write_back", False), f"{path}.write_back") is not None,
+        write_back_always=_when(document.get("write_back", False), f"{path}.write_back") is True,
         unpack=_flag(document.get("unpack", False), f"{path}.unpack"),
         fields=_rest(document, path),
     )
+
+
+def _when(value: Any, path: str) -> bool | None:
+    """Whether data goes back also when the session failed; None: it never does."""
+    if isinstance(value, bool):
+        return False if value else None
+    if not isinstance(value, str) or value not in WHEN:
+        decline(path, f"{quote_value(value)} is not true or false", f"Or write {' or '.join(WHEN)}.")
+    return WHEN[value]
 
 
 def _flag(value: Any, path: str) -> bool:

@@ -49,7 +49,7 @@ def expand_data(value: Any, inside: str, volumes: list[Document], *, is_app: boo
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
         extras = {key: given[key] for key in _OF_DATA if key in given}
-        given = ({"writable": True} if given.get("write_back") is True else {}) | given
+        given = ({"writable": True} if given.get("write_back") else {}) | given
         documents.append({"kind": SIMPLE_DATA, "meta": {"name": name}, "location": location} | extras)
         if is_app or not {"name", "path", "storage"}.isdisjoint(given):
             volumes.append(_volume(given, f"{inside}data/{directory_name(name)}", name, path))

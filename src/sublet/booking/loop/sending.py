@@ -47,8 +47,8 @@ async def find_outputs(context: LoopContext, session: Session, end: End) -> Sequ
     if offerset is None:
         return ()
     is_well = end.phase is Phase.COMPLETED
-    asked = [output for output in offerset.request.outputs if is_well or output.always]
-    return [*asked, *(list_write_backs(offerset.request) if is_well else ())]
+    asked = [*offerset.request.outputs, *list_write_backs(offerset.request)]
+    return [output for output in asked if is_well or output.always]
 
 
 async def send_outputs(context: LoopContext, session: Session, outputs: Sequence[SentResults]) -> str:

@@ -124,6 +124,7 @@ class Data:
     prepare: timedelta | None = None  # the asker's own estimate
     unpack: bool = False  # it is an archive, and its content is what is wanted
     write_back: bool = False  # what the session changed of it goes to where it came from
+    write_back_always: bool = False  # also when it failed
     shared: bool = False  # a file that is only read: one copy on a system serves all who need it
     fields: Mapping[str, Any] = field(default_factory=dict)  # the rest, as received
 
