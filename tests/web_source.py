@@ -26,6 +26,7 @@ class SourceFile:
     promised: int | None = None  # the length that is told
     changes: bytes | None = None  # after the first part was sent, it is this
     pace: float = 0.0  # seconds between two blocks
+    answers_after: float = 0.0  # seconds
     stalls_at: int | None = None  # after so many bytes nothing more comes, once, until the one who asked gives up
 
     @property
@@ -71,6 +72,8 @@ class SourceHandler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         self.source.asked.append((self.command, self.path, dict(self.headers)))
         file = self.source.files.get(self.path)
+        if file and file.answers_after:
+            time.sleep(file.answers_after)
         if file is None or (file.authorization and self.headers.get("Authorization") != file.authorization):
             self._end(404 if file is None else 401)
         elif file.location:

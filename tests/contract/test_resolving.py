@@ -1,5 +1,6 @@
 """Data that has only a name comes from whichever of its addresses has it, whole and checked."""
 
+import asyncio
 import socket
 import zlib
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ import pytest
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data import racing
 from sublet.data.executables import Movers
 from sublet.data.named_links import NamedLinks
 from sublet.data.resolving import AT_ONCE, bring_files, find_files, look_up
@@ -156,13 +158,13 @@ async def test_data_that_is_nowhere_where_it_may_be_brought_from_is_a_no_with_ea
 
 
 async def test_of_several_addresses_those_that_answer_are_tried_first_and_one_that_hangs_costs_a_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(http, "MOMENT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as hanging, serve_source("127.0.0.1") as source:
         port = hanging.getsockname()[1]
         good = source.put("/map", BODY)
         replicas = at(f"http://127.0.0.1:{port}/map", "http://127.0.0.1:9/map", good)
+        await bring([ResolvedFile("first.fits", at(good))], tmp_path / "before")  # no longer cold
         await bring([ResolvedFile("map.fits", replicas)], tmp_path / "there")
         hanging.settimeout(1)
         asked, _ = hanging.accept()
@@ -187,6 +189,27 @@ async def test_a_host_that_hangs_is_waited_for_by_the_first_files_alone(tmp_path
         assert all(link.url.startswith(f"http://{source.address}/") for link in linked.links)
         assert count_waiting(hanging) <= 2 * AT_ONCE, "those that were under way at the same time"
     assert len(seen(tmp_path / "there")) == 30
+
+
+async def test_where_no_address_answers_in_a_moment_the_slow_one_brings_it_and_not_the_one_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "MOMENT", 0.3)
+    monkeypatch.setattr(racing, "QUIET", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as hanging, serve_source("127.0.0.1") as source:
+        dead = f"http://127.0.0.1:{hanging.getsockname()[1]}/map"
+        slow = source.put("/map", BODY, answers_after=1.0)
+        cut = source.put("/cut", BODY[:1000], answers_after=0.6)
+        async with asyncio.timeout(50):  # whoever waits for the one that hangs waits for a minute
+            await bring([ResolvedFile("map.fits", at(dead, cut, slow))], tmp_path / "there")
+        assert seen(tmp_path / "there") == {"map.fits": BODY}
+        assert len(source.gets("/map")) <= 2
+        refused = source.put("/refused", b"", code=403, answers_after=0.6)
+        with pytest.raises(
+            DataNotThere, match=r"none of its 2 addresses: (?=.*/cut: it has 1000)(?=.*/refused: .*403)"
+        ):
+            await bring([ResolvedFile("map.fits", at(cut, refused))], tmp_path / "nowhere")
+        assert seen(tmp_path / "nowhere") == {}
 
 
 def count_waiting(server: socket.socket) -> int:

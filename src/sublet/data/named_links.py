@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
 from sublet.data.model.links import FileLink, LinkedFiles
-from sublet.data.resolving import AT_ONCE, BringableFile, SilentHosts, find_files
+from sublet.data.racing import SilentHosts
+from sublet.data.resolving import AT_ONCE, BringableFile, find_files
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.port import Links, Policy, Resolves
 from sublet.movers.trees import safe_path
@@ -63,7 +64,7 @@ class NamedLinks:
     async def _link(self, data: Data, file: BringableFile) -> LinkedFiles:
         """By the first address whose server answers this machine; else by one that the system may still reach."""
         silent: LinkedFiles | None = None
-        for mover, replica in _list_links(await self._hosts.put_last(file.sources)):
+        for mover, replica in _list_links((await self._hosts.order(file.sources)).all):
             try:
                 linked = await mover.links(replica)
             except DataNotThere:

@@ -7,13 +7,13 @@ import hashlib
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
+from sublet.data.racing import SilentHosts, Source, race
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.arrival import missing, refuse, without_secrets
 from sublet.movers.port import Mover, Progress, ResolvedFile, Resolves
@@ -22,7 +22,6 @@ from sublet.movers.trees import Tally, safe_path
 AT_ONCE = 8  # files that are brought side by side
 MOMENT = 4.0  # seconds that an asker waits for a name to be resolved
 INCOMING = ".incoming"  # below the directory of the data, while its files come
-MOST_ASKED = 8  # addresses of one file that are asked beforehand whether they answer
 MOST_NAMED = 10  # addresses that a reason names
 OWN = ("session", "upload", "app", "ssh")  # what the person has here or on systems, which no catalogue may name
 
@@ -132,38 +131,37 @@ async def _bring_file(data: Data, file: BringableFile, target: Path, progress: P
     place = target / safe_path(data, file.path) if file.path else None
     if place and place.exists():
         return  # it was put there whole by an earlier try
-    failures: list[str] = []
-    for mover, replica in await hosts.put_last(file.sources):
-        room = target / INCOMING / _short_hash(f"{file.path}\0{replica.location}")
-        await asyncio.to_thread(room.mkdir, parents=True, exist_ok=True)
+
+    async def bring(source: Source, progress: Progress) -> str:
+        mover, replica = source
         try:
-            await mover.bring(replica, room, progress)
-            await asyncio.to_thread(_put_in_place, replica, room, place or target, is_file=place is not None)
+            await mover.bring(replica, await _make_room(target, file, replica), progress)
         except DataNotThere as error:
-            failures.append(f"{without_secrets(replica.location)}: {error.values.get('why', error.clause)}")
+            return f"{without_secrets(replica.location)}: {error.values.get('why', error.clause)}"
+        return ""
+
+    failures: list[str] = []
+    ordered = await hosts.order(file.sources)
+    for heat in [*([source] for source in ordered.prompt), ordered.silent]:
+        winner, failed = await race(heat, bring, progress)
+        failures += failed
+        if winner is None:
+            continue
+        room = await _make_room(target, file, winner[1])
+        try:
+            await asyncio.to_thread(_put_in_place, winner[1], room, place or target, is_file=place is not None)
+        except DataNotThere as error:
+            failures.append(f"{without_secrets(winner[1].location)}: {error.values.get('why', error.clause)}")
         else:
             return
     raise missing(data, _join(_describe_failure(file), [*failures, *file.refused]))
 
 
-@dataclass
-class SilentHosts:
-    """Which hosts gave no answer, so that no later file of the same data waits for them again."""
-
-    hosts: set[str] = field(default_factory=set)
-
-    async def put_last(self, sources: Sequence[tuple[Mover, Data]]) -> list[tuple[Mover, Data]]:
-        """Those first that answer in a moment: at one that is dead or hangs, much time is lost."""
-        if len(sources) < 2:
-            return list(sources)
-        known = [source for source in sources if urlsplit(source[1].location).netloc in self.hosts]
-        others = [source for source in sources if source not in known]
-        asked, rest = others[:MOST_ASKED], others[MOST_ASKED:]
-        sizes = await asyncio.gather(*(mover.measure(replace(replica, size=None)) for mover, replica in asked))
-        silent = [source for source, size in zip(asked, sizes, strict=True) if size is None]
-        answering = [source for source, size in zip(asked, sizes, strict=True) if size is not None]
-        self.hosts.update(urlsplit(replica.location).netloc for _, replica in silent)
-        return [*answering, *silent, *rest, *known]
+async def _make_room(target: Path, file: BringableFile, replica: Data) -> Path:
+    """Where a file comes from one address."""
+    room = target / INCOMING / _short_hash(f"{file.path}\0{replica.location}")
+    await asyncio.to_thread(room.mkdir, parents=True, exist_ok=True)
+    return room
 
 
 def _describe_failure(file: BringableFile) -> str:

@@ -117,10 +117,10 @@ class SftpMover:
                 if not entry.is_folder:
                     name = safe_name(basename(place.path.rstrip("/")))
                     return ServerFiles(is_folder=False, files={name: (entry.size, str(entry.changed))})
-                found = await list_below(client, data, place.path)
+                files = await list_below(client, data, place.path)
         except (SftpRefused, SshDenied, SftpLost) as error:
             raise missing(data, str(error)) from error
-        return ServerFiles(True, {file.below: (file.entry.size, str(file.entry.changed)) for file in found})
+        return ServerFiles(True, {file.below: (file.entry.size, str(file.entry.changed)) for file in files})
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Write a file under another name and give it its own when it is whole; its folders are made."""

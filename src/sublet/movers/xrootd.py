@@ -238,8 +238,8 @@ class XrootdMover:
 
             async def look(file: str) -> tuple[str, tuple[int, str]]:
                 async with turns:
-                    found = await server.stat(file)
-                return file.removeprefix(f"{path}/"), (found.size, found.version)
+                    stat = await server.stat(file)
+                return file.removeprefix(f"{path}/"), (stat.size, stat.version)
 
             files = await asyncio.gather(*(look(file) for file, _ in await server.list_files(path)))
         except XrootdFailed as error:
