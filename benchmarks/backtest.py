@@ -1,8 +1,9 @@
 """Predicted starts and run times, tried on a real workload: `python -m benchmarks.backtest TRACE.swf`.
 
-At each submission of the trace three answers are given with what was known then, and compared with what happened:
-the plan of a scheduler with backfill, the waits of the last week, and Sublet's own prediction. Of run times the three
-are the time limit, what ran in the last week, and Sublet's own (`run_times.py`).
+At each submission of the trace answers are given with what was known then, and compared with what happened: the plan
+of a scheduler with backfill, the waits of the last week, those at this hour of the week (`hours.py`), and Sublet's own
+prediction. Of run times they are the time limit, what ran in the last week, the person's runs that were started at
+the most similar hours of the week, and Sublet's own (`run_times.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from datetime import timedelta
 from heapq import heappop, heappush
 from pathlib import Path
 
+from benchmarks.hours import predict_by_week, recall_hour
 from benchmarks.run_times import describe_runs
 from benchmarks.scores import WARM, Score, Spread3, describe
 from benchmarks.workloads import Workload, plan_starts, read_workload
 from sublet.archive.model.habits import quantile
 from sublet.booking.model.estimate import MOST, Sample, predict, size_class
 
-METHODS = ("plan", "last week", "sublet")
+METHODS = ("plan", "last week", "hour of week", "sublet by week", "sublet")
 
 
 def judge(workload: Workload, every: int = 1) -> dict[str, Score]:
@@ -35,6 +37,8 @@ def judge(workload: Workload, every: int = 1) -> dict[str, Score]:
         known = record[size_class(sample.nodes, sample.cores)][-MOST:]
         scores["plan"].add((planned,) * 3, wait)
         scores["last week"].add(_recall_week(known, sample), wait)
+        scores["hour of week"].add(recall_hour(known, sample), wait)
+        scores["sublet by week"].add(predict_by_week(known, sample), wait)
         scores["sublet"].add(_predict(known, sample), wait)
     return scores
 

@@ -1,7 +1,8 @@
 """Predicted run times, tried on a real workload, as `python -m benchmarks.backtest` does.
 
-At each submission three answers are given with what was known then, and compared with what the job took: the time
-limit that was asked for, what jobs of like size took in the last week, and Sublet's own, out of the person's runs.
+At each submission answers are given with what was known then, and compared with what the job took: the time limit
+that was asked for, what jobs of like size took in the last week, those of the person's runs that began at the most
+similar hours of the week, and Sublet's own, out of the person's runs.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
+from datetime import datetime
+from heapq import heappop, heappush, nsmallest
 
+from benchmarks.hours import count_apart, spread_of
 from benchmarks.scores import DAY, WARM, Score, Spread3, describe
 from benchmarks.workloads import TracedJob, Workload
 from sublet.archive.model.habits import KEPT
-from sublet.booking.model.run_time import ENOUGH, Run, find_doubt, find_percentile, predict_run, widen
+from sublet.booking.model.run_time import ENOUGH, NEAREST, Run, find_doubt, find_percentile, predict_run, widen
 
 WEEK = 7 * DAY
-METHODS = ("time limit", "last week", "sublet")
+METHODS = ("time limit", "last week", "hour of week", "sublet")
 LIMITED = "time limit"
 
 
@@ -27,10 +30,14 @@ class RunRecord:
 
     own: dict[tuple[int, int], deque[Run]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=KEPT)))
     week: dict[int, deque[tuple[float, float]]] = field(default_factory=lambda: defaultdict(deque))
+    hours: dict[tuple[int, int], deque[tuple[datetime, float]]] = field(
+        default_factory=lambda: defaultdict(lambda: deque(maxlen=KEPT))
+    )
 
-    def add(self, job: TracedJob) -> None:
+    def add(self, job: TracedJob, began: datetime) -> None:
         """One that ended."""
         self.own[job.person, job.program].append(_as_run(job))
+        self.hours[job.person, job.program].append((began, job.run))
         self.week[job.processors.bit_length()].append((job.start + job.run, job.run))
 
     def recall_week(self, job: TracedJob) -> Spread3:
@@ -40,6 +47,12 @@ class RunRecord:
             known.popleft()
         took = sorted(run for _, run in known) or [job.limit]
         return find_percentile(took, 0.1), find_percentile(took, 0.5), find_percentile(took, 0.9)
+
+    def recall_hour(self, job: TracedJob, now: datetime) -> Spread3:
+        """What the person's runs of it took that began at the most similar hours of the week."""
+        known = self.hours[job.person, job.program]
+        alike = nsmallest(NEAREST // 2, known, key=lambda each: count_apart(each[0], now))
+        return spread_of([run for _, run in alike])
 
 
 def judge(workload: Workload, every: int = 1) -> tuple[dict[str, Score], int]:
@@ -58,6 +71,8 @@ def judge(workload: Workload, every: int = 1) -> tuple[dict[str, Score], int]:
         if has_limits:
             scores[LIMITED].add((job.limit,) * 3, job.run)
         scores["last week"].add(_within(job, record.recall_week(job)), job.run)
+        hour = record.recall_hour(job, workload.time(job.submit))
+        scores["hour of week"].add(_within(job, hour), job.run)
         scores["sublet"].add(_within(job, widen(predict_run(runs, _as_run(job)), find_doubt(runs))), job.run)
     return scores, silent
 
@@ -67,7 +82,8 @@ def _follow(workload: Workload) -> Iterator[tuple[TracedJob, RunRecord]]:
     record, ending = RunRecord(), list[tuple[float, int]]()
     for number, job in enumerate(workload.jobs):
         while ending and ending[0][0] <= job.submit:
-            record.add(workload.jobs[heappop(ending)[1]])
+            ended = workload.jobs[heappop(ending)[1]]
+            record.add(ended, workload.time(ended.start))
         yield job, record
         heappush(ending, (job.start + job.run, number))
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
 import pytest
 from benchmarks.backtest import judge
+from benchmarks.hours import count_apart, predict_by_week, recall_hour
 from benchmarks.run_times import judge as judge_runs
 from benchmarks.scores import Score
 from benchmarks.workloads import TracedJob, Workload, plan_starts, read_workload
+
+from sublet.booking.model.estimate import Sample
 
 BEGAN = datetime(2026, 1, 5, tzinfo=UTC)
 HOUR, DAY = 3600.0, 86_400.0
@@ -88,3 +91,23 @@ def test_nothing_is_said_of_people_with_few_runs() -> None:
     scores, silent = judge_runs(Workload(jobs, 4, BEGAN))
     assert scores["sublet"].count == 0
     assert silent > 60
+
+
+def test_hours_of_the_week_are_apart_the_shorter_way_round() -> None:
+    monday = BEGAN + timedelta(hours=1)
+    assert count_apart(monday, monday + timedelta(days=14, hours=2)) == 2
+    assert count_apart(monday, monday + timedelta(days=6, hours=23)) == 1
+    assert count_apart(monday, monday + timedelta(days=3, hours=12)) == 84
+
+
+def test_what_waits_on_mondays_alone_is_found_by_the_hour_of_the_week() -> None:
+    """One start each hour for six weeks, planned alike; on Mondays each waits for an hour."""
+    known = []
+    for hour in range(6 * 168):
+        at = BEGAN + timedelta(hours=hour)
+        wait = timedelta(hours=1 if at.weekday() == 0 else 0)
+        known.append(Sample("queue", 1, 4, at, at + wait, at, timedelta(hours=1)))
+    monday, friday = (BEGAN + timedelta(days=42 + days, hours=12) for days in (0, 4))
+    for method in (recall_hour, predict_by_week):
+        on = [method(known, Sample("queue", 1, 4, at, at, at, timedelta(hours=1))) for at in (monday, friday)]
+        assert on == [(HOUR,) * 3, (0.0,) * 3]
