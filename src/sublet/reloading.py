@@ -9,6 +9,7 @@ from sublet.kernel.log import log
 from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
+from sublet.platforms.registry import load_platforms
 
 RELOADED = frozenset(
     {
@@ -41,7 +42,8 @@ class Reloaded:
 
 
 def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Settings) -> Reloaded:
-    """Take up what can be changed while the service runs, and tell the rest in the log."""
+    """Take up what can be changed while the service runs, and tell the rest in the log; BadSettings: nothing was."""
+    _check(settings, new)
     changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(settings, name)]
     taken = [name for name in changed if name in RELOADED]
     settings.take_up(new, taken)
@@ -50,3 +52,11 @@ def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Set
     reloaded = Reloaded(taken, [name for name in changed if name not in RELOADED])
     log.info("settings.reloaded", taken=reloaded.taken, need_restart=reloaded.need_restart)
     return reloaded
+
+
+def _check(settings: Settings, new: Settings) -> None:
+    """A start by these settings would be refused, or be of another kind of service: as when the file is gone."""
+    if new.mode != settings.mode:
+        raise new.refuse(("mode",), f"this service is a {settings.mode} one, and would be {new.mode} by these settings")
+    if new.platforms != settings.platforms:
+        load_platforms(new.platforms, new.refuse)

@@ -128,3 +128,10 @@ def test_every_example_can_be_typed_as_it_stands() -> None:
             if "does not exist" not in error.format_message():  # files that it names are the reader's
                 wrong.append(f"{line}: {error.format_message()}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("path", [path for path, command in ALL.items() if isinstance(command, click.Group)], ids=str)
+def test_a_group_shows_each_of_its_commands_in_a_whole_sentence(path: tuple[str, ...], type_in: Type) -> None:
+    listed = type_in(*path, "--help").out.partition("\nCommands:\n")[2]
+    assert path == () or listed
+    assert "..." not in listed

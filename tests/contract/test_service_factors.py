@@ -13,7 +13,17 @@ import pytest
 
 from sublet.app import open_service
 from sublet.kernel import master_key
-from sublet.kernel.errors import AlreadyThere, FactorNeeded, NotFound, OperatorsOnly, SubletError, TooMany, WrongCode
+from sublet.kernel.errors import (
+    AlreadyThere,
+    BadSettings,
+    FactorNeeded,
+    NotAllowed,
+    NotFound,
+    OperatorsOnly,
+    SubletError,
+    TooMany,
+    WrongCode,
+)
 from sublet.kernel.settings import Settings
 from sublet.kernel.settings_tables import SigningSettings
 from sublet.people.model.person import Person
@@ -199,3 +209,25 @@ async def test_a_personal_service_has_none(tmp_path: Path) -> None:
     async with open_service(Settings.load(tmp_path / "home"), loop=False) as service:
         with pytest.raises(SubletError):
             await service.people.factors.begin_factor(ANN)
+
+
+async def test_a_gateway_whose_settings_are_gone_is_not_taken_for_a_personal_service(tmp_path: Path) -> None:
+    async with open_service(Settings.load(tmp_path, mode="gateway"), loop=False) as service:
+        await service.people.directory.add_person(ROOT, ANN.name)
+    with pytest.raises(BadSettings, match="has the people of a gateway"):
+        async with open_service(Settings.load(tmp_path), loop=False):
+            pass
+    async with open_service(Settings.load(tmp_path, mode="personal"), loop=False):
+        pass  # who says so means it
+
+
+async def test_no_operator_locks_themselves_out(gateway: Gateway) -> None:
+    directory, ann = gateway.service.people.directory, Person(ANN.name, operator=True)
+    await directory.set_role(ROOT, ANN.name, "operator")
+    for act in (directory.block, directory.remove_person):
+        with pytest.raises(NotAllowed, match=r"You can't (block|remove) yourself"):
+            await act(ann, ANN.name)
+    with pytest.raises(NotAllowed, match="take your own part away"):
+        await directory.set_role(ann, ANN.name, "person")
+    await directory.set_role(ann, ANN.name, "operator")
+    await directory.block(ROOT, ANN.name)

@@ -61,10 +61,12 @@ def test_a_list_is_filtered(store: Store) -> None:
     def ids(**filters: object) -> set[str]:
         return {s.id for s in store.read_sync(lambda tx: tx.sessions.list(**filters)).items}  # type: ignore[arg-type]
 
-    assert ids(name="100") == {"1", "2"}
-    assert ids(name="100%") == {"1"}
-    assert ids(name="FOLD") == {"2"}
-    assert ids(name="_") == {"3"}
+    assert ids(name="1000 Fold") == {"2"}
+    assert ids(name="100") == ids(name="1000 fold") == set(), "a name is the whole one"
+    assert ids(name="100*") == {"1", "2"}
+    assert ids(name="100%*") == {"1"}
+    assert ids(name="*FOLD*") == {"2"}
+    assert ids(name="_") == ids(name="_*") == {"3"}
     assert ids(name="\0") == ids(name="\ud800") == set()
     assert ids(kind="bag") == {"3"}
     assert ids(platform="there") == {"4"}

@@ -184,3 +184,9 @@ def test_people_read_durations_in_one_form(seconds: float, exactly: str, roughly
     length = timedelta(seconds=seconds)
     assert describe_duration(length) == exactly
     assert describe_duration(length, units=2) == roughly
+
+
+@pytest.mark.parametrize("text", ["-5GiB", " -1MiB", "-5GiB-8GiB"])
+def test_a_negative_amount_is_called_that(text: str) -> None:
+    with pytest.raises(BadAmount, match="is not an amount of memory: it is negative"):
+        parse_memories(text)

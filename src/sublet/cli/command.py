@@ -89,6 +89,9 @@ class Word(click.Command):
         return super().invoke(ctx)
 
 
+LONGEST_SENTENCE = 300  # characters
+
+
 class CommandGroup(click.Group):
     """Commands under one noun; the common options count before and after."""
 
@@ -102,6 +105,13 @@ class CommandGroup(click.Group):
         """Make the output that was asked for, and run."""
         ctx.obj = output_of(ctx)
         return super().invoke(ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each command with the whole first sentence of its help, in as many lines as that takes."""
+        known = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [(name, command.get_short_help_str(limit=LONGEST_SENTENCE)) for name, command in known if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 class DefaultGroup(CommandGroup):

@@ -40,6 +40,16 @@ def refuse_missing_image(place: str, directory: str) -> BadRequest:
     return BadRequest(message, hint=near or "Name a file that is here, a URL, or an image of a registry.")
 
 
+def refuse_unreadable(name: str, error: OSError | UnicodeDecodeError) -> BadRequest:
+    """The error for a file of text that can't be read."""
+    if isinstance(error, FileNotFoundError):
+        directory = os.path.dirname(os.path.abspath(name))
+        hint = suggest(name, os.getcwd()) or "Name a file that is here."
+        return BadRequest(f"There is no file {os.path.basename(name)} {describe_place(directory)}.", hint=hint)
+    why = error.strerror or str(error) if isinstance(error, OSError) else "it is not text in UTF-8"
+    return BadRequest(f"The file {name} can't be read: {why}.", hint="Name another, or make it readable.")
+
+
 def describe_place(directory: str) -> str:
     """Where was looked, for a sentence."""
     return "here" if directory == os.getcwd() else f"in {directory}"

@@ -171,4 +171,6 @@ def _text(file: str) -> str:
         with open(file, encoding="utf-8-sig") as opened:
             return opened.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(detail=f"the file {os.fspath(file)} can't be read: {error}") from error
+        from sublet.client.missing import refuse_unreadable  # only when something is wrong
+
+        raise refuse_unreadable(os.fspath(file), error) from error

@@ -304,6 +304,10 @@ class Settings(BaseModel):
         """The database's address, with the default filled in."""
         return self.database or f"sqlite:///{self.home / 'sublet.db'}"
 
+    def is_said(self, name: str) -> bool:
+        """Whether someone set it; else it is as it comes."""
+        return name in self.model_fields_set
+
     def take_up(self, new: Settings, names: Sequence[str]) -> None:
         """Change these settings in place: whoever holds them reads the new values from now on."""
         self.__dict__.update({name: getattr(new, name) for name in names})

@@ -88,8 +88,9 @@ class Factors:
             tx.factors.put(person.name, sealed, now)
 
         await self.store.write(work)
-        where = self.settings.url.partition("://")[2].partition("/")[0] or ISSUER
-        return Enrolment(secret, pyotp.TOTP(secret).provisioning_uri(person.name, issuer_name=f"{ISSUER} {where}"))
+        where = self.settings.url.partition("://")[2].partition("/")[0]
+        issuer = f"{ISSUER} {where}".strip()
+        return Enrolment(secret, pyotp.TOTP(secret).provisioning_uri(person.name, issuer_name=issuer))
 
     async def confirm_factor(self, person: Person, code: str, host: str = "") -> tuple[str, ...]:
         """Let it count from now on; the codes by which one comes in without it, each once, are shown this once."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock, utc_now
 from sublet.kernel.db.audit import AuditEntry
-from sublet.kernel.errors import AlreadyThere, BadRequest, NotFound, OperatorsOnly
+from sublet.kernel.errors import AlreadyThere, BadRequest, NotAllowed, NotFound, OperatorsOnly
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
 from sublet.people.model.mailboxes import fold_address
@@ -87,6 +87,8 @@ class People:
         new = role_of(role)
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
+            if new is not Role.OPERATOR:
+                _refuse_oneself(person, known, "take your own part away")
             tx.people.set_role(known.name, new)
             return {"role": new.value, "was": known.role.value}
 
@@ -97,6 +99,7 @@ class People:
         reason = " ".join(why.split())[:LONGEST_NOTE]
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
+            _refuse_oneself(person, known, "block yourself")
             tx.people.set_blocked(known.name, reason)
             return {"why": reason}
 
@@ -115,6 +118,7 @@ class People:
         """Forget someone, with identities, tokens, credentials and uploads; what they ran stays under their name."""
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
+            _refuse_oneself(person, known, "remove yourself")
             tx.people.remove(known.name)
             tx.credentials.remove_all(known.name)
             tx.uploads.remove_all(known.name)
@@ -207,6 +211,12 @@ def role_of(word: str) -> Role:
 
 def _profile(tx: Tx, known: Known, now: datetime) -> Profile:
     return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.everywhere(known.name, now))
+
+
+def _refuse_oneself(person: Person, known: Known, act: str) -> None:
+    """Nobody locks themselves out by a slip."""
+    if person.name == known.name:
+        raise NotAllowed(why=f"You can't {act}.", how="Another operator can.")
 
 
 def _unknown(name: str) -> NotFound:

@@ -55,7 +55,7 @@ def audit(
         lambda: (
             table(("TIME", "PERSON", "ACTION", "WHAT", "FROM", "DETAIL"), rows, keep=("ACTION",), least=("FROM",))
             if rows
-            else []
+            else ["Nothing was written down that fits this."]
         ),
         lambda: (str(entry.id) for entry in entries),
     )

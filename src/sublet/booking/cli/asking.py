@@ -52,7 +52,9 @@ KEEP_OFFERS = click.option("--keep-offers", is_flag=True, help="Leave your earli
 @take_option
 @click.option("--example", is_flag=True, help="Print an example of a request, and do nothing.")
 @click.option("--explain-ways", is_flag=True, help="Show all ways to run it, and why others aren't; ask nothing.")
-@click.option("--show", is_flag=True, help="Show each part of it, who said so, and its flag; ask nothing.")
+@click.option(
+    "--show", is_flag=True, help="Of a system (--platform): show each part, who said so, and its flag; ask nothing."
+)
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
 def ask(

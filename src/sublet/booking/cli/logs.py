@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import click
@@ -43,6 +44,8 @@ def logs(out: Output, go_on: bool, stderr: bool, offset: int, tail: str | None, 
 def _find_tail(link: Link, session: str, stream: str, tail: str) -> int:
     """Where the last so many lines, or bytes, begin."""
     by_lines = tail.isascii() and tail.isdecimal()
+    if not by_lines and not SIZE.fullmatch(tail):
+        raise click.UsageError(f"--tail {tail}: it takes a number of lines, or of bytes with their unit: 100, 64KiB.")
     answer = link.do(sessions.logs(session, stream, tail=MOST if by_lines else tail))
     start = int(answer.headers.get("sublet-offset", "0"))
     if not by_lines:
@@ -52,3 +55,4 @@ def _find_tail(link: Link, session: str, stream: str, tail: str) -> int:
 
 
 MOST = "1MiB"
+SIZE = re.compile(r"\d+(\.\d+)?\s*[A-Za-z]{1,3}")

@@ -145,7 +145,7 @@ def sweep(out: Output, name: str, all_: bool) -> None:
     "sublet platform drain keeling --now --grace 30m",
 )
 @click.argument("name")
-@click.option("--until", metavar="WHEN", help="It ends by itself then: an instant, 8h from now, 'tomorrow 9am'.")
+@click.option("--until", metavar="WHEN", help="It ends by itself then: 8h, 'tomorrow 9am', or an instant.")
 @reason_option("Why; everyone who wants to use it is told.")
 @click.option("--now", "at_once", is_flag=True, help="Cancel what still runs after the grace.")
 @click.option("--grace", metavar="TIME", default="", help="How long it may still run, with --now.  [default: 10m]")

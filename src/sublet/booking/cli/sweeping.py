@@ -51,7 +51,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--each-line", metavar="FILE", help="A task for each line of a file: {line}.")
 @click.option("--table", "rows", metavar="FILE", help="A task for each row of a CSV file: {COLUMN}.")
 @click.option("--zip", "zipped", is_flag=True, help="Take the first of each, then the second, not all combinations.")
-@click.option("--retries", metavar="N", type=int, help="Try a task that fails so often again.")
+@click.option("--retries", metavar="N", type=int, help="Run a task that fails up to N more times.")
 @click.option("--parallel", metavar="N", type=int, help="So many tasks at a time; default: one for each core.")
 @click.option("--parts", metavar="N", type=int, help="On a cluster: in so many jobs.")
 @click.option("--max-tasks", metavar="N", type=int, default=USUALLY_AT_MOST, help="Refuse a sweep with more tasks.")

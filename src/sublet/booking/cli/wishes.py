@@ -292,7 +292,9 @@ def _text(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             text = file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(detail=f"the file {path} can't be read: {error}") from error
+        from sublet.client.missing import refuse_unreadable  # only when something is wrong
+
+        raise refuse_unreadable(path, error) from error
     if path.endswith(".py") and not text.startswith("#!"):
         detail = f"{path} has no line #!, so sh would run it, which reads no Python"
         raise BadRequest(detail=detail, hint=f"Run it with: sublet run -- python3 {shlex.quote(path)}")

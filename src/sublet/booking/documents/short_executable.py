@@ -56,7 +56,7 @@ def expand_executable(short: Document) -> tuple[str, Document | None]:
     extras = _EXTRAS.get(kind, {})
     for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks", "idle"):
         if name in short and name not in extras:
-            refuse(name, f"{given[0] if given else 'nothing to run'} has no {name}", "Take it away.")
+            refuse(name, f"{given[0] if given else 'nothing to run'} has no {name}", "Remove it.")
     if not given:
         return kind, None
     meta = {name: short[name] for name in ("name", "description") if name in short}

@@ -17,7 +17,7 @@ def read_sizes(value: Any) -> Range:
 
 
 def _with_unit(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
         return "8GiB"
     return f"{value}GiB" if value < MIB else f"{value / MIB:g}MiB, if those are bytes"
 

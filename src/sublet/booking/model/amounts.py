@@ -194,7 +194,9 @@ def parse_counts(value: object, what: str = "a count", least: int = 1) -> Range:
 
 def parse_memories(text: str) -> Range:
     """`4GiB`, or from `4GiB-8GiB`."""
-    low, dash, high = text.partition("-")
+    low, dash, high = text.strip().partition("-")
+    if dash and not low:
+        raise BadAmount(text=quote_value(text), what=f"{_A_MEMORY}: it is negative", example="4GiB, or from 4GiB-8GiB")
     size = parse_memory(low)
     return _order(size, parse_memory(high), text) if dash else Range(size, size)
 

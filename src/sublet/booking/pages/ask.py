@@ -44,7 +44,8 @@ async def look(request: Request) -> Response:
         return await _ask_again(request, who, earlier, request.query_params.get("heed"))
     if request.query_params.get("form") == "yaml":
         return await _yaml(request, who, EXAMPLE)
-    return await _form(request, who, dict(EMPTY))
+    is_contained = service_of(request).kinds.contained_only
+    return await _form(request, who, EMPTY | {"what": "image"} if is_contained else dict(EMPTY))
 
 
 async def send(request: Request) -> Response:

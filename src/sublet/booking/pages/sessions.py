@@ -59,7 +59,7 @@ async def listing(request: Request) -> Response:
         phases=None if phase == "active" else phases,
         active=True if phase == "active" else None,
         kind=kind or None,
-        name=name or None,
+        name=f"*{name}*" if name else None,
         limit=PAGE,
         after=asked.get("after") or None,
     )

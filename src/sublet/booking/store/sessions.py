@@ -89,7 +89,8 @@ NARROWED: dict[str, ColumnElement[bool]] = {
     ),
     "since": S.created >= bind("since"),
     "until": S.created < bind("until"),
-    "part": func.lower(S.name).like(func.lower(bind("part")), escape="/"),
+    "called": S.name == bind("called"),
+    "pattern": func.lower(S.name).like(func.lower(bind("pattern")), escape="/"),
     "seen_id": tuple_(S.created, S.id) < tuple_(bind("seen_created"), bind("seen_id")),
 }
 
@@ -156,7 +157,7 @@ class SessionStore(Claims):
         limit: int = 100,
         after: str | None = None,
     ) -> Page:
-        """Newest first; `name` is a part of the name in any case, `active` are those being worked on (or not).
+        """Newest first; `name` is the whole name, or a pattern with `*`; `active` are those being worked on (or not).
 
         `app` is a name, or NAME@NUMBER for one version of it; `since` and `until` say when they were asked for.
         """
@@ -172,7 +173,7 @@ class SessionStore(Claims):
         if annex:
             values["annex_platform"] = plain(f"{ANNEX_PLATFORM}{annex}")
         if name:
-            values["part"] = f"%{_escape(plain(name))}%"
+            values |= {"pattern": _escape(plain(name)).replace("*", "%")} if "*" in name else {"called": plain(name)}
         if after:
             values["seen_created"], values["seen_id"] = _cursor(after)
         rows = self._sql.rows(_listing(tuple(values), states), {**values, "most": limit + 1})

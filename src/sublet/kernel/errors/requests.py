@@ -62,7 +62,7 @@ class NoAnswer(SubletError):
 class NotFound(SubletError):
     """There is no {noun} {name}."""
 
-    hint = "`sublet ps --all` lists the sessions that there are."
+    hint = "`sublet ps --all` lists the sessions that there are; `sublet ps --everyone`, for operators, all people's."
     status = 404
 
 

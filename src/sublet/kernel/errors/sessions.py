@@ -8,7 +8,7 @@ from sublet.kernel.errors.error import SubletError
 class NotAllowedNow(SubletError):
     """This session is {phase} and can't be {wanted} now."""
 
-    hint = "`sublet status {session}` shows what it is doing."
+    hint = "`sublet status {session}` shows where it stands."
     status = 409
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_for
+from sublet.kernel.errors import WrongCode
 from sublet.people.calls import factors
+
+if TYPE_CHECKING:
+    from sublet.client.link import Link
+    from sublet.people.views.factors import RecoveryView
 
 
 @click.group("totp", cls=CommandGroup, epilog=Example("sublet person totp on"))
@@ -26,8 +33,19 @@ def on(out: Output, code: str | None) -> None:
     begun = link.do(factors.begin())
     out.note("Add this to your authenticator, by its address or by the secret alone:")
     out.note(f"\n  {begun.uri}\n  {begun.secret}\n")
-    made = link.do(factors.confirm(code or ask_for("Code", "Type it in a terminal, or give it with --code.")))
+    made = link.do(factors.confirm(code)) if code else _confirm(out, link)
     out.show(made, lambda: ["It is on. Your recovery codes:", *made.codes], lambda: made.codes)
+
+
+def _confirm(out: Output, link: Link) -> RecoveryView:
+    """Ask until a code is right: the secret stays the same."""
+    while True:
+        try:
+            return link.do(factors.confirm(ask_for("Code", "Type it in a terminal, or give it with --code.")))
+        except WrongCode as error:
+            if not out.can_ask:
+                raise
+            out.note(f"{error.message} {error.advice}")
 
 
 @command("off", "sublet person totp off", "sublet person totp off --person anna@example.org")

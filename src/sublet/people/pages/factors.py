@@ -32,6 +32,8 @@ async def change(request: Request) -> Response:
             await service.people.factors.remove_factor(who.person, code, host=host)
             return await _page(request, who)
     except WrongCode as error:
+        if act == "confirm" and await service.people.factors.factor(who.person):
+            return await _page(request, who)  # a page that was loaded again
         uri = form.get("uri", "")
         again = {"secret": form.get("secret", ""), "uri": uri} if uri.startswith("otpauth://totp/") else {}
         return await _page(request, who, error, **again)
