@@ -10,6 +10,7 @@ from sublet.kernel.mail import Mail
 from sublet.kernel.settings import Settings
 from sublet.kernel.throttle import Throttle
 from sublet.platforms.registry import load_platforms
+from sublet.policies import has_owner
 
 RELOADED = frozenset(
     {
@@ -56,7 +57,8 @@ def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Set
 
 def _check(settings: Settings, new: Settings) -> None:
     """A start by these settings would be refused, or be of another kind of service: as when the file is gone."""
-    if new.mode != settings.mode:
-        raise new.refuse(("mode",), f"this service is a {settings.mode} one, and would be {new.mode} by these settings")
+    if has_owner(new) != has_owner(settings):
+        kinds = ("a personal service", "a gateway") if has_owner(settings) else ("a gateway", "a personal service")
+        raise new.refuse(("mode",), "this is {}, and would be {} by these settings".format(*kinds))
     if new.platforms != settings.platforms:
         load_platforms(new.platforms, new.refuse)

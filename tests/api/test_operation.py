@@ -86,7 +86,7 @@ def test_sighup_opens_a_log_that_was_moved_away_and_takes_up_settings(operated: 
     settings.write_text(BASIC.replace("5m", "9m").replace("memory", "memroy"))
     assert "memroy" in reloaded(operated, log, "settings.refused")["why"], "a start would be refused, too"
     settings.write_text("mode = 'gateway'\n" + BASIC.replace("5m", "9m"))
-    assert "would be gateway by these settings" in reloaded(operated, log, "settings.refused")["why"]
+    assert "would be a gateway by these settings" in reloaded(operated, log, "settings.refused")["why"]
     settings.write_text(BASIC)
     assert reloaded(operated, log)["taken"] == ["hold"]
     assert operated.log() == "", "all of it is in the file"

@@ -105,7 +105,7 @@ def test_files_of_lines_and_tables_are_read(tmp_path: Path) -> None:
         (tmp_path / "p.csv").write_text(text)
         with pytest.raises(BadRequest, match=told):
             read_table(str(tmp_path / "p.csv"))
-    with pytest.raises(BadRequest, match="can't be read"):
+    with pytest.raises(BadRequest, match="There is no file"):
         read_lines(str(tmp_path / "gone"))
 
 
