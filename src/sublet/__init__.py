@@ -10,9 +10,11 @@ with Client() as client:
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own takes as long to load as all that comes before it: till then Ctrl-C isn't heeded
 if TYPE_CHECKING:
+    from typing import Any
+
     from sublet.client import AsyncClient as AsyncClient
     from sublet.client import AsyncOffer as AsyncOffer
     from sublet.client import AsyncOffers as AsyncOffers

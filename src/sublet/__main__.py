@@ -1,5 +1,5 @@
 """`python -m sublet` is the `sublet` command."""
 
-from sublet.cli.app import main
+from sublet.cli import main
 
 main()

@@ -64,7 +64,7 @@ def commands(
 
 def commands_page() -> str:
     """What each command does, as its own help says it."""
-    from sublet.cli import cli
+    from sublet.cli.app import cli
 
     lines = [NOTE, "# Commands\n"]
     for path, command in commands(cli):

@@ -67,7 +67,7 @@ def test_the_text_shows_what_the_recording_shows() -> None:
 
 @pytest.mark.parametrize("words", typed_commands(), ids=" ".join)
 def test_what_the_recording_types_can_still_be_typed(words: list[str]) -> None:
-    from sublet.cli import cli
+    from sublet.cli.app import cli
     from sublet.cli.command import DefaultGroup
 
     command = cli.get_command(click.Context(cli), words[0])

@@ -31,7 +31,7 @@ def test_every_error_has_a_message_and_a_hint() -> None:
 
 
 def test_every_command_has_help_that_ends_in_an_example() -> None:
-    from sublet.cli import cli
+    from sublet.cli.app import cli
 
     lacking = [
         " ".join(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +12,7 @@ from sublet.cli.screen import is_terminal
 from sublet.kernel.errors import NoAnswer
 
 T = TypeVar("T")
+LOOK_EVERY = 0.3  # seconds
 
 
 def ask_for(question: str, how: str, **options: Any) -> str:
@@ -22,6 +23,26 @@ def ask_for(question: str, how: str, **options: Any) -> str:
 def ask_yes_or_no(question: str, how: str, *, default: bool | None = False) -> bool:
     """Whether they say yes."""
     return _ask_person(lambda: click.confirm(question, default=default, err=True), question, how)
+
+
+def ask_meanwhile(question: str, choices: Sequence[str], default: str, is_settled: Callable[[], bool]) -> str | None:
+    """One of the choices; None if it was settled before it was answered."""
+    import select  # only needed here
+
+    while True:
+        click.echo(f"{question} ({', '.join(choices)}) [{default}]: ", nl=False, err=True)
+        while not select.select([sys.stdin], [], [], LOOK_EVERY)[0]:
+            if is_settled():
+                click.echo(err=True)
+                return None
+        line = sys.stdin.readline()
+        if not line:
+            click.echo(err=True)
+            raise click.Abort
+        answer = line.strip() or default
+        if answer in choices:
+            return answer
+        click.echo(f"Type {' or '.join(choices)}.", err=True)
 
 
 def _ask_person(ask: Callable[[], T], question: str, how: str) -> T:

@@ -21,6 +21,7 @@ from sublet.kernel.home import Home
 PATIENCE = 60.0  # seconds to wait for a service that is alive but doesn't listen yet
 LEAST_ROOM = 64 * 1024  # bytes that a service needs to begin at all
 LAST_LINES = 8
+OVERTAKEN = "already-served"  # the code of the error with which a service ends where another one serves
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that an early end is noticed and nothing is left unwaited for
 
 
@@ -36,12 +37,29 @@ def start(address: Address, note: Callable[[str], None]) -> None:
             return
         require_server("A service of your own")
         note("starting your Sublet service …")
-        if _comes_to_answer(address, home, waiting):
-            return
-        with open(home.log, "a+b") as log:
-            begin = log.seek(0, os.SEEK_END)
-            process = _spawn(home, log)
-            _wait(address, home, process, lambda: _read_log_since(log, begin), waiting)
+        deadline = time.monotonic() + PATIENCE
+        while not _comes_to_answer(address, home, waiting):
+            try:
+                _start_one(address, home, waiting)
+                return
+            except _OvertakenError as error:  # by one that another command started, and did not wait for
+                if time.monotonic() > deadline:
+                    raise error.why from None
+
+
+class _OvertakenError(Exception):
+    """The service that was started has ended, because another one was faster."""
+
+    def __init__(self, why: ServiceUnreachable) -> None:
+        super().__init__(why.message)
+        self.why = why
+
+
+def _start_one(address: Address, home: Home, waiting: Waiting) -> None:
+    with open(home.log, "a+b") as log:
+        begin = log.seek(0, os.SEEK_END)
+        process = _spawn(home, log)
+        _wait(address, home, process, lambda: _read_log_since(log, begin), waiting)
 
 
 @contextmanager
@@ -112,7 +130,10 @@ def _wait(
     deadline = time.monotonic() + PATIENCE
     while not _answers(address):
         if process.poll() is not None:
-            raise _failure(address, home, written())
+            lines = [line.rstrip() for line in written().splitlines() if line.strip()]
+            problem = _read_problem(lines)
+            failure = _failure(address, home, lines, problem)
+            raise _OvertakenError(failure) if problem.get("code") == OVERTAKEN else failure
         if time.monotonic() > deadline:
             raise ServiceUnreachable(address=address.text, why=f"it did not answer in {PATIENCE:.0f} s")
         doing = "asks its platforms" if os.path.exists(home.database) else "is being loaded, and makes its database"
@@ -133,10 +154,8 @@ def _find_disk_trouble(home: Home) -> str:
     return ""
 
 
-def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
+def _failure(address: Address, home: Home, lines: list[str], problem: dict[str, object]) -> ServiceUnreachable:
     """Why the service ended: its own error and hint if it gave them, else its last lines."""
-    lines = [line.rstrip() for line in written.splitlines() if line.strip()]
-    problem = _read_problem(lines)
     why, hint = str(problem.get("detail", "")), str(problem.get("hint", ""))
     if not why and (trouble := _find_disk_trouble(home)):
         why, hint = f"nothing can be written to {home.root}: {trouble}", "Make room there, then try again."
@@ -145,11 +164,14 @@ def _failure(address: Address, home: Home, written: str) -> ServiceUnreachable:
 
 
 def _read_problem(lines: list[str]) -> dict[str, object]:
-    """The problem that a command with --json writes as its last line; empty if it wrote none."""
+    """The problem that a command with --json writes as it ends, whatever another service logs there; empty if none."""
     import json  # only here: it takes long to import
 
-    try:
-        problem = json.loads(lines[-1]) if lines else None
-    except ValueError:
-        return {}
-    return problem if isinstance(problem, dict) else {}
+    for line in reversed(lines):
+        try:
+            problem = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(problem, dict) and {"code", "detail"} <= problem.keys():
+            return problem
+    return {}

@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sublet.api.people import ON_SOCKET
 from sublet.app import open_service
 from sublet.kernel.descriptors import raise_limit
-from sublet.kernel.errors import NotAGateway, NotHere
+from sublet.kernel.errors import AlreadyServed, NotAGateway, NotHere
 from sublet.kernel.hangup import Hangup
 from sublet.kernel.home import Home, sublet_home
 from sublet.kernel.log_file import redirect_stderr
@@ -155,10 +155,7 @@ def _alone(path: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise NotHere(
-                why=f"another one already serves {path}",
-                advice="`sublet down` stops it; or give this one another SUBLET_HOME.",
-            ) from None
+            raise AlreadyServed(socket=path) from None
         yield
 
 

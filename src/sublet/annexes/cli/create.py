@@ -13,11 +13,13 @@ from sublet.annexes.cli.details import details, read_details
 from sublet.annexes.cli.texts import describe_plan
 from sublet.annexes.views.annexes import LeaseAsk, LeaseView, PlanView
 from sublet.cli.command import command
+from sublet.cli.interrupts import Interrupts
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
 from sublet.cli.prompts import ask_yes_or_no
 from sublet.client.annex_facts import is_up
+from sublet.client.call import Call
 from sublet.client.link import Link
 from sublet.kernel.errors import LeaseRefused, SubletError
 from sublet.kernel.home import sublet_home
@@ -104,9 +106,7 @@ def _make_lease(
         out.note(line)
     _agree(out, plan, yes)
     whole = LeaseAsk(name=ask.name, details=plan.details)
-    lease = _run_signed_in(
-        out, link, plan.details.system, lambda: _wait_until_sent(out, link, link.do(send(whole, key)), wait)
-    )
+    lease = _run_signed_in(out, link, plan.details.system, lambda: _send(out, link, send(whole, key), wait))
     out.show(lease, lambda: [_result(lease)], lambda: [lease.name])
     if out.for_people:
         out.note(f"Look at it with: sublet annex status {ask.name}")
@@ -148,11 +148,20 @@ def _run_signed_in(out: Output, link: Link, system: str, work: Callable[[], Leas
     return asyncio.run(visit())
 
 
-def _wait_until_sent(out: Output, link: Link, lease: LeaseView, wait: bool) -> LeaseView:
+def _send(out: Output, link: Link, call: Call[LeaseView], wait: bool) -> LeaseView:
+    """Send it, and wait until it is in the queue; Ctrl-C is held back until it can be named."""
+    with Interrupts() as interrupts:
+        interrupts.hold()
+        lease = link.do(call)
+        return _wait_until_sent(out, link, lease, interrupts, wait)
+
+
+def _wait_until_sent(out: Output, link: Link, lease: LeaseView, interrupts: Interrupts, wait: bool) -> LeaseView:
     """Look at it until it is in the queue; or, if that is wanted, until all its nodes have reported."""
     progress = Progress(wanted=out.for_people)
     deadline = time.monotonic() + PATIENCE
     try:
+        interrupts.release()
         while not (is_up(lease) if wait else lease.job):
             if lease.state == "ended":
                 raise LeaseRefused(why=lease.why)

@@ -295,7 +295,12 @@ def describe_no(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
 @click.argument("offer")
 def accept(out: Output, offer: str) -> None:
     """Take an offer; the others of its set are given back."""
-    view = out.link().do(sessions.accept(offer))
+    link = out.link()
+    try:
+        view = link.do(sessions.accept(offer))
+    except KeyboardInterrupt:
+        out.note(f"{offer} may have been accepted; see with: sublet status {offer}")
+        raise
     start = when(view.start, datetime.now(UTC))
     out.show(view, lambda: [f"{view.short} is accepted: on {describe_place(view)}, {start}."], lambda: [view.short])
     if out.for_people:

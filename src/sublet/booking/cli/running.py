@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import threading
 import time
@@ -13,8 +14,9 @@ import click
 from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.asking import KEEP_OFFERS, causes, price, show_answer, split
 from sublet.booking.cli.choosing import choose_offer, prefer_option
-from sublet.booking.cli.connecting import advice_for, command_for, ready_lines
+from sublet.booking.cli.connecting import advice_for, ready_lines
 from sublet.booking.cli.fetching import check_folder, fetch_all
+from sublet.booking.cli.leaving import settle_interrupt
 from sublet.booking.cli.offers import giving_back
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes
@@ -22,6 +24,7 @@ from sublet.booking.model.phases import NOT_YET, OVER, Phase
 from sublet.booking.views.offers import OfferSetView, OfferView
 from sublet.booking.views.sessions import SessionView
 from sublet.cli.command import command
+from sublet.cli.interrupts import Interrupts
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.cli.progress import Progress
@@ -79,9 +82,11 @@ def run(
 
     With --key, a text of your own, it is started once: the same typed again follows the session that it became.
 
-    Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. A job that was ended by
-    a signal exits with 128 + the signal, one whose time was over with 124, one that could not be started with 127,
-    one that was cancelled with 130.
+    Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. If it ends before that
+    is answered, its end is told as ever.
+
+    A job that was ended by a signal exits with 128 + the signal, one whose time was over with 124, one that could not
+    be started with 127, one that was cancelled with 130.
     """
     link = out.link()
     asked = send_files(out, link, document(out, *split(file, words), given, local=link.address.local))
@@ -104,22 +109,28 @@ def accept_and_follow(
     prefer: str | None = None,
 ) -> int:
     """Take the best of these offers, say why this one, and follow it."""
-    session = take_best(out, link, view, detach=detach, yes=yes, prefer=prefer)
-    return follow_to_end(out, link, session, detach=detach, to=to, keep=keep)
+    with Interrupts() as interrupts:
+        session = take_best(out, link, view, interrupts, detach=detach, yes=yes, prefer=prefer)
+        return follow_to_end(out, link, session, interrupts, detach=detach, to=to, keep=keep)
 
 
 def take_best(
-    out: Output, link: Link, view: OfferSetView, *, detach: bool, yes: bool, prefer: str | None
+    out: Output, link: Link, view: OfferSetView, interrupts: Interrupts, *, detach: bool, yes: bool, prefer: str | None
 ) -> SessionView:
-    """Take the best of these offers, and say why this one; or what was taken before under the same key."""
+    """Take the best of these offers, and say why this one; or what was taken before under the same key.
+
+    From the moment on that it may be taken, Ctrl-C is held back until it is followed.
+    """
     if before := find_taken(view):
+        interrupts.hold()
         out.note(f"This key was used before, for the session {before.short} on {before.platform}.")
         return link.do(sessions.session(before.id))
     view = keep_open(view)
     with giving_back(link, view):
         choice = choose_offer(out, view, prefer)
         _agree(out, choice.offer, yes)
-        session = link.do(sessions.accept(choice.offer.id))
+        interrupts.hold()
+        session = _accept(out, link, choice.offer)
     for cause in causes(view):
         out.note(cause)
     if choice.why or not detach:
@@ -127,13 +138,35 @@ def take_best(
     return session
 
 
-def follow_to_end(out: Output, link: Link, session: SessionView, *, detach: bool, to: str | None, keep: bool) -> int:
+def _accept(out: Output, link: Link, offer: OfferView) -> SessionView:
+    try:
+        return link.do(sessions.accept(offer.id))
+    except KeyboardInterrupt:
+        out.note(f"{offer.short} may have been accepted; see with: sublet status {offer.short}")
+        raise
+
+
+def follow_to_end(
+    out: Output,
+    link: Link,
+    session: SessionView,
+    interrupts: Interrupts,
+    *,
+    detach: bool,
+    to: str | None,
+    keep: bool,
+) -> int:
     """Follow it to its end, or only name it."""
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(advice_for(session))
+        interrupts.release()
         return 0
-    return _follow_to_the_end(out, link, session, to, keep)
+    try:
+        return _follow_to_the_end(out, link, session, interrupts, to, keep)
+    except KeyboardInterrupt:  # while an earlier one was being heeded
+        out.note(f"{session.short} may go on; see with: sublet status {session.short}")
+        return 130
 
 
 def _agree(out: Output, offer: OfferView, yes: bool) -> None:
@@ -156,21 +189,34 @@ def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
     out.note(f"session {session.short} on {session.platform} {begins}{f' ({choice.why})' if choice.why else ''}")
 
 
-def _follow_to_the_end(out: Output, link: Link, session: SessionView, to: str | None, keep: bool) -> int:
+def _follow_to_the_end(
+    out: Output, link: Link, session: SessionView, interrupts: Interrupts, to: str | None, keep: bool
+) -> int:
     done, progress = threading.Event(), Progress(wanted=out.for_people)
     readers = [OutputReader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
     for reader in readers:
         reader.start()
     try:
+        interrupts.release()
         session = _watch(out, link, session, done, progress)
-        for reader in readers:
-            reader.join()
     except KeyboardInterrupt:
         progress.end()
-        return _handle_interrupt(out, link, session)
-    _tell_end(out, session)
-    if to is not None:
-        fetch_all(out, link, session.id, to, keep)
+        ended = settle_interrupt(out, link, session, interrupts)
+        if ended is None:
+            return 130
+        session = ended
+    try:
+        interrupts.release()
+        for reader in readers:
+            reader.join()
+        _tell_end(out, session)
+        if to is not None:
+            fetch_all(out, link, session.id, to, keep)
+    except KeyboardInterrupt:
+        progress.end()
+        rest = f"sublet result get {session.short} --out {shlex.quote(to)}" if to else f"sublet logs {session.short}"
+        out.note(f"{session.short} is over; get what it left with: {rest}")
+        return 130
     for reader in readers:
         if reader.error:
             raise reader.error
@@ -295,25 +341,3 @@ def exit_code(session: SessionView) -> int:
     if end.kind == "signalled" and end.signal:
         return 128 + end.signal
     return EXIT_CODES.get(end.kind, 1)
-
-
-def _handle_interrupt(out: Output, link: Link, session: SessionView) -> int:
-    """Ctrl-C: cancel it, or let it go on; a second Ctrl-C lets it go on."""
-    answer = "d"
-    if out.can_ask:
-        try:
-            question = f"\n{session.short}: cancel it (c), or detach and let it go on (d)?"
-            answer = click.prompt(question, type=click.Choice(["c", "d"]), default="c", err=True)
-        except (click.Abort, KeyboardInterrupt):
-            pass
-    if answer == "c":
-        link.do(sessions.cancel(session.id))
-        out.note(f"{session.short} is cancelled.")
-    else:
-        left = f"; its time ends {away(session.until, datetime.now(UTC))}" if session.until else ""
-        out.note(f"{session.short} goes on{left}.")
-        out.note(
-            f"{'Connect to it' if session.kind == 'interactive' else 'Follow it'} with: sublet {command_for(session)}"
-        )
-        out.note(f"Stop it with: sublet cancel {session.short}")
-    return 130

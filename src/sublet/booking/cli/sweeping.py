@@ -16,6 +16,7 @@ from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes_of_a_command
 from sublet.booking.model.bag import count
 from sublet.cli.command import command
+from sublet.cli.interrupts import Interrupts
 from sublet.cli.keys import key_option
 from sublet.cli.output import Output
 from sublet.client.choosing import has_cost_limit
@@ -91,8 +92,9 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
         return show_answer(out, view)
     detach = given["detach"]
     agreed = given["yes"] or has_cost_limit(asked)
-    session = take_best(out, link, view, detach=detach, yes=agreed, prefer=given["prefer"])
-    code = follow_to_end(out, link, session, detach=detach, to=given["to"], keep=given["keep"])
+    with Interrupts() as interrupts:
+        session = take_best(out, link, view, interrupts, detach=detach, yes=agreed, prefer=given["prefer"])
+        code = follow_to_end(out, link, session, interrupts, detach=detach, to=given["to"], keep=given["keep"])
     if not detach:
         out.note(f"Its table: sublet result --table {session.short}")
     return code

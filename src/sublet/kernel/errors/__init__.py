@@ -104,6 +104,7 @@ from sublet.kernel.errors.requests import (
     WrongType,
 )
 from sublet.kernel.errors.service import (
+    AlreadyServed,
     BadMasterKey,
     BadSecretKey,
     BadSettings,
@@ -181,6 +182,7 @@ __all__ = [
     "AccountRefused",
     "AlreadyAllowed",
     "AlreadyDecided",
+    "AlreadyServed",
     "AlreadySubmitted",
     "AlreadyThere",
     "Ambiguous",

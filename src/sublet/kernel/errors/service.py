@@ -71,6 +71,13 @@ class NotHere(SubletError):
     exit_code = 1
 
 
+class AlreadyServed(SubletError):
+    """Sublet's service doesn't start here: another one already serves {socket}"""
+
+    hint = "`sublet down` stops it; or give this one another SUBLET_HOME."
+    exit_code = 1
+
+
 class ServerNotInstalled(SubletError):
     """{what} needs the parts of Sublet that run a service, and only its client is installed here."""
 
