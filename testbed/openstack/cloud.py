@@ -20,7 +20,7 @@ from testbed.network import NAMESPACES, ip, new_namespace, run, wire
 from testbed.openstack.build import HERE, CloudParts, have_cloud_parts
 from testbed.plan import SiteError
 
-PATIENCE = 420  # seconds until it can have virtual machines
+PATIENCE = 900  # seconds until it can have virtual machines, on a machine that is busy
 PASSWORD = "secret"
 FIRST = 3000  # characters of a log that are shown of what went wrong
 

@@ -50,3 +50,12 @@ async def test_what_is_accepted_or_declined_and_not_there_is_no_offer(tmp_path: 
             with pytest.raises(NotFound, match="There is no offer ffffffff") as caught:
                 await move("ffffffff", ME)
             assert "sublet offers" in caught.value.advice
+
+
+async def test_files_that_a_platform_can_never_bring_are_a_no_with_their_size(tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(bytes(2_000_000))
+    cloud = {"kind": "openstack", "auth_url": "https://127.0.0.1:1/v3", "application_credential": "x", "image": "guest"}
+    async with serving(tmp_path, platforms={"sky": cloud}) as service:
+        refused = await ask(service, data=[f"{tmp_path / 'noise'}"])
+    assert refused.result == "NO"
+    assert [(reason.field, reason.wanted) for reason in refused.reasons] == [("data", "2000000B")]

@@ -113,10 +113,11 @@ def run_guide(
     environment: dict[str, str],
     shell: Callable[[str], list[str]] = here,
     systems: Path | None = None,
+    seconds: float = 120,
 ) -> list[str]:
     """Type a whole guide into one shell's worth of commands; what differs, each as a paragraph.
 
-    What is in `systems` is asked often: a reader has more time than a test.
+    What is in `systems` is asked often: a reader has more time than a test. Each command has so many seconds.
     """
     differences = []
     env = {**os.environ, **environment}
@@ -133,7 +134,7 @@ def run_guide(
             text=True,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=seconds,
         )
         if systems:
             look_often(systems)

@@ -11,7 +11,7 @@ from sublet.booking.model.request import Compute, Executable, Range, Request, Wi
 from sublet.booking.model.session import End
 from sublet.platforms.port import Platform
 
-PATIENCE = 90  # seconds
+PATIENCE = 300  # seconds: a scheduler that shares a busy machine takes minutes
 MEMORY = 128 << 20
 
 

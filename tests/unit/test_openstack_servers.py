@@ -6,6 +6,7 @@ import gzip
 import io
 import tarfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import httpx2
 import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
-from sublet.booking.model.request import Compute, Executable, Range, Request
+from sublet.booking.model.request import Compute, Data, Executable, Range, Request
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
@@ -282,6 +283,15 @@ async def test_offers_follow_the_quota_and_the_flavors(platform: OpenStack, nova
     assert later.start - now > timedelta(minutes=30)
     refused = platform.unfit(ask_for(kind="interactive"))
     assert "nobody can connect to it" in refused[0].message
+
+
+def test_files_that_user_data_can_never_hold_are_a_no_before_anything_is_accepted() -> None:
+    platform = OpenStack(name="cloud", image="guest")
+    asked = replace(ask_for(), data=(Data("cube", "simple-data-resource", size=1 << 30), Data("notes", "x", size=10)))
+    (refused,) = platform.unfit(asked)
+    assert (refused.field, refused.wanted) == ("data", "1073741834B")
+    assert "about 30 kB" in refused.message
+    assert platform.unfit(replace(asked, data=asked.data[1:])) == []
 
 
 async def test_what_a_lost_service_left_is_found_by_its_name(

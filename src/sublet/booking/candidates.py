@@ -286,7 +286,7 @@ class Candidates:
             or must_be_asked(platform, plan)
         ):
             return None
-        if no := self._find_objection(platform, request, most):
+        if no := self._find_objection(platform, plan.tell_sizes(request), most):
             return no
         executable: Any = request.executable
         try:
@@ -312,7 +312,7 @@ class Candidates:
         """What one platform has for a request: a way to run it and, if its calendar is others', its offers."""
         executable: Any = request.executable
         name = platform.name
-        if no := self._find_objection(platform, request, most):
+        if no := self._find_objection(platform, plan.tell_sizes(request), most):
             return no
         moment = self.settings.answer_within.total_seconds() / 4
         survey, there = await asyncio.gather(self._last_seen(name), find_there(platform, plan, moment))

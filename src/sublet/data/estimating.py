@@ -97,6 +97,12 @@ class StagingPlan:
         """What the items are called in caches, as far as that is known."""
         return {item.where.entry for item in self.items} - {""}
 
+    def tell_sizes(self, request: Request) -> Request:
+        """The request, with the sizes of its data that were looked up."""
+        known = {item.data.name: item.data.size for item in self.items}
+        data = (each if each.size is not None else replace(each, size=known.get(each.name)) for each in request.data)
+        return replace(request, data=tuple(data))
+
     def estimate(self, platform: Platform, entries: Collection[str] = ()) -> StagingEstimate:
         """How long it takes on a platform that has these entries in its cache already.
 

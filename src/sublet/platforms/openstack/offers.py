@@ -15,6 +15,7 @@ from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, Pr
 
 USUAL_START = timedelta(seconds=40)
 UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
+HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,10 @@ def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
     if (count := request.compute.nodes.min) > 1:
         why = f"{platform} runs each session in one virtual machine, and {count} nodes were asked for."
         reasons.append(Reason("urn:resource-limit", "compute.nodes.min", why, str(count), "1", "1", platform))
+    if (size := sum(data.size or 0 for data in request.data)) > HOPELESS:
+        wanted = memory_text(size)
+        why = f"{platform} brings files in user data, which has room for about 30 kB packed; these are {wanted}."
+        reasons.append(Reason("urn:resource-limit", "data", why, wanted, "30kB", platform=platform))
     return reasons
 
 
