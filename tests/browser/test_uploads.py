@@ -208,5 +208,5 @@ def test_an_upload_that_breaks_off_in_the_browser_goes_on_where_it_stopped(page:
     page.goto("/web/uploads")
     page.route("**/web/tus/*", lambda route: cut(route) if route.request.method == "PATCH" else route.continue_())
     page.locator("#drop-new-files").set_input_files(file)
-    expect(page.get_by_role("row", name="upload:large.bin/")).to_contain_text("20")
+    expect(page.get_by_role("row", name="upload:large.bin/")).to_contain_text("20", timeout=120_000)
     assert sent == [0, 8 << 20, 8 << 20, 16 << 20]
