@@ -80,3 +80,20 @@ def test_results_are_kept_longer(type_in: Type, canned: Serve, answers: dict[str
     assert type_in("result", "keep", ID, "7d").out.startswith("Its files are kept until ")
     assert json.loads(heard.heard[-1].body) == {"duration": "P7D"}
     assert type_in("result", "keep", ID, "soon").code == 2
+
+
+def test_a_file_of_ones_own_is_not_replaced_by_a_result(type_in: Type, canned: Serve, answers: dict[str, Said]) -> None:
+    canned(answers)
+    Path("a.csv").write_text("mine")
+    for words in (("get", ID), ("get", ID, "*.csv"), (ID, "--out", ".")):
+        refused = type_in("result", *words)
+        assert (refused.code, Path("a.csv").read_text()) == (1, "mine")
+        assert "Nothing was fetched, because ./a.csv is there already." in refused.err
+        assert f"sublet result get {ID} --out . --overwrite" in " ".join(refused.err.split())
+        assert [path.name for path in Path().iterdir()] == ["a.csv"]
+    assert type_in("result", ID, "--archive", "a.csv").code == 1
+    assert Path("a.csv").read_text() == "mine"
+    replaced = type_in("result", "get", ID, "--overwrite", "--keep")
+    assert (replaced.code, Path("a.csv").read_bytes()) == (0, FILES["a.csv"])
+    again = type_in("result", "get", ID, "--keep")
+    assert (again.code, "fetched 0 files (0 B) into .; 4 files there already" in again.err) == (0, True)

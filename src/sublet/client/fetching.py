@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Container, Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from sublet.booking.calls import results
 from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
-from sublet.kernel.errors import Changed, NotFound, SubletError
+from sublet.kernel.errors import Changed, InTheWay, NotFound, SubletError
 
 Stream = Callable[[Call[bytes]], Iterable[bytes]]
+SAME_TIME = 0.00001  # seconds: the service tells microseconds
+NAMED = 5  # so many files are named that are in the way
 
 
 def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
@@ -27,9 +30,74 @@ def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
     return ResultList(items=some, size=size, folders=folders, kept_until=left.kept_until)
 
 
-def fetch(stream: Stream, session: str, left: ResultList, directory: str) -> list[str]:
-    """Fetch files into a directory, and make the folders that are empty; where they are now, a folder with a `/`."""
-    made = [fetch_file(stream, session, file, directory) for file in left.items]
+def find_fetched(
+    stream: Stream, session: str, left: ResultList, directory: str, *, overwrite: bool = False
+) -> frozenset[str]:
+    """Which of these files a directory has already, as they are; InTheWay if another file would be replaced there."""
+    there = frozenset(file.path for file in left.items if _is_fetched(file, os.path.join(directory, inside(file.path))))
+    if overwrite:
+        return there
+    others = [file for file in left.items if file.path not in there]
+    in_the_way, same = [], set()
+    for file in others:
+        to = os.path.join(directory, inside(file.path))
+        if _has_same_content(stream, session, file, to):
+            same.add(file.path)
+        elif found := _find_in_the_way(to):
+            in_the_way.append(found)
+    in_the_way += [
+        place for path in left.folders if (place := _find_in_the_way(os.path.join(directory, inside(path), "")))
+    ]
+    if in_the_way:
+        raise _in_the_way(list(dict.fromkeys(in_the_way)), session, directory)
+    return there | same
+
+
+def _is_fetched(file: ResultFileView, to: str) -> bool:
+    """Whether an earlier fetch put it there, and nobody has changed it since."""
+    try:
+        status = os.stat(to)
+    except OSError:
+        return False
+    return status.st_size == file.size and abs(status.st_mtime - file.modified.timestamp()) < SAME_TIME
+
+
+def _has_same_content(stream: Stream, session: str, file: ResultFileView, to: str) -> bool:
+    if not os.path.isfile(to) or os.path.getsize(to) != file.size:
+        return False
+    with open(to, "rb") as here:
+        return all(here.read(len(piece)) == piece for piece in stream(results.result(session, file.path)))
+
+
+def _find_in_the_way(to: str) -> str:
+    """What stands where a file, or with a `/` a folder, is to be: it, or a file in place of a folder above."""
+    above = os.path.dirname(to)
+    while above and not os.path.lexists(above):
+        above = os.path.dirname(above)
+    if above and not os.path.isdir(above):
+        return above
+    return to if os.path.basename(to) and os.path.lexists(to) else ""
+
+
+def _in_the_way(places: list[str], session: str, directory: str) -> InTheWay:
+    named = ", ".join(places[:NAMED]) + (f" and {len(places) - NAMED} more" if len(places) > NAMED else "")
+    verb = "is" if len(places) == 1 else "are"
+    return InTheWay(files=named, verb=verb, session=session, directory=shlex.quote(directory))
+
+
+def fetch(
+    stream: Stream, session: str, left: ResultList, directory: str, there: Container[str] = frozenset()
+) -> list[str]:
+    """Fetch files into a directory, but for those that are there, and make the folders that are empty.
+
+    Returns where all of them are now, a folder with a `/`.
+    """
+    made = [
+        os.path.join(directory, inside(file.path))
+        if file.path in there
+        else fetch_file(stream, session, file, directory)
+        for file in left.items
+    ]
     for path in left.folders:
         folder = os.path.join(directory, inside(path))
         os.makedirs(folder, exist_ok=True)
@@ -46,7 +114,7 @@ def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: st
     """Fetch one file into a directory; it appears there when it is whole, and what came before is not fetched again."""
     to = os.path.join(directory, inside(file.path))
     if not file.etag:
-        return save(stream(results.result(session, file.path)), to)
+        return _date(save(stream(results.result(session, file.path)), to), file)
     part, mark = f"{to}.part", f"{to}.part.version"
     first = _came(part, mark, file)
     os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
@@ -62,6 +130,13 @@ def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: st
             raise
     os.replace(part, to)
     os.unlink(mark)
+    return _date(to, file)
+
+
+def _date(to: str, file: ResultFileView) -> str:
+    """Give it the time of the original, by which it is known again."""
+    modified = file.modified.timestamp()
+    os.utime(to, (modified, modified))
     return to
 
 

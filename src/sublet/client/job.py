@@ -11,7 +11,7 @@ from sublet.booking.calls import results
 from sublet.booking.views.events import EventView
 from sublet.booking.views.results import ResultFileView
 from sublet.booking.views.sessions import SessionView
-from sublet.client.fetching import choose_results, fetch
+from sublet.client.fetching import choose_results, fetch, find_fetched
 from sublet.client.sync import Client
 from sublet.client.sync_sessions import Session
 from sublet.kernel.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
@@ -102,10 +102,16 @@ class Job:
         """The files that it left, with their sizes."""
         return self.session.results()
 
-    def download(self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = ()) -> list[str]:
-        """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was."""
-        left = choose_results(self.client.do(results.results(self.session.id)), paths)
-        return fetch(self.client.stream, self.session.id, left, os.fspath(directory))
+    def download(
+        self, directory: str | os.PathLike[str] = ".", paths: Sequence[str] = (), *, overwrite: bool = False
+    ) -> list[str]:
+        """Fetch its files, or those that are named, below a directory or fit a pattern; on from where it was.
+
+        InTheWay, and nothing is fetched, if other files of the same names are there, unless `overwrite`.
+        """
+        stream, id, to = self.client.stream, self.session.id, os.fspath(directory)
+        left = choose_results(self.client.do(results.results(id)), paths)
+        return fetch(stream, id, left, to, find_fetched(stream, id, left, to, overwrite=overwrite))
 
     def cancel(self) -> Job:
         """Stop it."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sublet.apps.cli.needs import Needs, find_out
-from sublet.booking.cli.fetching import check_folder
+from sublet.booking.cli.fetching import Destination, check_folder, overwrite_option
 from sublet.cli.command import command
 from sublet.cli.output import Output
 from sublet.kernel.errors import BadRequest, NotChangeable, SubletError
@@ -64,6 +64,7 @@ RUN_BY = {".py": "python", ".sh": "sh", ".R": "Rscript", ".jl": "julia"}
 @click.option(
     "--out", "to", metavar="DIR", callback=check_folder, help="With --run: fetch what it left into this directory."
 )
+@overwrite_option
 def check(
     out: Output,
     directory: str,
@@ -74,6 +75,7 @@ def check(
     image: str,
     kind: str | None,
     to: str | None,
+    overwrite: bool,
 ) -> int:
     """Check that a directory is an app: its manifest line by line, and with --run by running it here.
 
@@ -100,7 +102,13 @@ def check(
     for finding in reading.findings:
         out.note(str(finding))
     document = _document(reading.manifest, values, want, data)
-    return _run(out, archive, document, {"name": name, "image": image, "kind": kind or ""}, to)
+    return _run(
+        out,
+        archive,
+        document,
+        {"name": name, "image": image, "kind": kind or ""},
+        Destination.read(to, overwrite=overwrite),
+    )
 
 
 def _show_reading(out: Output, reading: ManifestReading, needs: Needs) -> int:
@@ -177,7 +185,7 @@ def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in cut]
 
 
-def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str, str], to: str | None) -> int:
+def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str, str], to: Destination | None) -> int:
     from sublet.apps.calls import trials
     from sublet.booking.calls import offers
     from sublet.booking.cli.asking import show_answer
@@ -190,7 +198,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
     view = link.do(offers.ask({"app": trial.name, **document}, firm=True))
     if not view.offers:
         return show_answer(out, view)
-    return accept_and_follow(out, link, view, detach=False, yes=True, to=to, keep=False)
+    return accept_and_follow(out, link, view, detach=False, yes=True, to=to)
 
 
 @command("init", "sublet app init . --image python")

@@ -11,7 +11,7 @@ import click
 from sublet.apps.calls import runs as app_runs
 from sublet.booking.cli.asking import show_answer
 from sublet.booking.cli.choosing import prefer_option
-from sublet.booking.cli.fetching import check_folder
+from sublet.booking.cli.fetching import Destination, check_folder, overwrite_option
 from sublet.booking.cli.running import accept_and_follow
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import number_of, read_output
@@ -55,6 +55,7 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (as it does by itself), or not.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 def run(
     out: Output,
@@ -68,6 +69,7 @@ def run(
     wait: bool,
     yes: bool,
     to: str | None,
+    overwrite: bool,
     keep: bool,
     hpc: str | None,
     name: str | None,
@@ -97,7 +99,15 @@ def run(
     view = ask_service(out, link, app_runs.ask(title, wish, firm=not only_ask, key=key))
     if only_ask or not view.offers:
         return show_answer(out, view, prefer)
-    return accept_and_follow(out, link, view, detach=not wait, yes=yes, to=to, keep=keep, prefer=prefer)
+    return accept_and_follow(
+        out,
+        link,
+        view,
+        detach=not wait,
+        yes=yes,
+        to=Destination.read(to, keep=keep, overwrite=overwrite),
+        prefer=prefer,
+    )
 
 
 def _inputs(items: Iterable[str], *, local: bool) -> Iterable[tuple[str, str]]:

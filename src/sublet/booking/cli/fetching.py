@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -11,7 +12,7 @@ from sublet.booking.calls import results
 from sublet.booking.views.results import ResultList
 from sublet.cli.output import Output
 from sublet.cli.texts import size
-from sublet.client.fetching import choose_results, fetch
+from sublet.client.fetching import choose_results, fetch, find_fetched
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
 from sublet.kernel.texts import count_text
@@ -45,17 +46,40 @@ def _require_folder(place: str, exists: bool = False) -> None:
         raise click.BadParameter(f"{there} can't be written.")
 
 
-def fetch_all(
-    out: Output, link: Link, session: str, directory: str, keep: bool = False, wanted: Sequence[str] = ()
-) -> list[str]:
-    """Fetch files into a directory; returns where they are now. If that was all, they go where it was a guest."""
+overwrite_option = click.option(
+    "--overwrite", is_flag=True, help="With --out: replace other files of the same names that are there."
+)
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where what a session left is fetched to, and what becomes of what is there and of what is fetched."""
+
+    directory: str
+    keep: bool = False  # leave it on the system too
+    overwrite: bool = False  # replace other files of the same names
+
+    @classmethod
+    def read(cls, to: str | None, *, keep: bool = False, overwrite: bool = False) -> Destination | None:
+        """As the options say it; None without --out."""
+        return None if to is None else cls(to, keep, overwrite)
+
+
+def fetch_all(out: Output, link: Link, session: str, to: Destination, wanted: Sequence[str] = ()) -> list[str]:
+    """Fetch files into a directory; returns where they are now. If that was all, they go where it was a guest.
+
+    InTheWay, and nothing is fetched, if other files of the same names are there, and are not to be replaced.
+    """
     left = link.do(results.results(session))
     some = choose_results(left, wanted)
-    os.makedirs(directory, exist_ok=True)
-    made = fetch(link.stream, session, some, directory)
-    amount = f"{count_text(len(some.items), 'file')} ({size(sum(file.size for file in some.items))}){count_empty(some)}"
-    out.note(f"fetched {amount} into {directory}")
-    if not keep and (len(some.items), some.folders) == (len(left.items), left.folders):
+    there = find_fetched(link.stream, session, some, to.directory, overwrite=to.overwrite)
+    os.makedirs(to.directory, exist_ok=True)
+    made = fetch(link.stream, session, some, to.directory, there)
+    new = [file for file in some.items if file.path not in there]
+    amount = f"{count_text(len(new), 'file')} ({size(sum(file.size for file in new))}){count_empty(some)}"
+    before = f"; {count_text(len(there), 'file')} there already" if there else ""
+    out.note(f"fetched {amount} into {to.directory}{before}")
+    if not to.keep and (len(some.items), some.folders) == (len(left.items), left.folders):
         try:
             link.do(results.fetched(session))
         except SubletError as error:

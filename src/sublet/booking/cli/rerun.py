@@ -9,7 +9,7 @@ import click
 from sublet.booking.calls import moves
 from sublet.booking.cli.asking import show_answer
 from sublet.booking.cli.choosing import prefer_option
-from sublet.booking.cli.fetching import check_folder
+from sublet.booking.cli.fetching import Destination, check_folder, overwrite_option
 from sublet.booking.cli.running import accept_and_follow
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.model.scheduler import scheduler_specs
@@ -44,6 +44,7 @@ from sublet.cli.setting import set_json, set_words
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@overwrite_option
 def again(
     out: Output,
     session: str,
@@ -53,6 +54,7 @@ def again(
     detach: bool,
     yes: bool,
     to: str | None,
+    overwrite: bool,
     key: str | None,
     prefer: str | None,
     **changes: Any,
@@ -72,4 +74,6 @@ def again(
         out.note(f"changed: {note}")
     if only_ask or not view.offers:
         return show_answer(out, view, prefer)
-    return accept_and_follow(out, link, view, detach=detach, yes=yes, to=to, keep=False, prefer=prefer)
+    return accept_and_follow(
+        out, link, view, detach=detach, yes=yes, to=Destination.read(to, overwrite=overwrite), prefer=prefer
+    )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from sublet.booking.calls import results
-from sublet.booking.cli.fetching import check_folder, count_empty, fetch_all
+from sublet.booking.cli.fetching import Destination, check_folder, count_empty, fetch_all
 from sublet.booking.cli.result_previews import PREVIEWED, describe_file
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.views.results import SentFileView
@@ -54,14 +54,19 @@ def show_list(out: Output, link: Link, session: str, wanted: Sequence[str], fetc
     "--out", "to", metavar="DIR", default=".", callback=check_folder, help="Into this directory, not this one."
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be fetched, and how much it is; fetch nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace other files of the same names that are there.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
-def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool, keep: bool) -> None:
-    """Fetch files: all of them, or those that PATH means. What was broken off goes on where it stopped."""
+def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool, overwrite: bool, keep: bool) -> None:
+    """Fetch files: all of them, or those that PATH means. What was broken off goes on where it stopped.
+
+    A file that is there as it was left is not fetched again. If another file of the same name is there, nothing is
+    fetched, unless you say --overwrite. Each file gets the time at which the session wrote it.
+    """
     link = out.link()
     if dry_run:
         show_list(out, link, session, path, f"This would be fetched into {to}.")
         return
-    made = fetch_all(out, link, session, to, keep, path)
+    made = fetch_all(out, link, session, Destination(to, keep, overwrite), path)
     out.show({"files": made}, lambda: made, lambda: made)
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 import click
 
 from sublet.booking.calls import results
-from sublet.booking.cli.fetching import check_file, check_folder, fetch_all
+from sublet.booking.cli.fetching import Destination, check_file, check_folder, fetch_all
 from sublet.booking.cli.result_commands import get, keep, ls, preview, put, show_list
 from sublet.booking.views.results import ResultList
 from sublet.cli.command import DefaultGroup, Example, command
 from sublet.cli.output import Output
-from sublet.client.fetching import choose_results
+from sublet.client.fetching import choose_results, save
 from sublet.client.link import Link
+from sublet.kernel.errors import InTheWay
 
 
 @click.group(
@@ -47,6 +49,7 @@ def result() -> None:
 )
 @click.option("--archive", metavar="FILE", callback=check_file, help="Fetch all files as one tar.gz.")
 @click.option("--table", "as_table", is_flag=True, help="Of a sweep: print parameters and results, as CSV.")
+@click.option("--overwrite", is_flag=True, help="With --out and --archive: replace other files that are there.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 @click.argument("session")
 @click.argument("path", nargs=-1)
@@ -56,6 +59,7 @@ def files(
     to: str | None,
     archive: str | None,
     as_table: bool,
+    overwrite: bool,
     keep: bool,
     session: str,
     path: tuple[str, ...],
@@ -63,8 +67,11 @@ def files(
     """List the files that a session left, with their sizes; or print one, or fetch some or all.
 
     PATH is a file, a directory, or a pattern such as 'plots/*.png', and can be repeated. A fetch that was broken off
-    goes on where it was. When all were fetched with --out, a cluster where the session was a guest is cleaned of it;
-    what it printed can still be read. With --keep they stay for their keep time.
+    goes on where it was, and a file that is there as it is left is not fetched again; another file of the same name is
+    replaced only with --overwrite, and else nothing is fetched.
+
+    When all were fetched with --out, a cluster where the session was a guest is cleaned of it; what it printed can
+    still be read. With --keep they stay for their keep time.
 
     With --table there is a row for each task of a sweep or bag that was run: its parameters, exit_code, seconds, and
     the fields of a JSON object on the last line that it printed, else that line, as output.
@@ -75,13 +82,16 @@ def files(
 
         print_table(out, link, session)
     elif archive:
-        with open(archive, "wb") as file:
-            file.writelines(link.stream(results.archive(session)))
+        if os.path.lexists(archive) and not overwrite:
+            raise InTheWay(
+                f"Nothing was fetched, because {archive} is there already.", hint="Name another, or say --overwrite."
+            )
+        save(link.stream(results.archive(session)), archive)
         out.show({"archive": archive}, lambda: [archive], lambda: [archive])
     elif only_list or not (path or to):
         show_list(out, link, session, path)
     elif to is not None:
-        made = fetch_all(out, link, session, to, keep, path)
+        made = fetch_all(out, link, session, Destination(to, keep, overwrite), path)
         out.show({"files": made}, lambda: made, lambda: made)
     else:
         for name in path if len(path) == 1 else [one.path for one in _choose_results(link, session, path).items]:

@@ -15,7 +15,7 @@ from sublet.booking.calls import offers, sessions
 from sublet.booking.cli.asking import KEEP_OFFERS, causes, price, show_answer, split
 from sublet.booking.cli.choosing import choose_offer, prefer_option
 from sublet.booking.cli.connecting import advice_for, ready_lines
-from sublet.booking.cli.fetching import check_folder, fetch_all
+from sublet.booking.cli.fetching import Destination, check_folder, fetch_all, overwrite_option
 from sublet.booking.cli.leaving import settle_interrupt
 from sublet.booking.cli.offers import giving_back
 from sublet.booking.cli.waiting import ask_service
@@ -59,6 +59,7 @@ REPEAT = 60.0  # seconds until the same is said again
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @click.argument("file", required=False, metavar="[FILE|-]")
 @click.argument("words", nargs=-1, metavar="[-- COMMAND…]", type=click.UNPROCESSED)
@@ -69,6 +70,7 @@ def run(
     detach: bool,
     yes: bool,
     to: str | None,
+    overwrite: bool,
     keep: bool,
     keep_offers: bool,
     key: str | None,
@@ -79,6 +81,8 @@ def run(
 
     It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
     there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
+    If another file of the same name is in that directory, nothing is fetched, unless you say --overwrite: what it left
+    stays in the session, to be fetched elsewhere with `sublet result get`.
 
     With --key, a text of your own, it is started once: the same typed again follows the session that it became.
 
@@ -94,7 +98,15 @@ def run(
     if not view.offers:
         return show_answer(out, view)
     agreed = yes or has_cost_limit(asked)
-    return accept_and_follow(out, link, view, detach=detach, yes=agreed, to=to, keep=keep, prefer=prefer)
+    return accept_and_follow(
+        out,
+        link,
+        view,
+        detach=detach,
+        yes=agreed,
+        to=Destination.read(to, keep=keep, overwrite=overwrite),
+        prefer=prefer,
+    )
 
 
 def accept_and_follow(
@@ -104,14 +116,13 @@ def accept_and_follow(
     *,
     detach: bool,
     yes: bool,
-    to: str | None,
-    keep: bool,
+    to: Destination | None,
     prefer: str | None = None,
 ) -> int:
     """Take the best of these offers, say why this one, and follow it."""
     with Interrupts() as interrupts:
         session = take_best(out, link, view, interrupts, detach=detach, yes=yes, prefer=prefer)
-        return follow_to_end(out, link, session, interrupts, detach=detach, to=to, keep=keep)
+        return follow_to_end(out, link, session, interrupts, detach=detach, to=to)
 
 
 def take_best(
@@ -153,8 +164,7 @@ def follow_to_end(
     interrupts: Interrupts,
     *,
     detach: bool,
-    to: str | None,
-    keep: bool,
+    to: Destination | None,
 ) -> int:
     """Follow it to its end, or only name it."""
     if detach:
@@ -163,7 +173,7 @@ def follow_to_end(
         interrupts.release()
         return 0
     try:
-        return _follow_to_the_end(out, link, session, interrupts, to, keep)
+        return _follow_to_the_end(out, link, session, interrupts, to)
     except KeyboardInterrupt:  # while an earlier one was being heeded
         out.note(f"{session.short} may go on; see with: sublet status {session.short}")
         return 130
@@ -190,7 +200,7 @@ def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
 
 
 def _follow_to_the_end(
-    out: Output, link: Link, session: SessionView, interrupts: Interrupts, to: str | None, keep: bool
+    out: Output, link: Link, session: SessionView, interrupts: Interrupts, to: Destination | None
 ) -> int:
     done, progress = threading.Event(), Progress(wanted=out.for_people)
     readers = [OutputReader(link, session.id, *pair, done, progress) for pair in _streams(out, session)]
@@ -211,10 +221,14 @@ def _follow_to_the_end(
             reader.join()
         _tell_end(out, session)
         if to is not None:
-            fetch_all(out, link, session.id, to, keep)
+            fetch_all(out, link, session.id, to)
     except KeyboardInterrupt:
         progress.end()
-        rest = f"sublet result get {session.short} --out {shlex.quote(to)}" if to else f"sublet logs {session.short}"
+        rest = (
+            f"sublet result get {session.short} --out {shlex.quote(to.directory)}"
+            if to
+            else f"sublet logs {session.short}"
+        )
         out.note(f"{session.short} is over; get what it left with: {rest}")
         return 130
     for reader in readers:

@@ -10,7 +10,7 @@ import click
 from sublet.booking.calls import offers
 from sublet.booking.cli.asking import KEEP_OFFERS, show_answer, split
 from sublet.booking.cli.choosing import prefer_option
-from sublet.booking.cli.fetching import check_folder
+from sublet.booking.cli.fetching import Destination, check_folder, overwrite_option
 from sublet.booking.cli.running import follow_to_end, take_best
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes_of_a_command
@@ -60,6 +60,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
 @click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @KEEP_OFFERS
 @key_option
@@ -94,7 +95,8 @@ def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, 
     agreed = given["yes"] or has_cost_limit(asked)
     with Interrupts() as interrupts:
         session = take_best(out, link, view, interrupts, detach=detach, yes=agreed, prefer=given["prefer"])
-        code = follow_to_end(out, link, session, interrupts, detach=detach, to=given["to"], keep=given["keep"])
+        to = Destination.read(given["to"], keep=given["keep"], overwrite=given["overwrite"])
+        code = follow_to_end(out, link, session, interrupts, detach=detach, to=to)
     if not detach:
         out.note(f"Its table: sublet result --table {session.short}")
     return code

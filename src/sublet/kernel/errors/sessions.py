@@ -100,6 +100,16 @@ class NotOverYet(SubletError, TimeoutError):
         return str(self.values.get("id") or self.values.get("session", ""))
 
 
+class InTheWay(SubletError):
+    """Nothing was fetched, because {files} {verb} there already."""
+
+    hint = (
+        "Fetch into another directory: sublet result get {session} --out DIR; "
+        "or replace what is there: sublet result get {session} --out {directory} --overwrite"
+    )
+    status = 409
+
+
 class Changed(SubletError):
     """{path} has changed since the download began."""
 
