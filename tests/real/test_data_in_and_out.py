@@ -20,7 +20,7 @@ from sublet.client import Client
 from sublet.data.calls import credentials
 from sublet.data.model.credentials import Credential
 from sublet.data.views.credentials import CredentialAsk
-from sublet.kernel.errors import BadRequest, DataNotSent, NoOffers
+from sublet.kernel.errors import BadRequest, DataNotSent, NoOffers, NotFound
 from sublet.kernel.faults import SENDING_POINTS
 from sublet.movers.file import FileMover
 from sublet.movers.port import Content, Policy
@@ -346,7 +346,7 @@ def test_results_are_kept_longer_and_sent_to_ones_own_storage_after_the_end(
     sent = b"".join(client.link.stream(results.send(session.id, place, "out/*"))).splitlines()
     assert [json.loads(line)["path"] for line in sent] == ["out/a.txt", "out/b.txt"]
     assert seen(bucket.directory / "bucket" / "later") == {"a.txt": "a\n", "b.txt": "b\n"}
-    with pytest.raises(DataNotSent, match="left no such file"):
+    with pytest.raises(NotFound, match="There is no result"):
         list(client.link.stream(results.send(session.id, place, "nowhere/*")))
     with pytest.raises(BadRequest, match="Nothing here can send"):
         list(client.link.stream(results.send(session.id, "gopher://x/")))

@@ -184,7 +184,7 @@ LOGS = _raw(
 )
 FILE = _raw("application/octet-stream", "The file.", 401, 403, 404, 409, 412, 503)
 FILE["responses"][206] = {"description": "A part of it.", "content": {"application/octet-stream": {"schema": BYTES}}}
-SENT = _raw("application/jsonl", "A line for each file that was sent.", 400, 401, 403, 404, 409, 503)
+SENT = _raw("application/jsonl", "A line for each file that was sent.", 400, 401, 403, 404, 409, 502, 503)
 ARCHIVE = _raw("application/gzip", "All files.", 401, 403, 404, 409, 503)
 EXPORT: Route = {
     "responses": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,11 +21,10 @@ from sublet.booking.signals import Signals
 from sublet.data.executables import Movers
 from sublet.data.sending import SentFile, Shipment, describe_sent, send_shipment
 from sublet.kernel.clock import Clock
-from sublet.kernel.errors import BadRequest, DataNotSent, NotAllowedNow, NotFound
+from sublet.kernel.errors import BadRequest, NotAllowedNow, NotFound
 from sublet.kernel.settings import Settings
 from sublet.kernel.streams import closing
 from sublet.kernel.texts import describe_duration
-from sublet.movers.arrival import without_secrets
 from sublet.movers.port import Progress, Pushes
 from sublet.people.model.person import Person
 from sublet.platforms.port import ResultFile
@@ -87,9 +86,12 @@ class ResultCare:
         session = await self.contents.session_to_read(name, person, "results")
         if session.person != person.name:
             raise NotFound(noun="session of yours", name=name)
+        movers, mover, guest = await self._choose(session, results)
         files = await self._list(session, results)
+        to = results.to if len(files) == 1 or results.to.endswith("/") else f"{results.to}/"
+        shipment = Shipment(session.id, self.platforms.of(session), mover, files, to)
         news: asyncio.Queue[SentFile | SendProgress | None] = asyncio.Queue()
-        work = asyncio.create_task(self._send_all(session, results, files, news))
+        work = asyncio.create_task(self._send_all(session, shipment, movers, guest, news))
         work.add_done_callback(lambda _: news.put_nowait(None))
         try:
             while (piece := await news.get()) is not None:
@@ -102,20 +104,18 @@ class ResultCare:
     async def _send_all(
         self,
         session: Session,
-        results: SentResults,
-        files: Sequence[tuple[ResultFile, str]],
+        shipment: Shipment,
+        movers: Movers,
+        guest: bool,
         news: asyncio.Queue[SentFile | SendProgress | None],
     ) -> None:
-        movers, mover, guest = await self._choose(session, results)
-        to = results.to if len(files) == 1 or results.to.endswith("/") else f"{results.to}/"
-        shipment = Shipment(session.id, self.platforms.of(session), mover, files, to)
         tell = partial(tell_now_and_then, news)
         road = ""
         async with closing(send_shipment(shipment, movers, self.settings.home, tell, guest=guest)) as sent:
             async for file in sent:
                 road = road or file.road
                 news.put_nowait(file)
-        words, now = describe_sent(len(files), results.to, road), self.now()
+        words, now = describe_sent(len(shipment.files), shipment.to, road), self.now()
         await self.store.write(lambda tx: tx.events.add(now, session.id, session.person, EventKind.SENT, words))
         await self.signals.announce()
 
@@ -133,9 +133,7 @@ class ResultCare:
         left = await self.platforms.of(session).results(session.id) if session.job else None
         chosen = [(file, place) for file in (left.files if left else ()) if (place := results.place(file.path))]
         if not chosen:
-            raise DataNotSent(
-                name=results.path, location=without_secrets(results.to), why="the session left no such file"
-            )
+            raise NotFound(noun="result", name=results.path, hint="`sublet result` lists the files that there are.")
         return chosen
 
 

@@ -71,6 +71,7 @@ class DataNotSent(SubletError):
     """The result {name} could not be sent to {location}: {why}"""
 
     hint = "Check the address, and that a credential for it lets you write there: sublet credential list."
+    status = 502
 
 
 class BadTree(SubletError):
