@@ -8,6 +8,7 @@ import pkgutil
 
 from sublet import errors as public
 from sublet.kernel import errors
+from sublet.kernel.errors import PlatformUnreachable, SubletError
 
 
 def test_every_error_can_be_imported_from_the_package() -> None:
@@ -19,3 +20,11 @@ def test_every_error_can_be_imported_from_the_package() -> None:
         if kind.__module__ == module.name
     }
     assert defined == set(errors.__all__) == set(public.__all__)
+
+
+def test_a_message_and_its_hint_are_two_sentences() -> None:
+    assert PlatformUnreachable(platform="sky", why="all attempts failed", hint="Wait.").sentences == (
+        "The platform sky can't be reached: all attempts failed. Wait."
+    )
+    assert SubletError("It is late.", hint="Wait.").sentences == "It is late. Wait."
+    assert SubletError("It is late").sentences == "It is late"

@@ -186,7 +186,7 @@ class Accounts:
         try:
             await self.platforms.survey(name)  # however long it takes: somebody waits to see whether it works
         except SubletError as error:
-            return replace(state, trouble=f"{error.message} {error.advice}".strip())
+            return replace(state, trouble=error.sentences)
         return state
 
     async def host_keys(self, person: Person, host: str, port: int) -> Sequence[str]:

@@ -21,7 +21,7 @@ def _rate_limit(value: object) -> object:
     try:
         return parse_rate_limit(value if isinstance(value, str) else repr(value))
     except SubletError as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 Rate = Annotated[RateLimit, BeforeValidator(_rate_limit), PlainSerializer(str)]
@@ -32,7 +32,7 @@ def _size(value: object) -> object:
     try:
         return parse_memory(value) if isinstance(value, str) and not value.isdigit() else value
     except SubletError as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 Size = Annotated[int, BeforeValidator(_size)]
@@ -91,7 +91,7 @@ def _age(value: object) -> object:
     try:
         return parse_duration(value, LONGEST) if isinstance(value, str) else value
     except SubletError as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 Age = Annotated[timedelta | None, BeforeValidator(_age)]

@@ -18,7 +18,7 @@ def _duration(value: object) -> object:
     try:
         return parse_duration(value) if isinstance(value, str) else value
     except SubletError as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]

@@ -128,7 +128,7 @@ def _check_idle(idle: object) -> list[Reason]:
         if idle is not None:
             parse_duration(str(idle))
     except BadAmount as error:
-        return [f.invalid("idle", f"{error.message} {error.advice}", wanted=idle, nearest="30m")]
+        return [f.invalid("idle", error.sentences, wanted=idle, nearest="30m")]
     return []
 
 

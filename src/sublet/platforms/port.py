@@ -31,14 +31,14 @@ def _memory(value: object) -> object:
     try:
         return parse_memory(value) if isinstance(value, str) else value
     except BadAmount as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 def _duration(value: object) -> object:
     try:
         return parse_duration(value) if isinstance(value, str) else value
     except BadAmount as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
 
 
 INSTEAD = "What can't be paused can be cancelled: `sublet cancel`."

@@ -133,7 +133,7 @@ def _make_reader(parse: Callable[[Any], Any]) -> Read:
         try:
             return parse(value)
         except SubletError as error:
-            raise BadField(path, f"{error.message} {error.advice}") from None
+            raise BadField(path, error.sentences) from None
 
     return read
 

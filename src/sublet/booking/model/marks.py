@@ -41,7 +41,7 @@ def mark_trouble(marks: Marks, error: Exception) -> Marks:
 
 def describe_trouble(error: SubletError) -> str:
     """The same in words: what is wrong, and what to do."""
-    return f"{error.message} {error.advice}".strip()
+    return error.sentences
 
 
 def _trouble_of(error: Exception) -> Marks:

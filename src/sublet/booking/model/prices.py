@@ -88,7 +88,7 @@ def read_period(text: str) -> Recurring:
     try:
         read = parse_start(text, ANY_DAY)
     except SubletError as error:
-        raise ValueError(f"{error.message} {error.advice}") from error
+        raise ValueError(error.sentences) from error
     if not isinstance(read, Recurring):
         raise ValueError(f"{text!r} comes only once; write days and hours, as in weekdays 19:00-07:00 Europe/Berlin")
     return read

@@ -109,7 +109,7 @@ class Platforms:
             survey = await self.platforms.survey_soon(name)
             self.platforms.get(name)  # it may have gone meanwhile
         except SubletError as error:
-            return replace(state, trouble=f"{error.message} {error.advice}".strip())
+            return replace(state, trouble=error.sentences)
         return replace(state, survey=survey)
 
     async def check(self, name: str) -> Sequence[RuleFinding]:

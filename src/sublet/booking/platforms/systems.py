@@ -48,7 +48,7 @@ def systems_of(settings: Settings) -> tuple[dict[str, dict[str, Any]], dict[str,
         try:
             system = systems.find(name)
         except SubletError as error:
-            broken[name] = f"{error.message} {error.advice}".strip()
+            broken[name] = error.sentences
             continue
         if _kind_of(system) in list_platform_kinds() and (system.hosts or system.settings):
             platforms[name] = platform_of(system)

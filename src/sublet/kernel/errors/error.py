@@ -28,6 +28,12 @@ class SubletError(Exception):
         return self.message.removesuffix(".")
 
     @property
+    def sentences(self) -> str:
+        """The message and the hint, one after the other."""
+        needs_stop = self.advice and not self.message.endswith((".", "!", "?", "…"))
+        return f"{self.message}{'.' if needs_stop else ''} {self.advice}".strip()
+
+    @property
     def code(self) -> str:
         """The error's name on the wire: `OfferExpired` is `offer-expired`."""
         name = type(self).__name__

@@ -45,7 +45,7 @@ def _confirm(out: Output, link: Link) -> RecoveryView:
         except WrongCode as error:
             if not out.can_ask:
                 raise
-            out.note(f"{error.message} {error.advice}")
+            out.note(error.sentences)
 
 
 @command("off", "sublet person totp off", "sublet person totp off --person anna@example.org")

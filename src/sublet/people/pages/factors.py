@@ -49,7 +49,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
         if on or shown["secret"] or shown["codes"]
         else await service.people.factors.find_factor_obstacle(who.person)
     )
-    text = f"{wrong.message} {wrong.advice}" if wrong else ""
+    text = wrong.sentences if wrong else ""
     return page(
         request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=text, obstacle=obstacle, **shown
     )

@@ -81,7 +81,7 @@ def browser_of(request: Request) -> str:
 
 def _draw_again(request: Request, template: str, form: dict[str, str], error: SubletError, **values: Any) -> Response:
     """The same page, with what was wrong."""
-    wrong = f"{error.message} {error.advice}"
+    wrong = error.sentences
     answer = page(request, template, status=error.status, wrong=wrong, next=next_of(form), **values)
     if isinstance(error, TooMany):
         answer.headers["retry-after"] = str(error.values.get("seconds", 60))

@@ -103,7 +103,7 @@ class Surveyor:
         """The site can't be asked: say so in the survey, if there is one; else raise the error itself."""
         if not self._said:
             raise error
-        self._trouble = f"this was seen at {self._as_of:%Y-%m-%d %H:%M} UTC: {error.message} {error.advice}".strip()
+        self._trouble = f"this was seen at {self._as_of:%Y-%m-%d %H:%M} UTC: {error.sentences}"
 
     def _keep(self) -> None:
         part = self._file.with_suffix(".part")

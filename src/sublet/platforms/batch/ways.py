@@ -19,6 +19,6 @@ async def place_connector(reach: Reach, key: str, state: JobState) -> JobState:
     try:
         location = await reach.tunnel(key, host, int(port) if port.isdecimal() else 0)
     except SubletError as error:
-        words = "; ".join(part for part in (state.condition, f"{error.message} {error.advice}".strip()) if part)
+        words = "; ".join(part for part in (state.condition, error.sentences) if part)
         return replace(state, connector=None, condition=words)
     return replace(state, connector=replace(state.connector, location=location))

@@ -72,7 +72,7 @@ class Drivers:
                     await drive.run()
                     return
                 except SubletError as error:
-                    words = f"{error.message} {error.advice}".strip()
+                    words = error.sentences
                     log.info("jupyter.interrupted", platform=self._platform, session=key, why=error.message)
                 except OSError as error:
                     words = f"this machine: {error}"
