@@ -158,9 +158,9 @@ async def test_a_second_factor_is_set_up_on_a_page_and_asked_for_from_then_on(
     await browser.enters("ann")
     page = (await client.get("/web/account/factor")).text
     begun = (await browser.presses(page, "/web/account/factor/begin")).text
-    secret = re.search(r"<code>([A-Z2-7]{32})</code>", begun)
+    secret = re.search(r"<code>((?:[A-Z2-7]{4} ?){8})</code>", begun)
     assert secret
-    otp = pyotp.TOTP(secret[1])
+    otp = pyotp.TOTP(secret[1].replace(" ", ""))
     wrong = await browser.presses(begun, "/web/account/factor/confirm", code="000000")
     assert wrong.status_code == 403
     on = await browser.presses(wrong.text, "/web/account/factor/confirm", code=otp.at(clock()))

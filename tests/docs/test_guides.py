@@ -19,7 +19,7 @@ BEHIND_A_PROXY = {"operate", "operate-a-site"}  # guides that need nginx before 
 AT_STORAGE = {"data"}  # guides that need an object store and a WebDAV server
 ABOVE_SITES = {"federation"}  # guides that need two clusters: `make engines` types them
 AT_A_GATEWAY = {"gateway", "contribute-an-app"}  # guides that need a cluster, mail, git and a registry
-AT_ENGINES = {"engines"}  # guides that need large servers of others
+AT_ENGINES = {"engines", "openstack"}  # guides that need large servers of others
 ELSEWHERE = AT_AP | AT_A_GATEWAY | AT_STORAGE | BEHIND_A_PROXY | ABOVE_SITES | AT_ENGINES
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 

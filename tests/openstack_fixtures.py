@@ -1,20 +1,25 @@
-"""What tests with an OpenStack share: one cloud for a whole run."""
+"""One OpenStack for a whole run, whichever ring needs it; what takes long to import is imported when it is used."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from testbed.openstack.cloud import Cloud, start_cloud
-from testbed.plan import Skip
 
-from tests.engines.openstack_cloud import Project
+if TYPE_CHECKING:
+    from testbed.openstack.cloud import Cloud
+
+    from tests.engines.openstack_cloud import Project
 
 
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[Cloud]:
     """A cloud that is up; what this machine lacks for one is said aloud."""
+    from testbed.openstack.cloud import start_cloud
+    from testbed.plan import Skip
+
     try:
         with start_cloud() as started:
             yield started
@@ -25,4 +30,6 @@ def cloud() -> Iterator[Cloud]:
 @pytest.fixture
 def project(cloud: Cloud, tmp_path: Path) -> Project:
     """The project of the cloud, with files of a test's own."""
+    from tests.engines.openstack_cloud import Project
+
     return Project(cloud, tmp_path)

@@ -1,4 +1,4 @@
-"""A person's whole way to a real OpenStack, as the guide shows it: added, asked, run, and nothing left."""
+"""The guide to OpenStack, a person's whole way with a real cloud: added, asked, run, and nothing left."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pytest
 from tests.docs.guides import run_guide
 from tests.engines.openstack_cloud import Project
 
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "openstack.md"
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 BIN = Path(sys.executable).parent
 PATIENCE = 400.0  # seconds for a command: machines are emulated
 
 
 @pytest.mark.soak
-def test_the_guide_to_openstack_shows_what_its_commands_say(project: Project, tmp_path: Path) -> None:
+@pytest.mark.parametrize("guide", ["openstack"])
+def test_the_guide_to_openstack_shows_what_its_commands_say(guide: str, project: Project, tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     environment = {
@@ -32,7 +33,7 @@ def test_the_guide_to_openstack_shows_what_its_commands_say(project: Project, tm
         "CLOUDS": str(project.settings()["clouds_file"]),
     }
     try:
-        differences = run_guide(GUIDE, here, environment, seconds=PATIENCE)
+        differences = run_guide(GUIDES / f"{guide}.md", here, environment, seconds=PATIENCE)
     finally:
         subprocess.run([str(BIN / "sublet"), "down"], env=environment, capture_output=True, timeout=60)
     assert not differences, "\n\n".join(differences)
