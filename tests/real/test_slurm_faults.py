@@ -38,6 +38,7 @@ from tests.sites import Site
 from tests.sites import running as site_running
 
 pytestmark = pytest.mark.anyio
+USABLE = {"idle", "mixed", "allocated", "completing"}  # states of nodes
 PREEMPTING = ("--slurm", "PreemptType=preempt/qos", "--slurm", "PreemptMode=CANCEL")
 OPTIONS = ("--accounts", "--cgroups", "--slurm", "MinJobAge=2", "--home-size", "60m", *PREEMPTING)
 SLOW_SBATCH = """#!/bin/sh
@@ -59,6 +60,19 @@ def broken(swept: None) -> Iterator[Site]:
     """A site for faults: it forgets jobs after seconds, has accounting, memory limits, and a small home."""
     with site_running(*OPTIONS) as site:
         yield site
+
+
+@pytest.fixture(autouse=True)
+def all_nodes(broken: Site) -> None:
+    """Each test has all nodes, whatever one before did to them, or a busy machine to their daemons."""
+
+    def list_unusable() -> set[str]:
+        rows = map(str.split, broken.on("ctl", "sinfo", "-h", "-N", "-o", "%N %T").splitlines())
+        return {node for node, state in rows if state not in USABLE}
+
+    for node in list_unusable():
+        broken.on("ctl", "scontrol", "update", f"nodename={node}", "state=resume", check=False)
+    broken.wait(lambda: not list_unusable(), 60)
 
 
 @pytest.fixture(scope="module")

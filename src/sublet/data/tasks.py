@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
@@ -131,8 +132,13 @@ async def watch_task(
 
 
 async def stop_transfers(movers: Movers, notes: Iterable[str]) -> None:
-    """Stop transfers that nobody needs any more."""
+    """Stop transfers that nobody needs any more.
+
+    Of one whose answer was lost the service tells its task when it is submitted once more.
+    """
     for note in map(TransferNote.read, notes):
-        mover = movers.choose(Data("", SIMPLE, note.location)) if note and note.task else None
+        mover = movers.choose(Data("", SIMPLE, note.location)) if note else None
         if note and isinstance(mover, TransferService):
-            await mover.stop(note.location, note.task)
+            with suppress(Interrupted):
+                task = note.task or await mover.submit([(note.location, note.target)], note.submission)
+                await mover.stop(note.location, task)
