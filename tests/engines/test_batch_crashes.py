@@ -110,7 +110,7 @@ def restart_after_death(serving: Serving) -> Client:
 
 
 @pytest.mark.parametrize("terms", ["predicted", "booked"])
-@pytest.mark.parametrize("point", ["submit.before", "submit.after"])
+@pytest.mark.parametrize("point", ["submit.after"])
 def test_a_service_that_is_killed_there_finds_its_one_job_again(
     site: CrashSite, serving: Serving, point: str, terms: str
 ) -> None:
