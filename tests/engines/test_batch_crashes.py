@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from sublet.booking.calls.platforms import sweep
 from sublet.client import Client, Offer
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.engines
 PATIENCE = 120.0
 ACTIVE = "'Waiting','Hold','toLaunch','Launching','Running','toAckReservation','Finishing'"
 FILES = "ls -A .sublet/sessions .sublet/incoming .sublet/reservations 2>/dev/null | grep -v ':$' | grep . ; :"
+
+
+def list_points(act: str, every_time: str) -> list[ParameterSet]:
+    """The points before and after it: one of them in every run, all of them in long ones."""
+    points = [point for point in RESERVATION_POINTS if point.startswith(act)]
+    return [pytest.param(point, marks=[] if point.endswith(every_time) else [pytest.mark.soak]) for point in points]
 
 
 @dataclass(frozen=True)
@@ -126,7 +133,7 @@ def test_a_service_that_is_killed_there_finds_its_one_job_again(
     assert (site.count_jobs(ended.id), site.count_runs(ended.id)) == (1, 1)
 
 
-@pytest.mark.parametrize("point", RESERVATION_POINTS[:2])
+@pytest.mark.parametrize("point", list_points("reserve", "after"))
 def test_what_was_reserved_for_a_service_that_died_is_given_up_by_the_next(
     site: CrashSite, serving: Serving, point: str
 ) -> None:
@@ -139,7 +146,7 @@ def test_what_was_reserved_for_a_service_that_died_is_given_up_by_the_next(
     eventually(site.is_empty, "nothing to be left", PATIENCE, 1.0)
 
 
-@pytest.mark.parametrize("point", RESERVATION_POINTS[2:])
+@pytest.mark.parametrize("point", list_points("give_up", "before"))
 def test_a_service_that_is_killed_while_it_gives_up_a_reservation_gives_it_up(
     site: CrashSite, serving: Serving, point: str
 ) -> None:
