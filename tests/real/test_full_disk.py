@@ -128,17 +128,20 @@ def test_a_session_that_fills_the_disk_of_the_service_is_told_once_by_run(small_
     client = service.start()
     words = [sys.executable, "-m", "sublet", "run", "--time", "5m", "--", "sh", "-c", FILL.replace("exit 1", "exit 3")]
     environment = os.environ | {"SUBLET_HOME": str(small_home)}
-    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as runs:
+    told = small_home.parent / "told"
+    with told.open("w") as errors, subprocess.Popen(words, env=environment, stderr=errors) as runs:
         try:
             eventually(lambda: failing(client), "the trouble")
+            eventually(lambda: "disk is full" in told.read_text(), "a word of it where it was run")
             seen = service.log().count("turn.failed")
             eventually(lambda: service.log().count("turn.failed") > seen + 4, "more turns that fail")
             assert failing(client), "it stays told while the disk is full"
             next(small_home.glob("platforms/*/sessions/*/work/big")).unlink()
-            said = runs.communicate(timeout=90)[1]
+            runs.wait(timeout=90)
         finally:
             runs.kill()
             service.stop()
+    said = told.read_text()
     assert said.count("disk is full") == 1, said
     assert runs.returncode == 3, said
     assert "exited with code 3" in said
