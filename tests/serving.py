@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from sublet.client import Client
@@ -78,6 +79,18 @@ class Serving:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise AssertionError(f"it did not stop when asked\n{self.log()}") from None
+
+
+@contextmanager
+def serve(home: Path, settings: str) -> Iterator[Serving]:
+    """A service to be started, in a new home with these settings; it is stopped at the end."""
+    home.mkdir()
+    (home / "sublet.toml").write_text(settings)
+    serving = Serving(home)
+    try:
+        yield serving
+    finally:
+        serving.stop()
 
 
 def eventually(look: object, what: str = "it", seconds: float = PATIENCE, every: float = 0.02) -> object:

@@ -13,7 +13,7 @@ from sublet.booking.loop.reservations import ReservationCare
 from sublet.booking.loop.sweeping import Sweeper
 from sublet.booking.ports import Caretaker
 from sublet.kernel.clock import Clock, utc_now
-from sublet.kernel.errors import BadSettings, SubletError
+from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.kernel.memory import trim_often
 from sublet.kernel.settings import Settings
@@ -67,14 +67,11 @@ async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
 
 async def _check_mode(settings: Settings, store: Store) -> None:
     """Refuse to take a gateway's database for a person's own, because its settings are gone."""
-    if settings.is_said("mode") or not await store.read(lambda tx: tx.people.list(limit=1)):
+    if settings.is_set("mode") or not await store.read(lambda tx: tx.people.list(limit=1)):
         return
-    why = "its database has the people of a gateway, and the settings don't say what this service is"
-    raise BadSettings(
-        file=settings.home / "sublet.toml",
-        detail=why,
-        hint='Put them back (a backup has them), or say mode = "gateway", or mode = "personal" if that is meant.',
-    )
+    why = "it is not set, and the database has the people of a gateway"
+    hint = 'Put the settings back (a backup has them), or say mode = "gateway", or mode = "personal" if that is meant.'
+    raise settings.refuse(("mode",), why, hint)
 
 
 def build_loop(service: Service) -> Loop:

@@ -26,7 +26,7 @@ from sublet.movers.file import FileMover
 from sublet.movers.port import Content, Policy
 from sublet.movers.registry import survey_movers
 from sublet.movers.webdav import WebDavMover
-from tests.serving import Serving, eventually
+from tests.serving import Serving, eventually, serve
 from tests.storage_servers import StorageServer, serve_s3, serve_webdav
 
 SETTINGS = '[platforms.here]\nkind = "local"\ncores = 8\nmemory = "8GiB"\n'
@@ -35,12 +35,8 @@ WORK = "mkdir -p out/deep && tr a-z A-Z <in.txt >out/big.txt && echo x >out/deep
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    home = tmp_path_factory.mktemp("inout") / "home"
-    home.mkdir()
-    (home / "sublet.toml").write_text(SETTINGS)
-    serving = Serving(home)
-    yield serving
-    serving.stop()
+    with serve(tmp_path_factory.mktemp("inout") / "home", SETTINGS) as serving:
+        yield serving
 
 
 @pytest.fixture(scope="module")

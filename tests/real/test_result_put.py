@@ -14,7 +14,7 @@ from sublet.booking.calls import results
 from sublet.client import Client
 from sublet.client.sent_lines import SentLines
 from tests.real.test_data_in_and_out import SETTINGS, keep, ran, seen
-from tests.serving import Serving
+from tests.serving import Serving, serve
 from tests.storage_servers import StorageServer, serve_webdav
 
 LARGE = 96 << 20
@@ -30,12 +30,8 @@ def share(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StorageServer]:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    home = tmp_path_factory.mktemp("put") / "home"
-    home.mkdir()
-    (home / "sublet.toml").write_text(SETTINGS)
-    serving = Serving(home)
-    yield serving
-    serving.stop()
+    with serve(tmp_path_factory.mktemp("put") / "home", SETTINGS) as serving:
+        yield serving
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from sublet.data.views.uploads import UploadShown
 from sublet.kernel.errors import BadRequest, NotFound, ServiceUnreachable
 from sublet.kernel.faults import UPLOAD_POINTS
 from sublet.people.calls.people import new_token
-from tests.serving import Serving
+from tests.serving import Serving, serve
 from tests.sshd import free_port
 
 PORT = free_port()
@@ -33,12 +33,8 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    home = tmp_path_factory.mktemp("uploads") / "home"
-    home.mkdir()
-    (home / "sublet.toml").write_text(SETTINGS)
-    serving = Serving(home)
-    yield serving
-    serving.stop()
+    with serve(tmp_path_factory.mktemp("uploads") / "home", SETTINGS) as serving:
+        yield serving
 
 
 @pytest.fixture(scope="module")

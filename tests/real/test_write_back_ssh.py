@@ -10,7 +10,7 @@ import pytest
 from sublet.client import Client
 from sublet.data.model.credentials import Credential, CredentialKind
 from tests.real.test_data_in_and_out import SETTINGS, keep
-from tests.serving import Serving, eventually
+from tests.serving import Serving, eventually, serve
 from tests.sshd import Sshd, needs_sshd, sshd
 
 pytestmark = needs_sshd
@@ -24,12 +24,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    home = tmp_path_factory.mktemp("back") / "home"
-    home.mkdir()
-    (home / "sublet.toml").write_text(SETTINGS)
-    serving = Serving(home)
-    yield serving
-    serving.stop()
+    with serve(tmp_path_factory.mktemp("back") / "home", SETTINGS) as serving:
+        yield serving
 
 
 @pytest.fixture(scope="module")

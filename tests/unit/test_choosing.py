@@ -10,7 +10,7 @@ import pytest
 
 from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
-from sublet.client.fetching import choose_results, fetch, fetch_file, find_fetched
+from sublet.client.fetching import choose_results, fetch, fetch_file, find_files_there
 from sublet.kernel.errors import Changed, InTheWay, NotFound, SubletError
 
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
@@ -112,7 +112,7 @@ def test_what_an_earlier_fetch_put_there_is_known_again_without_being_read(tmp_p
     server, listed = Server(b"abc"), ResultList(items=(left("d/f"), left("g")))
     fetch(server.stream, "s", listed, str(tmp_path))
     (tmp_path / "g").unlink()
-    assert find_fetched(server.stream, "s", listed, str(tmp_path)) == {"d/f"}
+    assert find_files_there(server.stream, "s", listed, str(tmp_path)) == {"d/f"}
     made = fetch(server.stream, "s", listed, str(tmp_path), {"d/f"})
     assert made == [f"{tmp_path}/d/f", f"{tmp_path}/g"]
     assert server.firsts == [0, 0, 0], "once for each, and once more for the one that was gone"
@@ -121,12 +121,12 @@ def test_what_an_earlier_fetch_put_there_is_known_again_without_being_read(tmp_p
 def test_a_file_of_ones_own_is_kept_unless_it_is_the_same(tmp_path: Path) -> None:
     server, listed = Server(b"abc"), ResultList(items=(left("d/f"), left("g")), folders=("e",))
     (tmp_path / "g").write_bytes(b"abc")
-    assert find_fetched(server.stream, "s", listed, str(tmp_path)) == {"g"}
+    assert find_files_there(server.stream, "s", listed, str(tmp_path)) == {"g"}
     for mine in (b"own", b"longer"):
         (tmp_path / "g").write_bytes(mine)
         with pytest.raises(InTheWay, match="g is there already"):
-            find_fetched(server.stream, "s", listed, str(tmp_path))
-        assert find_fetched(server.stream, "s", listed, str(tmp_path), overwrite=True) == frozenset()
+            find_files_there(server.stream, "s", listed, str(tmp_path))
+        assert find_files_there(server.stream, "s", listed, str(tmp_path), overwrite=True) == frozenset()
         assert (tmp_path / "g").read_bytes() == mine
 
 
@@ -136,5 +136,5 @@ def test_a_file_in_place_of_a_folder_and_a_folder_in_place_of_a_file_are_in_the_
     (tmp_path / "e").touch()
     listed = ResultList(items=(left("d/f"), left("g")), folders=("e",))
     with pytest.raises(InTheWay) as raised:
-        find_fetched(Server(b"abc").stream, "s", listed, str(tmp_path))
+        find_files_there(Server(b"abc").stream, "s", listed, str(tmp_path))
     assert all(f"{tmp_path}/{name}" in raised.value.message for name in "dge")

@@ -11,11 +11,11 @@ from sublet.booking.model.request import Compute, Range, Request
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
-from sublet.platforms.batch.planning import SitePlan
+from sublet.platforms.batch.planning import LEEWAY, SitePlan
 from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
 from sublet.platforms.batch.states import SiteLook, judge
 from sublet.platforms.pbs import readers as read
-from sublet.platforms.pbs.options import LEEWAY, PbsWish, words_for
+from sublet.platforms.pbs.options import PbsWish, words_for
 from sublet.platforms.pbs.states import STATES
 
 RECORDED = Path(__file__).parent.parent / "recorded" / "pbs"

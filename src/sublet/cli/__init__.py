@@ -12,12 +12,12 @@ def main() -> None:
     heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # else it is ignored, as in a background
     if heard:
         _signal.signal(_signal.SIGINT, leave)
-    from sublet.cli.app import run_typed  # the long part
+    from sublet.cli.app import run_command_line  # the long part
 
     try:
         if heard:
             _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        run_typed()
+        run_command_line()
     except KeyboardInterrupt:  # between one thing that heeds it and the next
         sys.exit(130)
     finally:

@@ -164,7 +164,7 @@ def run(words: Sequence[str], **extra: Any) -> int:
         raise
 
 
-def run_typed() -> None:
+def run_command_line() -> None:
     """Run the command that was typed, and exit as it says."""
     try:
         sys.exit(run(sys.argv[1:]))

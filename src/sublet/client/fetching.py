@@ -30,11 +30,13 @@ def choose_results(left: ResultList, wanted: Sequence[str]) -> ResultList:
     return ResultList(items=some, size=size, folders=folders, kept_until=left.kept_until)
 
 
-def find_fetched(
+def find_files_there(
     stream: Stream, session: str, left: ResultList, directory: str, *, overwrite: bool = False
 ) -> frozenset[str]:
     """Which of these files a directory has already, as they are; InTheWay if another file would be replaced there."""
-    there = frozenset(file.path for file in left.items if _is_fetched(file, os.path.join(directory, inside(file.path))))
+    there = frozenset(
+        file.path for file in left.items if _looks_the_same(file, os.path.join(directory, inside(file.path)))
+    )
     if overwrite:
         return there
     others = [file for file in left.items if file.path not in there]
@@ -53,7 +55,7 @@ def find_fetched(
     return there | same
 
 
-def _is_fetched(file: ResultFileView, to: str) -> bool:
+def _looks_the_same(file: ResultFileView, to: str) -> bool:
     """Whether an earlier fetch put it there, and nobody has changed it since."""
     try:
         status = os.stat(to)

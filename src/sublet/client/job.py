@@ -11,7 +11,7 @@ from sublet.booking.calls import results
 from sublet.booking.views.events import EventView
 from sublet.booking.views.results import ResultFileView
 from sublet.booking.views.sessions import SessionView
-from sublet.client.fetching import choose_results, fetch, find_fetched
+from sublet.client.fetching import choose_results, fetch, find_files_there
 from sublet.client.sync import Client
 from sublet.client.sync_sessions import Session
 from sublet.kernel.errors import AlreadySubmitted, BadRequest, NoOwnLogins, NotSubmitted
@@ -111,7 +111,7 @@ class Job:
         """
         stream, id, to = self.client.stream, self.session.id, os.fspath(directory)
         left = choose_results(self.client.do(results.results(id)), paths)
-        return fetch(stream, id, left, to, find_fetched(stream, id, left, to, overwrite=overwrite))
+        return fetch(stream, id, left, to, find_files_there(stream, id, left, to, overwrite=overwrite))
 
     def cancel(self) -> Job:
         """Stop it."""

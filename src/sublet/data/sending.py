@@ -143,7 +143,7 @@ async def _send_past_here(shipment: Shipment, home: Path, tell: TellRoad) -> str
             return await _send_by_service(shipment, platform, mover, home, tell)
     try:
         if isinstance(mover, PutsByAddress) and isinstance(platform, SendsFiles):
-            return await _send_from_there(shipment, platform, mover, tell)
+            return await _send_from_system(shipment, platform, mover, tell)
     except NoWay as no_way:
         to = without_secrets(shipment.to)
         log.info("data.no-way", session=shipment.session, to=to, platform=platform.name, why=str(no_way))
@@ -159,12 +159,12 @@ async def _send_by_service(
         for file, place in shipment.files
     ]
     size = sum(file.size for file, _ in shipment.files)
-    progress = tell(f"{mover.name} is sending {count_text(len(moves), 'file')} to {shipment.to}")
+    progress = tell(f"{mover.name} is sending {count_text(len(moves), 'file')} to {without_secrets(shipment.to)}")
     await send_by_service(SentTasks(home, shipment.session), mover, moves, size, progress)
     return f"by {mover.name} from {shipment.platform.name} itself"
 
 
-async def _send_from_there(shipment: Shipment, platform: SendsFiles, mover: PutsByAddress, tell: TellRoad) -> str:
+async def _send_from_system(shipment: Shipment, platform: SendsFiles, mover: PutsByAddress, tell: TellRoad) -> str:
     """Have the system send the files by itself; NoWay if it can't, or if one has to be sent from here."""
     name, where = shipment.platform.name, without_secrets(shipment.to)
     tell(f"{name} is sending {count_text(len(shipment.files), 'file')} to {where}")(0, None)

@@ -304,7 +304,7 @@ class Settings(BaseModel):
         """The database's address, with the default filled in."""
         return self.database or f"sqlite:///{self.home / 'sublet.db'}"
 
-    def is_said(self, name: str) -> bool:
+    def is_set(self, name: str) -> bool:
         """Whether someone set it; else it is as it comes."""
         return name in self.model_fields_set
 
@@ -330,9 +330,10 @@ class Settings(BaseModel):
         settings._text, settings._file = text, file
         return settings
 
-    def refuse(self, path: Sequence[str | int], why: str) -> BadSettings:
-        """The error of a value that a plug-in does not take, with its line."""
-        return BadSettings(file=self._file, detail=at_line(find_line(self._text, path), at_setting(path, why)))
+    def refuse(self, path: Sequence[str | int], why: str, hint: str = "") -> BadSettings:
+        """The error of a value that can't be taken, with its line."""
+        detail = at_line(find_line(self._text, path), at_setting(path, why))
+        return BadSettings(file=self._file, detail=detail, hint=hint)
 
 
 def _read(file: Path) -> str:

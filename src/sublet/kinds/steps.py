@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable, Request
+from sublet.booking.model.steps import STEP_NAME
 from sublet.kinds import container, in_image
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
@@ -18,7 +18,6 @@ from sublet.kinds.travel import PROGRAM, pack
 
 FIELDS = ("steps", "together", "keep_going", "environment", in_image.IMAGE)
 OF_STEP = ("name", "argv", "environment")
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 MOST = 100
 PLAN = ".sublet/steps.json"
 IN_IMAGE = ".sublet/steps.pyz"
@@ -94,7 +93,7 @@ def _check_step(step: Any, where: str) -> list[Reason]:
     reasons = f.unknown_fields(step, OF_STEP, f"{where}.") + f.check_words(f"{where}.argv", step.get("argv"))
     reasons += f.check_environment(step.get("environment"))
     name = step.get("name")
-    if name is not None and not (isinstance(name, str) and NAME.fullmatch(name)):
+    if name is not None and not (isinstance(name, str) and STEP_NAME.fullmatch(name)):
         message = "the name of a step has letters, digits, `-`, `_` and `.`."
         reasons.append(f.invalid(f"{where}.name", message, wanted=name, nearest="prepare"))
     return reasons

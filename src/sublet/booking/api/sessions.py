@@ -62,7 +62,7 @@ async def sessions(
     filters: Filters = {"phases": phase, "kind": kind, "platform": platform, "name": name, "active": active}
     filters |= {"app": app, "annex": annex, "since": in_utc(since), "until": in_utc(until)}
     page = await service_of(request).sessions.page(asker, of=person, limit=limit, after=after, **filters)
-    return Response(_find_shown(request).show_page(page, base_of(request)), media_type=JSON)
+    return Response(_find_shown_sessions(request).show_page(page, base_of(request)), media_type=JSON)
 
 
 @router.post("/cancel", response_model=CancelView, responses=CHANGE)
@@ -171,9 +171,9 @@ def _answer_pause(request: Request, session: Session, how: str) -> Response:
 
 
 def _view(request: Request, session: Session) -> Response:
-    return Response(_find_shown(request).show(session, base_of(request)), media_type=JSON)
+    return Response(_find_shown_sessions(request).show(session, base_of(request)), media_type=JSON)
 
 
-def _find_shown(request: Request) -> ShownSessions:
+def _find_shown_sessions(request: Request) -> ShownSessions:
     shown: ShownSessions = request.app.state.shown
     return shown

@@ -12,7 +12,7 @@ from sublet.booking.calls import results
 from sublet.booking.views.results import ResultList
 from sublet.cli.output import Output
 from sublet.cli.texts import size
-from sublet.client.fetching import choose_results, fetch, find_fetched
+from sublet.client.fetching import choose_results, fetch, find_files_there
 from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
 from sublet.kernel.texts import count_text
@@ -72,7 +72,7 @@ def fetch_all(out: Output, link: Link, session: str, to: Destination, wanted: Se
     """
     left = link.do(results.results(session))
     some = choose_results(left, wanted)
-    there = find_fetched(link.stream, session, some, to.directory, overwrite=to.overwrite)
+    there = find_files_there(link.stream, session, some, to.directory, overwrite=to.overwrite)
     os.makedirs(to.directory, exist_ok=True)
     made = fetch(link.stream, session, some, to.directory, there)
     new = [file for file in some.items if file.path not in there]

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from sublet.booking.model.steps import STEP_NAME
 from sublet.cli.command import with_options
 from sublet.cli.output import Output
 from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
@@ -24,7 +25,6 @@ from sublet.kernel.errors import BadRequest
 
 UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
-STEP_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 INTERFACES = ("lab", "shell", "desktop", "code", "rstudio")  # that every service knows
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (

@@ -248,6 +248,7 @@ def _data(document: Document, path: str, index: int, reading: Reading) -> Data:
     skao = document.get("skao")
     size = document.get("size", skao.get("datasize") if isinstance(skao, Mapping) else None)
     checksum = document.get("checksum", skao.get("checksum") if isinstance(skao, Mapping) else None)
+    goes_back = _when(document.get("write_back", False), f"{path}.write_back")
     return Data(
         name=name,
         kind=kind,
@@ -255,8 +256,8 @@ def _data(document: Document, path: str, index: int, reading: Reading) -> Data:
         size=None if size is None else read_bytes(size, f"{path}.size"),
         checksum="" if checksum is None else _checksum(checksum, f"{path}.checksum"),
         prepare=_preparing(document.get("schedule"), f"{path}.schedule"),
-        write_back=_when(document.get("write_back", False), f"{path}.write_back") is not None,
-        write_back_always=_when(document.get("write_back", False), f"{path}.write_back") is True,
+        write_back=goes_back is not None,
+        write_back_always=goes_back is True,
         unpack=_flag(document.get("unpack", False), f"{path}.unpack"),
         fields=_rest(document, path),
     )

@@ -14,6 +14,7 @@ from sublet.booking.model.windows import last_start, windows_of
 from sublet.platforms.batch.fitting import HORIZON
 from sublet.platforms.batch.site import SiteNode
 
+LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
 AHEAD = timedelta(days=30)  # how far a plan is looked at
 MOST_RESERVED = 2  # reservations for one request
 SECOND = timedelta(seconds=1)

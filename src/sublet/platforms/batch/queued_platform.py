@@ -18,7 +18,7 @@ from sublet.kernel.errors import LoginNeeded, PlatformRefused
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import SitePlan
+from sublet.platforms.batch.planning import LEEWAY, SitePlan
 from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.queue_offers import QueueOffers, choose_queues
@@ -27,7 +27,6 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.port import Survey
 from sublet.systems.model.probe import Live
 
-LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
 TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what these have words for
 
 

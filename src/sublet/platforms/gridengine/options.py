@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts
+from sublet.platforms.batch.planning import LEEWAY
 from sublet.platforms.gridengine.readers import DISK, GPU, MEMORY, Complex, GridQueue, ParallelEnvironment
 
 MIB = 1 << 20
-LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
 STAMP = "%Y%m%d%H%M.%S"
 TAKEN = frozenset({"queue", "project"})  # of what a person can ask of a scheduler: what Grid Engine has a word for
 

@@ -22,7 +22,7 @@ from sublet.kernel.errors import LoginNeeded, PlatformRefused
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import SitePlan, round_up, windows_ahead
+from sublet.platforms.batch.planning import LEEWAY, SitePlan, round_up, windows_ahead
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Answers, Scheduler
@@ -30,7 +30,6 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue, note_abse
 from sublet.platforms.gridengine import commands as to
 from sublet.platforms.gridengine import rows
 from sublet.platforms.gridengine.options import (
-    LEEWAY,
     TAKEN,
     GridWish,
     find_environment,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts
-from sublet.platforms.batch.queued_platform import LEEWAY
+from sublet.platforms.batch.planning import LEEWAY
 
 MIB, MINUTE = 1 << 20, timedelta(minutes=1)
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts
+from sublet.platforms.batch.planning import LEEWAY
 from sublet.platforms.oar.commands import STAMP
 from sublet.platforms.oar.readers import DEFAULT_QUEUE
 
-LEEWAY = timedelta(minutes=2)  # beyond its own time, so that the job can stop itself and tell of it
 TAKEN = frozenset({"queue", "project", "gpu_type"})  # of what a person can ask of a scheduler: what OAR has a word for
 
 

@@ -22,7 +22,7 @@ from sublet.kernel.errors import LoginNeeded, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import AHEAD, SitePlan, round_up, windows_ahead, windows_now
+from sublet.platforms.batch.planning import AHEAD, LEEWAY, SitePlan, round_up, windows_ahead, windows_now
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Answers, Scheduler
@@ -30,7 +30,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue, note_absent
 from sublet.platforms.oar import commands as to
 from sublet.platforms.oar import readers as read
 from sublet.platforms.oar.offers import share_memory
-from sublet.platforms.oar.options import LEEWAY, TAKEN, OarWish, words_for, words_to_reserve
+from sublet.platforms.oar.options import TAKEN, OarWish, words_for, words_to_reserve
 from sublet.platforms.oar.scheduler import OAR
 from sublet.platforms.port import Duration, Memory, Survey
 from sublet.systems.model.probe import Live
