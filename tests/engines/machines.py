@@ -28,6 +28,7 @@ class EngineMachine:
     address: str  # as this machine reaches it
     key: Path  # lets the person in over SSH
     pid: int
+    person: str = PERSON
 
     def run(self, *argv: str, stdin: str = "", check: bool = True) -> str:
         """Run a command there as root; what it printed."""

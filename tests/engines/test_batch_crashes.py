@@ -1,11 +1,10 @@
-"""`kill -9` of a service between two calls to OAR or Grid Engine: one job, one reservation, and nothing left."""
+"""`kill -9` of a service between two calls to OAR, Grid Engine or Slurm: one job, one reservation, and nothing left."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,15 +15,11 @@ from sublet.booking.calls.platforms import sweep
 from sublet.client import Client, Offer
 from sublet.kernel.errors import SubletError
 from sublet.kernel.faults import RESERVATION_POINTS
-from tests.engines.gridengine_server import serve_gridengine
-from tests.engines.machines import PERSON, EngineMachine
-from tests.engines.oar_server import serve_oar
+from tests.engines.batch_sites import ENGINES, FILES, BatchSite, settings_of
 from tests.serving import Serving, eventually
 
 pytestmark = pytest.mark.engines
 PATIENCE = 120.0
-ACTIVE = "'Waiting','Hold','toLaunch','Launching','Running','toAckReservation','Finishing'"
-FILES = "ls -A .sublet/sessions .sublet/incoming .sublet/reservations 2>/dev/null | grep -v ':$' | grep . ; :"
 
 
 def list_points(act: str, every_time: str) -> list[ParameterSet]:
@@ -34,42 +29,19 @@ def list_points(act: str, every_time: str) -> list[ParameterSet]:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """A batch system, and what it is asked by its own commands."""
-
-    start: Callable[[Path], AbstractContextManager[EngineMachine]]
-    jobs: str  # how many a session ever had
-    left: str  # how many jobs and reservations there are
-
-
-ENGINES = {
-    "oar": Engine(
-        serve_oar,
-        "oarstat -f -J --sql \"job_name = '{key}'\" 2>/dev/null | grep -c '\"startTime\"'; :",
-        f'oarstat -J --sql "state IN ({ACTIVE})" 2>/dev/null | grep -c \'"owner"\'; :',
-    ),
-    "gridengine": Engine(
-        serve_gridengine,
-        "qacct -j s-{key} 2>/dev/null | grep -c '^jobnumber '; :",
-        "{ qstat -u '*'; qrstat -u '*'; } | grep -c '^ *[0-9]'; :",
-    ),
-}
-
-
-@dataclass(frozen=True)
 class CrashSite:
     """A site, and a service that can be killed."""
 
     kind: str
-    machine: EngineMachine
+    machine: BatchSite
 
     def serve(self, home: Path) -> Serving:
         """A service with this site alone, which looks often."""
-        values: dict[str, object] = {"kind": self.kind, "host": self.machine.address, "user": PERSON, "calls": 1000}
-        values |= {"key": str(self.machine.key), "poll": "1s", "look": "1s", "patience": "2s", "lead": "15s"}
-        values |= {"reserves_within": "15s"}
+        values = {"kind": self.kind, **settings_of(self.machine), **ENGINES[self.kind].settings}
+        values |= {"poll": "1s", "look": "1s", "patience": "2s", "lead": "15s", "reserves_within": "15s"}
+        ssh = values.pop("ssh")
         lines = [f"{name} = {json.dumps(value)}" for name, value in values.items()]
-        lines += ["[platforms.far.ssh]", *(f"{name} = {json.dumps(value)}" for name, value in self.machine.ssh.items())]
+        lines += ["[platforms.far.ssh]", *(f"{name} = {json.dumps(value)}" for name, value in ssh.items())]
         home.mkdir()
         text = "\n".join(['answer_within = "40s"', "[platforms.far]", *lines, ""])
         (home / "sublet.toml").write_text(text)

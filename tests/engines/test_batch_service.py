@@ -12,8 +12,9 @@ import pytest
 
 from sublet.booking.model.phases import Phase
 from tests.contract.services import ME, ask, over, serving
+from tests.engines.batch_sites import settings_of
 from tests.engines.gridengine_server import serve_gridengine
-from tests.engines.machines import PERSON, EngineMachine
+from tests.engines.machines import EngineMachine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 
@@ -25,9 +26,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMachine]:
 
 
 def settings_for(site: EngineMachine) -> dict[str, Any]:
-    grid = {"kind": "gridengine", "host": site.address, "user": PERSON, "key": str(site.key), "ssh": site.ssh}
-    quick = {"poll": "1s", "look": "1s", "patience": "2s", "calls": 1000, "reserves_within": "10s", "lead": "20s"}
-    return {"platforms": {"grid": grid | quick}, "answer_within": "20s"}
+    quick = {"poll": "1s", "look": "1s", "patience": "2s", "reserves_within": "10s", "lead": "20s"}
+    return {"platforms": {"grid": {"kind": "gridengine", **settings_of(site), **quick}}, "answer_within": "20s"}
 
 
 async def wait_for_reservations(site: EngineMachine, count: int) -> None:

@@ -22,12 +22,12 @@ from sublet.platforms.gridengine.options import words_to_reserve
 from sublet.platforms.gridengine.platform import GridEngine
 from sublet.platforms.gridengine.site import read_site
 from tests.engines.asking import MEMORY, request_for, wait_for_end, wait_until
+from tests.engines.batch_sites import opening
 from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.machines import PERSON, EngineMachine
 from tests.serving import eventually
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
-AT_ONCE = timedelta(seconds=0.2)
 GIB = 1 << 30
 
 
@@ -39,13 +39,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMachine]:
 
 @pytest.fixture
 async def grid(site: EngineMachine, tmp_path: Path) -> AsyncIterator[GridEngine]:
-    settings = {"host": site.address, "user": PERSON, "key": str(site.key), "ssh": site.ssh, "calls": 1000}
-    settings["reserves_within"] = timedelta(seconds=10)  # other tests take part of this machine
-    platform = GridEngine(name="grid", poll=AT_ONCE, look=AT_ONCE, patience=timedelta(seconds=2), **settings)
-    (home := tmp_path / "home" / "platforms" / "grid").mkdir(parents=True)
-    await platform.open(home)
-    yield platform
-    await platform.close()
+    async with opening(GridEngine, "grid", site, tmp_path / "home") as platform:
+        yield platform
 
 
 def job(*argv: str, minutes: int = 5, parts: int = 1, **more: str) -> Job:

@@ -21,11 +21,11 @@ from sublet.platforms.conformance import check_platform
 from sublet.platforms.oar.options import OarWish, words_to_reserve
 from sublet.platforms.oar.platform import Oar
 from tests.engines.asking import request_for, wait_for_end, wait_until
-from tests.engines.machines import PERSON, EngineMachine
+from tests.engines.batch_sites import opening
+from tests.engines.machines import EngineMachine
 from tests.engines.oar_server import serve_oar
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
-AT_ONCE = timedelta(seconds=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +36,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineMachine]:
 
 @pytest.fixture
 async def oar(site: EngineMachine, tmp_path: Path) -> AsyncIterator[Oar]:
-    settings = {"host": site.address, "user": PERSON, "key": str(site.key), "ssh": site.ssh, "calls": 1000}
-    settings["reserves_within"] = timedelta(seconds=10)  # other tests take part of this machine
-    platform = Oar(name="oar", poll=AT_ONCE, look=AT_ONCE, patience=timedelta(seconds=2), **settings)
-    (home := tmp_path / "home" / "platforms" / "oar").mkdir(parents=True)
-    await platform.open(home)
-    yield platform
-    await platform.close()
+    async with opening(Oar, "oar", site, tmp_path / "home") as platform:
+        yield platform
 
 
 async def test_oar_keeps_the_contract_of_every_platform(oar: Oar) -> None:

@@ -114,3 +114,13 @@ def test_saving_changes_the_fields_that_change_and_nothing_else() -> None:
         == "# mine\nlike: expanse\nqueues:\n- name: new\n\n# who I am\nuser: alice\nnodes:\n  cpu:\n    cores: 4\n"
     )
     assert with_fields("{user: alice}", {"queue": "a"}) == "user: alice\nqueue: a\n"
+
+
+def test_a_probe_says_that_reservations_can_be_made_and_whether_the_settings_use_them() -> None:
+    [offered] = [each for each in compare(System("mine"), Live(NOW, can_reserve=True)) if each.what == "reservations"]
+    assert (offered.state, offered.known) == ("unknown", "")
+    assert "reservations = yes" in offered.live
+    used = System("mine", settings={"reservations": "yes"})
+    [same] = [each for each in compare(used, Live(NOW, can_reserve=True)) if each.what == "reservations"]
+    assert same.state == "same"
+    assert not [each for each in compare(System("mine"), Live(NOW)) if each.what == "reservations"]

@@ -45,8 +45,9 @@ def test_a_planned_start_is_read_whatever_stands_behind_it(version: str) -> None
     said = recorded(version, "testonly").splitlines()
     planned = read.read_plan(said[1])
     assert planned
-    assert planned.tzinfo is UTC
-    assert (planned.year, planned.month) == (2026, 11)
+    assert planned.start.tzinfo is UTC
+    assert (planned.start.year, planned.start.month) == (2026, 11)
+    assert planned.nodes == ("c1", "c2")
     assert read.read_plan(said[5]) is None
 
 

@@ -19,6 +19,8 @@ from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.platforms.broker_promises import find_kept_offer, find_no_answer, find_refused_kind
 from sublet.platforms.brokering import PassesOn
 from sublet.platforms.port import Platform, Results
+from sublet.platforms.reservation_promises import find_kept_reservation
+from sublet.platforms.reserving import Reserves
 from sublet.platforms.trials import WritesTrials
 
 PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
@@ -336,12 +338,18 @@ async def what_is_given_back_is_gone(trial: ConformanceTrial) -> None:
     _clear(await find_kept_offer(trial.platform))
 
 
+async def a_reservation_is_listed_until_it_is_given_up(trial: ConformanceTrial) -> None:
+    """What is offered as booked is a reservation that is listed, and gone when it is given up."""
+    _clear(await find_kept_reservation(trial.platform))
+
+
 def _clear(fault: str) -> None:
     if fault:
         raise Broken(fault)
 
 
 BROKERS: tuple[Rule, ...] = (a_broker_answers, an_unknown_kind_is_a_no, what_is_given_back_is_gone)
+RESERVING: tuple[Rule, ...] = (a_reservation_is_listed_until_it_is_given_up,)
 
 
 def rules_for(platform: Platform) -> tuple[Rule, ...]:
@@ -353,7 +361,8 @@ def rules_for(platform: Platform) -> tuple[Rule, ...]:
         return BROKERS
     if platform.plays:
         return PROMISES
-    return PROMISES + (WITH_FILES if isinstance(platform, WritesTrials) else WITH_PROCESSES)
+    promises = PROMISES + (RESERVING if isinstance(platform, Reserves) else ())
+    return promises + (WITH_FILES if isinstance(platform, WritesTrials) else WITH_PROCESSES)
 
 
 async def try_rule(platform: Platform, rule: Rule) -> RuleFinding:

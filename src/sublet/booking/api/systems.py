@@ -51,6 +51,7 @@ def _describe_probe(probe: Probe) -> ProbeView:
         default_queue=live.default_queue,
         accounts=live.accounts,
         tools=dict(live.tools),
+        can_reserve=live.can_reserve,
         queues=tuple(map(_queue, probe.queues)),
         differences=tuple(
             DifferenceView(

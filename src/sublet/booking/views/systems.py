@@ -56,6 +56,7 @@ class ProbeView:
     tools: dict[str, str]  # name → version, or where it is
     queues: tuple[LiveQueueView, ...]
     differences: tuple[DifferenceView, ...]
+    can_reserve: bool = False  # whether you may make reservations there, by which offers can be held
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -185,8 +185,8 @@ def in_parts(wish: Placed) -> str:
 
 
 def answer(offers: Sequence[Offer], reasons: Sequence[Reason]) -> Answer:
-    """The offers by their start, each queue once in each window; the reasons only where there is none."""
+    """The offers by their start, each queue once in each window and on each terms; the reasons where there is none."""
     apart: dict[tuple[object, ...], Offer] = {}
     for offer in offers:
-        apart.setdefault((offer.queue, offer.begin, offer.latest_start), offer)
+        apart.setdefault((offer.terms.kind, offer.queue, offer.begin, offer.latest_start), offer)
     return Answer(tuple(sorted(apart.values(), key=lambda offer: offer.start)), () if offers else tuple(reasons))

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Annotated, Any
 from uuid import uuid4
 
-from pydantic import Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from sublet.booking.model.offer import Booked, Offer, Reason
 from sublet.booking.model.request import Window
@@ -19,16 +20,31 @@ from sublet.platforms.batch.reservations import Reservations
 from sublet.platforms.port import Duration
 
 NAMED = 4  # times as long for one that is named
+USUAL = 4  # reservations that are held at once, where nobody says how many
+AS_NUMBERS = {True: USUAL, False: 0, "yes": USUAL, "true": USUAL, "no": 0, "false": 0}
+
+
+def _as_number(value: Any) -> Any:
+    """`yes` and `no` as numbers of reservations; what else it is, pydantic checks."""
+    word = value.strip().lower() if isinstance(value, str) else value
+    return AS_NUMBERS.get(word, value) if isinstance(word, bool | str) else value
+
+
+ReservationCount = Annotated[int, BeforeValidator(_as_number, json_schema_input_type=int | bool | str)]
 
 
 class ReservingPlatform(BatchPlatform):
     """A batch system behind SSH that also takes reservations."""
 
-    reservations: int = Field(
-        default=4,
+    reservations: ReservationCount = Field(
+        default=USUAL,
         ge=0,
-        description="How many reservations may be held there at once for offers that nobody has taken yet; 0: none are "
-        "made, and all starts are predicted.",
+        description="How many reservations may be held there at once for offers that nobody has taken yet (`yes`: 4); "
+        "0 or `no`: none are made, and all starts are predicted.",
+    )
+    lead: Duration = Field(
+        default=timedelta(minutes=5),
+        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
     )
     reserves_within: Duration = Field(
         default=timedelta(seconds=2),

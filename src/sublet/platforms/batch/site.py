@@ -33,6 +33,7 @@ class SiteQueue:
     max_time: timedelta | None = None
     max_cores: int | None = None  # CPUs per node
     max_memory: int | None = None  # bytes per node
+    max_core_memory: int | None = None  # bytes per CPU: who takes more memory is given more CPUs
     accounts: tuple[str, ...] = ()  # only these; empty: all
     denied: tuple[str, ...] = ()
     qos: str = ""  # a QOS of its own, whose limits are not shown here

@@ -40,7 +40,7 @@ from sublet.platforms.gridengine.options import (
 from sublet.platforms.gridengine.readers import GridQueue
 from sublet.platforms.gridengine.scheduler import GRID_ENGINE
 from sublet.platforms.gridengine.site import GridSite, plan_site, read_site
-from sublet.platforms.port import Duration, Survey
+from sublet.platforms.port import Survey
 from sublet.systems.model.probe import Live
 
 AT_ONCE = 4  # queues that are looked at for one request
@@ -53,10 +53,6 @@ class GridEngine(ReservingPlatform):
     kind: ClassVar[str] = "gridengine"
     scheduler: ClassVar[Scheduler] = GRID_ENGINE
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
-    lead: Duration = Field(
-        default=timedelta(minutes=5),
-        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
-    )
     environment: str = Field(
         default="",
         pattern=r"^[A-Za-z0-9_.-]*$",

@@ -32,7 +32,7 @@ from sublet.platforms.oar import readers as read
 from sublet.platforms.oar.offers import share_memory
 from sublet.platforms.oar.options import TAKEN, OarWish, words_for, words_to_reserve
 from sublet.platforms.oar.scheduler import OAR
-from sublet.platforms.port import Duration, Memory, Survey
+from sublet.platforms.port import Memory, Survey
 from sublet.systems.model.probe import Live
 
 UNPLANNED = "; OAR's plan was not seen"
@@ -44,10 +44,6 @@ class Oar(ReservingPlatform):
     kind: ClassVar[str] = "oar"
     scheduler: ClassVar[Scheduler] = OAR
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
-    lead: Duration = Field(
-        default=timedelta(minutes=5),
-        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
-    )
     properties: str = Field(
         default="",
         max_length=500,

@@ -22,6 +22,7 @@ AWAY = re.compile(  # the controller is away, restarting, or has too much to do:
     re.IGNORECASE,
 )
 ACCOUNTS = 'sacctmgr --noheader --parsable2 show assoc user="$(id -un)" format=account,maxsubmit,grpsubmit'
+ADMIN = 'printf "%s|" "$(id -un)"; sacctmgr --noheader --parsable2 show user "$(id -un)" format=adminlevel || :'
 QOS = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name,maxsubmitpu,grpsubmit")
 SURVEY = {  # what there is
     "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is, calls=2),
@@ -31,6 +32,11 @@ SURVEY = {  # what there is
     "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
     "qos": Command(QOS, as_is, seconds=20),
 }
+
+
+def to_admin() -> Command[Outcome]:
+    """The person's name there, and what they may do: `ann|Operator`."""
+    return Command(("sh", "-c", ADMIN), as_is, seconds=20)
 
 
 def to_plan(flags: Sequence[str]) -> Command[Outcome]:

@@ -17,6 +17,7 @@ from sublet.platforms.batch.fitting import HORIZON, beginning, find_excess, of_t
 from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation, by_queue, note_absent
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.readers import read_limiter
+from sublet.platforms.slurm.reserving import is_ours
 
 AT_ONCE = 4  # queues that are asked for one request, at most
 MOST_PLANS = 16  # that Slurm is asked for one request
@@ -35,6 +36,7 @@ class Site:
     accounts: tuple[str, ...] = ()
     submits: Mapping[str, int] = field(default_factory=dict)  # account → jobs that one may have there at a time
     qos_submits: Mapping[str, int] = field(default_factory=dict)  # the same by QOS
+    config: Mapping[str, str] = field(default_factory=dict)
     largest_array: int = 1
 
 
@@ -135,7 +137,7 @@ def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ..
             f"Slurm takes {limiter.at_once} calls at once and {limiter.per_second:g} a second; Sublet makes fewer"
         )
     for reservation in site.reservations:
-        if reservation.end > now:
+        if reservation.end > now and not is_ours(reservation.name):
             span = f"{reservation.start:%Y-%m-%d %H:%M} to {reservation.end:%Y-%m-%d %H:%M} UTC"
             sentences.append(f"reservation {reservation.name}: {len(reservation.nodes)} nodes from {span}")
     sentences += note_absent(site.nodes)

@@ -1,7 +1,8 @@
 """Slurm, by its own command line: sbatch, squeue, scancel; here, or on a machine that is reached over OpenSSH.
 
 What it leaves on a system, and how its jobs are run and watched there, is told in `platforms/batch/`. A job's name in
-the queue is its session's key.
+the queue is its session's key. Where a person may make reservations (Slurm's operators), and the settings say so,
+offers are *booked*, too.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from pydantic import AfterValidator, Field
 from sublet.booking.model.job import Job
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.phases import Phase
-from sublet.booking.model.request import Request
+from sublet.booking.model.request import Request, Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.fields import Name, is_name
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.platform import BatchPlatform
+from sublet.platforms.batch.planning import round_up, windows_ahead
+from sublet.platforms.batch.reserving_platform import ReservationCount, ReservingPlatform
 from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.port import Survey
@@ -44,6 +46,7 @@ from sublet.platforms.slurm.options import (
 )
 from sublet.platforms.slurm.probe import probe
 from sublet.platforms.slurm.queues import open_to, partitions
+from sublet.platforms.slurm.reserving import reservation_name, words_to_reserve
 from sublet.platforms.slurm.scheduler import SLURM
 from sublet.platforms.slurm.site import describe_site, read_site
 from sublet.systems.model.pilot_config import Additions
@@ -58,7 +61,7 @@ def _options(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-class Slurm(BatchPlatform):
+class Slurm(ReservingPlatform):
     """A cluster with Slurm."""
 
     kind: ClassVar[str] = "slurm"
@@ -71,6 +74,12 @@ class Slurm(BatchPlatform):
     )
     qos: Name = Field(default="", description="The quality of service to ask for.")
     reservation: Name = Field(default="", description="The reservation to run in.")
+    reservations: ReservationCount = Field(
+        default=0,
+        ge=0,
+        description="How many reservations may be held there at once for offers that nobody has taken yet (`yes`: 4); "
+        "0 or `no`: none are made. Slurm lets its operators and administrators make them; a probe says who is one.",
+    )
     options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
         default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."
     )
@@ -128,6 +137,8 @@ class Slurm(BatchPlatform):
         offers = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
         for wanted, wish, why in asks[len(plans) :]:
             offers.append(fitting.offer_for(SLURM.title, wanted, wish, now, way, self.name, now, note, why))
+        if self.reservations and plans and not (request.after or account.asked.reservation):
+            offers += await self._reserve_all(request, wishes[0], site, account, way, now)
         reasons += [each for each in offers if isinstance(each, Reason)]
         return fitting.answer([each for each in offers if isinstance(each, Offer)], reasons)
 
@@ -140,10 +151,46 @@ class Slurm(BatchPlatform):
         words = plan.stderr.decode("utf-8", "replace")
         planned = read.read_plan(words)
         if planned:
-            return fitting.offer_for(SLURM.title, ask.request, ask.wish, planned, way, self.name, now, why=ask.why)
+            start = planned.start
+            return fitting.offer_for(SLURM.title, ask.request, ask.wish, start, way, self.name, now, why=ask.why)
         if isinstance(failure := self.failures.explain(plan), PlatformUnreachable):
             raise failure
         return offering.refusal(ask.wish, words, site, self.name, now)
+
+    async def _reserve_all(
+        self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount, way: str, now: datetime
+    ) -> list[Offer | Reason]:
+        """Reserve in the first queue that fits, where Slurm plans it."""
+        soonest = round_up(max(now + self.lead, request.not_before or now))
+        return await self.reserve_windows(
+            windows_ahead(request, soonest),
+            lambda window: self._reserve(request, wish, site, account, window, way, now),
+        )
+
+    async def _reserve(
+        self,
+        request: Request,
+        wish: SlurmWish,
+        site: Site,
+        account: SlurmAccount,
+        window: Window,
+        way: str,
+        now: datetime,
+    ) -> Offer | Reason | None:
+        alone = replace(request, windows=(window,), recurring=(), parts=1)
+        wanted = replace(wish.cut(1), begin=window.start)
+        outcome = await self.reach.run(to.to_plan(flags(wanted, account)))
+        plan = read.read_plan(outcome.stderr.decode("utf-8", "replace"))
+        if plan is None or not plan.nodes:
+            return None
+        why = "reserved, the earliest"
+        offer = fitting.offer_for(SLURM.title, alone, wanted, plan.start, way, self.name, now, why=why)
+        if isinstance(offer, Reason):
+            return offer
+        named = wish.partition or wish.queue
+        queue = next((each for each in site.queues if each.name == named), None)
+        words = words_to_reserve(wanted, account, replace(plan, start=offer.start), queue, site.config)
+        return await self.reserve(offer, words, is_named=request.platform == self.name)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What the site refuses of what is asked of its scheduler, and what can't be had beside a calendar."""
@@ -195,9 +242,12 @@ class Slurm(BatchPlatform):
         words = (
             *flags(wish, self._account(job.scheduler)),
             *(("--no-kill",) if job.program.outlives_nodes else ()),
+            *((f"--reservation={reservation_name(job.reservation)}",) if job.reservation else ()),
             f"--output={log}",
             "--open-mode=append",
         )
+        if job.reservation:
+            self.take_reservation(job.reservation)
         return await self.submit_once(job, key, Submission(words, wish.amounts, wish.limit))
 
     async def _wish(self, job: Job, key: str) -> SlurmWish:

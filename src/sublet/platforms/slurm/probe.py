@@ -10,7 +10,8 @@ from sublet.platforms.batch.commands import to_probe_tools
 from sublet.platforms.batch.probe import ask_all, describe_queue, read_tools
 from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
 from sublet.platforms.slurm import readers as read
-from sublet.platforms.slurm.commands import SURVEY
+from sublet.platforms.slurm.commands import SURVEY, to_admin
+from sublet.platforms.slurm.reserving import can_reserve
 from sublet.platforms.slurm.scheduler import SLURM
 from sublet.reach.port import Command, Outcome, Reach, as_is
 from sublet.systems.model.probe import Live, tighter
@@ -26,6 +27,7 @@ def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
     asked = {name: SURVEY[name] for name in ("nodes", "queues", "config", "accounts")}
     return asked | {
         "qos": Command(qos, as_is, seconds=20),
+        "admin": to_admin(),
         "tools": to_probe_tools(tools),
     }
 
@@ -52,6 +54,7 @@ def read_live(texts: Mapping[str, str], now: datetime) -> Live:
         qos=qos,
         accounts=read.read_accounts(texts.get("accounts", "")),
         tools=read_tools(texts.get("tools", "")),
+        can_reserve=can_reserve(texts.get("admin", ""), config),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.offer import Node
@@ -124,6 +125,7 @@ def _queue(values: Mapping[str, str]) -> SiteQueue:
         max_time=length(values.get("MaxTime", "")),
         max_cores=cores,
         max_memory=memory * MIB if memory else None,
+        max_core_memory=(count(values.get("MaxMemPerCPU", "")) or 0) * MIB or None,
         accounts=_names(values.get("AllowAccounts", "")),
         denied=_names(values.get("DenyAccounts", "")),
         qos="" if values.get("QoS", "N/A") in NOTHING else values["QoS"],
@@ -171,10 +173,19 @@ def read_largest_array(config: Mapping[str, str]) -> int:
     return LARGEST_ARRAY if most is None else most
 
 
-def read_plan(stderr: str) -> datetime | None:
-    """When `sbatch --test-only` says that it would start."""
-    match = re.search(r"to start at (\S+)", stderr)
-    return moment(match[1]) if match else None
+@dataclass(frozen=True, slots=True)
+class SlurmPlan:
+    """When and where Slurm would start a job."""
+
+    start: datetime
+    nodes: tuple[str, ...] = ()
+
+
+def read_plan(stderr: str) -> SlurmPlan | None:
+    """What `sbatch --test-only` says: `to start at TIME using 2 processors on nodes c[1-2] in partition debug`."""
+    match = re.search(r"to start at (\S+)(?:.*? on nodes (\S+))?", stderr)
+    start = moment(match[1]) if match else None
+    return SlurmPlan(start, hosts(match[2] or "")) if match and start else None
 
 
 def read_limiter(config: Mapping[str, str]) -> Limiter | None:

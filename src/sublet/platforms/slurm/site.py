@@ -13,6 +13,7 @@ from sublet.platforms.slurm.offers import Site, notes
 def read_site(surveyor: Surveyor) -> Site:
     """The site as it was at the last survey."""
     answers = surveyor.said
+    config = read.read_config(answers.get("config", ""))
     return Site(
         as_of=surveyor.as_of,
         nodes=read.read_nodes(answers.get("nodes", "")),
@@ -21,7 +22,8 @@ def read_site(surveyor: Surveyor) -> Site:
         accounts=read.read_accounts(answers.get("accounts", "")),
         submits=read.read_submits(answers.get("accounts", "")),
         qos_submits=read.read_submits(answers.get("qos", "")),
-        largest_array=read.read_largest_array(read.read_config(answers.get("config", ""))),
+        config=config,
+        largest_array=read.read_largest_array(config),
     )
 
 
@@ -33,12 +35,12 @@ def describe_site(surveyor: Surveyor, site: Site, queues: set[str], reservation:
         for each in site.nodes
         if each.here and set(each.queues) & queues and (not reservation or each.node.name in kept)
     ]
-    config, trouble = read.read_config(surveyor.said.get("config", "")), surveyor.trouble
+    trouble = surveyor.trouble
     return Survey(
         as_of=surveyor.as_of,
         nodes=tuple(nodes),
         pools=surveyor.disk(),
         tools=surveyor.tools(),
         trouble=trouble,
-        notes=(*([trouble] if trouble else []), *notes(site, config, datetime.now(UTC))),
+        notes=(*([trouble] if trouble else []), *notes(site, site.config, datetime.now(UTC))),
     )

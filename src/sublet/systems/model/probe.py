@@ -17,6 +17,7 @@ GIB = 1 << 30
 NOMINAL = 0.9  # the system counts a node's memory without what firmware and kernel keep: down to this part of its name
 MODULES, CONDOR = "modules", "htcondor"  # beside programs, what is always looked for
 ALWAYS = ("apptainer", MODULES, CONDOR)
+MAY_RESERVE = "you may make them (setting: reservations = yes)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Live:
     qos: tuple[Queue, ...] = ()  # sets of limits that are chosen beside a queue, or stand for one
     accounts: tuple[str, ...] = ()  # the person's own
     tools: Mapping[str, str] = field(default_factory=dict)  # name → version, or where it is
+    can_reserve: bool = False  # whether the person may make reservations, by which a setting lets offers be held
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,14 @@ def compare_probe(system: System, live: Live) -> Probe:
 
 
 def compare(system: System, live: Live) -> tuple[Difference, ...]:
-    """Every fact that either side says, in order: the system, its queues, accounts, tools."""
-    return (*_scheduler(system, live), *_queues(system, live), *_accounts(system, live), *_tools(system, live))
+    """Every fact that either side says, in order: the system, its queues, accounts, reservations, tools."""
+    return (
+        *_scheduler(system, live),
+        *_queues(system, live),
+        *_accounts(system, live),
+        *_reservations(system, live),
+        *_tools(system, live),
+    )
 
 
 def live_queue(queue: Queue, live: Live) -> Queue | None:
@@ -202,6 +210,13 @@ def _quotas(subject: str, known: tuple[Quota, ...], live: tuple[Quota, ...]) -> 
 def _accounts(system: System, live: Live) -> Iterator[Difference]:
     names = ", ".join(live.accounts)
     yield from _difference("system", "your projects", system.project, names, same=system.project in live.accounts)
+
+
+def _reservations(system: System, live: Live) -> Iterator[Difference]:
+    """What lets offers be booked there, and whether the settings make use of it."""
+    known = system.settings.get("reservations", "")
+    used = "yes" if known not in ("", 0, False, "0", "no", "false") else ""
+    yield from _difference("system", "reservations", used, MAY_RESERVE if live.can_reserve else "", same=True)
 
 
 def _tools(system: System, live: Live) -> Iterator[Difference]:
