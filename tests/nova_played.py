@@ -20,7 +20,9 @@ FLAVORS = [
     {"id": "1", "name": "tiny", "vcpus": 1, "ram": 320, "disk": 1},
     {"id": "2", "name": "wide", "vcpus": 4, "ram": 4096, "disk": 20},
     {"id": "3", "name": "diskless", "vcpus": 1, "ram": 320, "disk": 0},
+    {"id": "4", "name": "gpus", "vcpus": 4, "ram": 4096, "disk": 20},
 ]
+SPECS = {"4": {"pci_passthrough:alias": "gpu-a100:2", "trait:CUSTOM_SSD": "required"}}
 
 
 @dataclass
@@ -69,8 +71,8 @@ class PlayedNova:
                 return answer_with({"limits": {"absolute": self.limits}})
             case "GET", ["flavors", "detail"]:
                 return answer_with({"flavors": FLAVORS})
-            case "GET", ["flavors", _, "os-extra_specs"]:
-                return answer_with({"extra_specs": {}})
+            case "GET", ["flavors", flavor, "os-extra_specs"]:
+                return answer_with({"extra_specs": SPECS.get(flavor, {})})
             case "GET", ["servers", "detail"]:
                 name = request.url.params["name"].lstrip("^").replace("\\", "")
                 return answer_with(

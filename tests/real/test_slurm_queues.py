@@ -58,13 +58,24 @@ async def test_offers_are_slurms_own_plan_in_each_queue_that_fits(cluster: Clust
 async def test_what_is_asked_of_the_scheduler_is_what_slurm_has_of_the_job(slurm: Slurm, cluster: Cluster) -> None:
     now, far = datetime.now(UTC), ("AvailableFeatures=fast", "ActiveFeatures=fast")
     cluster.site.on("ctl", "scontrol", "update", "NodeName=c2", *far)
+    slurm.expire_survey()
     free = ("comment=for class", "contiguous")
     asked = SchedulerOptions("debug", "", "", "fast", 100, "", "matlab:2", exclusive=True, mail="end", options=free)
     request = Request(Executable("command"), Compute(), duration=timedelta(minutes=2), scheduler=asked)
     assert not slurm.unfit(request)
     assert (await slurm.offers(request, ["sh"], now)).offers
     none = await slurm.offers(replace(request, scheduler=replace(asked, constraint="slow")), ["sh"], now)
-    assert not none.offers, "no node has such a feature"
+    assert not none.offers
+    assert none.reasons[0].message == "far has no node with the feature slow; it has: fast."
+    for licenses, why in (
+        ("stata", "far has no license stata; it has: matlab:4."),
+        ("matlab:9", "far has 4 licenses of matlab in all; 9 were asked for."),
+    ):
+        short = await slurm.offers(replace(request, scheduler=replace(asked, licenses=licenses)), ["sh"], now)
+        assert [reason.message for reason in short.reasons] == [why]
+    assert {"features of nodes: fast", "licenses: matlab:4"} <= {*(await slurm.survey()).notes}
+    live = await slurm.probe({})
+    assert (live.choices.features, live.choices.licenses) == (("fast",), {"matlab": 4})
     job = await slurm.submit(small("sleep", "20", scheduler=asked), key())
     await running(slurm, job)
     shown = cluster.site.on("ctl", "scontrol", "show", "job", slurm.find_own_id(job))

@@ -103,6 +103,8 @@ def test_the_least_flavor_that_is_enough_is_chosen_and_gpus_are_counted() -> Non
     assert choose_flavor(flavors, Shape(1, GIB), image, GIB // 4) == large
     assert choose_flavor(flavors, Shape(1, GIB, 1), image, 0) == gpu
     assert choose_flavor(flavors, Shape(9, GIB), image, 0) is None
+    assert gpu.gpu_types == ("gpu-a100",)
+    assert "2 GPUs (gpu-a100)" in gpu.describe()
     assert count_gpus({"resources:VGPU": "2", "resources1:CUSTOM_GPU_H100": "1", "resources:VCPU": "4"}) == 3
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.request import Compute, Data, Executable, Range, Request
+from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
@@ -283,6 +284,27 @@ async def test_offers_follow_the_quota_and_the_flavors(platform: OpenStack, nova
     assert later.start - now > timedelta(minutes=30)
     refused = platform.unfit(ask_for(kind="interactive"))
     assert "nobody can connect to it" in refused[0].message
+
+
+async def test_features_and_types_of_gpu_choose_a_flavor_or_are_a_no_that_names_them(platform: OpenStack) -> None:
+    now, request = datetime.now(UTC), ask_for()
+    assert {"types of GPU: gpu-a100", "features of nodes: CUSTOM_SSD"} <= {*(await platform.survey()).notes}
+    gpus = replace(request.compute, gpus=Range(1, 1))
+    for compute, asked in (
+        (gpus, SchedulerOptions(gpu_type="gpu-a100")),
+        (gpus, SchedulerOptions(constraint="CUSTOM_SSD|CUSTOM_NVME")),
+    ):
+        (offer,) = (await platform.offers(replace(request, compute=compute, scheduler=asked), ["sh"], now)).offers
+        assert "as gpus (4 cores" in offer.why
+    for asked, why in (
+        (SchedulerOptions(gpu_type="h100"), "cloud has no GPUs of the type h100; it has: gpu-a100."),
+        (SchedulerOptions(constraint="fast"), "cloud has no node with the feature fast; it has: CUSTOM_SSD."),
+    ):
+        answer = await platform.offers(replace(request, compute=gpus, scheduler=asked), ["sh"], now)
+        assert [reason.message for reason in answer.reasons] == [why]
+    assert [platform.can_take(name) for name in ("constraint", "gpu_type", "licenses")] == [True, True, False]
+    (refused,) = platform.unfit(replace(request, scheduler=SchedulerOptions(constraint="(a|b)&c")))
+    assert refused.field == "constraint"
 
 
 def test_files_that_user_data_can_never_hold_are_a_no_before_anything_is_accepted() -> None:

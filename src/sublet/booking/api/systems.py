@@ -51,6 +51,9 @@ def _describe_probe(probe: Probe) -> ProbeView:
         default_queue=live.default_queue,
         accounts=live.accounts,
         tools=dict(live.tools),
+        gpu_types=live.choices.gpu_types,
+        features=live.choices.features,
+        licenses=dict(live.choices.licenses or {}),
         can_reserve=live.can_reserve,
         queues=tuple(map(_queue, probe.queues)),
         differences=tuple(

@@ -56,6 +56,9 @@ class ProbeView:
     tools: dict[str, str]  # name → version, or where it is
     queues: tuple[LiveQueueView, ...]
     differences: tuple[DifferenceView, ...]
+    gpu_types: tuple[str, ...] = ()  # that a request can ask for, as features and licenses
+    features: tuple[str, ...] = ()
+    licenses: dict[str, int] = field(default_factory=dict)  # how many there are of each
     can_reserve: bool = False  # whether you may make reservations there, by which offers can be held
 
 

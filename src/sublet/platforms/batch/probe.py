@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sublet.platforms.batch.commands import to_probe_tools
 from sublet.platforms.batch.scheduler import Answers, Scheduler
-from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
+from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue, list_choices
 from sublet.reach.port import Command, Outcome, Reach
 from sublet.systems.model.probe import Live
 from sublet.systems.model.system import NodeKind, Queue
@@ -42,6 +42,7 @@ async def probe_site(
         default_queue=next((queue.name for queue in queues if queue.default), ""),
         queues=tuple(describe_queue(queue, there[queue.name], "shared") for queue in queues if queue.up),
         tools=read_tools(texts.get(TOOLS, "")),
+        choices=list_choices(nodes),
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sublet.booking.model.choices import Choices, merge_names
 from sublet.booking.model.offer import Node
 
 
@@ -18,6 +19,7 @@ class SiteNode:
     threads: int = 1
     here: bool = True  # whether it can be used now, or when its jobs have ended
     gpu_types: tuple[str, ...] = ()  # as its scheduler calls them
+    features: tuple[str, ...] = ()  # that a request can ask for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class SiteReservation:
     start: datetime
     end: datetime
     nodes: tuple[str, ...]
+
+
+def list_choices(nodes: Sequence[SiteNode], licenses: Mapping[str, int] | None = None) -> Choices:
+    """What can be chosen of these nodes."""
+    return Choices(
+        merge_names(node.gpu_types for node in nodes), merge_names(node.features for node in nodes), licenses
+    )
 
 
 def note_absent(nodes: Sequence[SiteNode]) -> list[str]:

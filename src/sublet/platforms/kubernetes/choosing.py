@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sublet.booking.model.choices import list_names, read_licenses
 from sublet.booking.model.limits import LIMIT, NOT_SUPPORTED
 from sublet.booking.model.offer import Node, Reason
 from sublet.booking.model.request import Request
-from sublet.platforms.kubernetes.labels import WantedLabel, list_values, list_wanted
-from sublet.platforms.kubernetes.licenses import read_licenses, size_licenses
+from sublet.platforms.kubernetes.labels import WantedLabel, list_own_labels, list_values, list_wanted
+from sublet.platforms.kubernetes.licenses import size_licenses
 from sublet.platforms.kubernetes.survey import ClusterView
 
 INVALID = "urn:invalid-value"
@@ -62,6 +63,8 @@ class NodeChoice:
         is_type = label == WantedLabel(self.gpu_label, request.scheduler.gpu_type)
         there = ", ".join(list_values(view.labels.values(), label.name))
         has = f"nodes there have {label.name}: {there}" if there else f"no node there has a label {label.name}"
+        if not there and (names := list_own_labels(view.labels.values())):
+            has += f"; they have: {list_names(names)}"
         message = f"{self.platform} has no node with {label}; {has}."
         if not view.sees_nodes:
             message = f"{self.platform}: {UNSEEN} {label}."

@@ -54,6 +54,22 @@ def list_values(labels: Iterable[Mapping[str, str]], name: str) -> list[str]:
     return sorted({each[name] for each in labels if name in each})
 
 
+def list_own_labels(labels: Iterable[Mapping[str, str]]) -> list[str]:
+    """The labels that a cluster's people gave its nodes, with their values: those of Kubernetes' own are left out."""
+    own = {
+        f"{name}={value}" if value else name
+        for each in labels
+        for name, value in each.items()
+        if not _is_of_kubernetes(name)
+    }
+    return sorted(own)
+
+
+def _is_of_kubernetes(name: str) -> bool:
+    prefix = name.rpartition("/")[0]
+    return prefix.endswith(("kubernetes.io", "k8s.io"))
+
+
 def make_affinity(nodes: Sequence[str], wanted: Sequence[WantedLabel]) -> Object:
     """The part of a pod's description that keeps it to one of these nodes, if any are named, with these labels."""
     term: dict[str, Any] = {}

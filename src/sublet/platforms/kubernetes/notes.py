@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from sublet.platforms.kubernetes.labels import list_values
+from collections.abc import Mapping
+
+from sublet.booking.model.choices import Choices
+from sublet.platforms.kubernetes.labels import list_own_labels, list_values
 from sublet.platforms.kubernetes.survey import ClusterView
 
 
-def describe_view(view: ClusterView, gpu_label: str) -> tuple[str, ...]:
+def describe_view(view: ClusterView, gpu_label: str, licenses: Mapping[str, str]) -> tuple[str, ...]:
     """What a person may want to know of what was seen."""
     notes = [f"Kubernetes {view.version}, namespace {view.namespace}"]
     if not view.sees_nodes:
@@ -15,6 +18,14 @@ def describe_view(view: ClusterView, gpu_label: str) -> tuple[str, ...]:
         notes.append("the quota has no pod left: what is submitted now waits")
     if "ports" in view.missing:
         notes.append("ports of pods may not be forwarded: no interactive sessions")
-    if types := list_values(view.labels.values(), gpu_label):
-        notes.append(f"types of GPU: {', '.join(types)}")
-    return tuple(notes)
+    return (*notes, *list_choices(view, gpu_label, licenses).describe())
+
+
+def list_choices(view: ClusterView, gpu_label: str, licenses: Mapping[str, str]) -> Choices:
+    """The types of GPU, labels and licences that nodes have."""
+    labels = view.labels.values()
+    counted = {
+        name: sum(counts.get(resource, 0) for counts in view.counts.values()) for name, resource in licenses.items()
+    }
+    own = [label for label in list_own_labels(labels) if label.partition("=")[0] != gpu_label]
+    return Choices(tuple(list_values(labels, gpu_label)), tuple(own), counted)

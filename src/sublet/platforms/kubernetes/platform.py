@@ -213,7 +213,7 @@ class Kubernetes(Platform):
             view.as_of,
             nodes,
             tools=OWN_TOOLS | dict.fromkeys(self.tools, ""),
-            notes=describe_view(view, self.gpu_label),
+            notes=describe_view(view, self.gpu_label, self.licenses),
             taken=tuple(list_takes(view, nodes, view.as_of, of_others=True)) if is_booked else (),
             good_for=timedelta(seconds=FRESH),
         )

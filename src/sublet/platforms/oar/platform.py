@@ -26,7 +26,7 @@ from sublet.platforms.batch.planning import AHEAD, LEEWAY, SitePlan, round_up, w
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Answers, Scheduler
-from sublet.platforms.batch.site import SiteNode, SiteQueue, note_absent
+from sublet.platforms.batch.site import SiteNode, SiteQueue, list_choices, note_absent
 from sublet.platforms.oar import commands as to
 from sublet.platforms.oar import readers as read
 from sublet.platforms.oar.offers import share_memory
@@ -60,7 +60,12 @@ class Oar(ReservingPlatform):
         """What OAR shows, at most `fresh` old; without a login, what it showed last."""
         await self._look_around()
         nodes = self._list_nodes()
-        notes = [*note_absent(nodes), "OAR gives no memory by itself: it comes with cores", *self._manners.notes]
+        notes = [
+            *note_absent(nodes),
+            *list_choices(nodes).describe(),
+            "OAR gives no memory by itself: it comes with cores",
+            *self._manners.notes,
+        ]
         return self._surveyor.describe(nodes, *notes)
 
     def _list_resources(self) -> tuple[read.OarResource, ...]:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.choices import Choices, find_lacking, has_features, merge_names
 from sublet.booking.model.offer import Answer, Node, Reason
 from sublet.booking.model.request import Request
-from sublet.platforms.batch.fitting import InQueue, answer, find_excess, listens, offer_for
+from sublet.booking.model.scheduler import SchedulerOptions
+from sublet.platforms.batch.fitting import InQueue, answer, find_excess, find_untyped, listens, offer_for
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, ProjectQuota, choose_flavor
 
 USUAL_START = timedelta(seconds=40)
 UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
+TAKEN = ("constraint", "gpu_type")  # of what can be asked of a scheduler
+BRACKETS = frozenset("()[]*")
 HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
 
 
@@ -52,7 +56,25 @@ def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
         wanted = memory_text(size)
         why = f"{platform} brings files in user data, which has room for about 30 kB packed; these are {wanted}."
         reasons.append(Reason("urn:resource-limit", "data", why, wanted, "30kB", platform=platform))
+    if BRACKETS & set(request.scheduler.constraint):
+        why = f"{platform}: write features with & between those that must all be there, or | between alternatives."
+        reasons.append(Reason("urn:invalid-value", "constraint", why, request.scheduler.constraint, platform=platform))
     return reasons
+
+
+def select_flavors(flavors: Sequence[Flavor], asked: SchedulerOptions) -> tuple[Flavor, ...]:
+    """Those with the features and the type of GPU that were asked for."""
+    return tuple(
+        each
+        for each in flavors
+        if has_features(asked.constraint, each.features) and (not asked.gpu_type or asked.gpu_type in each.gpu_types)
+    )
+
+
+def list_choices(view: CloudView) -> Choices:
+    """The types of GPU and the features that flavors have; a cloud counts no licences."""
+    flavors = view.flavors
+    return Choices(merge_names(each.gpu_types for each in flavors), merge_names(each.features for each in flavors))
 
 
 def list_nodes(view: CloudView, reserve: int) -> list[Node]:
@@ -79,9 +101,15 @@ def make_offers(
     """An offer on predicted terms; or why there is none, with the nearest that would do."""
     if refused := refuse_request(request, platform):
         return Answer(reasons=tuple(refused))
+    choices = list_choices(view)
+    typed = [SiteNode(node, (), gpu_types=choices.gpu_types) for node in list_nodes(view, reserve)]
+    if lacking := find_untyped(request, typed, platform) or find_lacking(request.scheduler, choices, platform):
+        return Answer(reasons=(lacking,))
+    view = replace(view, flavors=select_flavors(view.flavors, request.scheduler))
     nodes = [SiteNode(node, ()) for node in list_nodes(view, reserve)]
     if not nodes:
-        why = f"{platform} has no flavor with a disk that is within the quota of {view.project}."
+        asked = " with these features" if request.scheduler.constraint or request.scheduler.gpu_type else ""
+        why = f"{platform} has no flavor with a disk{asked} that is within the quota of {view.project}."
         return Answer(reasons=(Reason("urn:not-supported", "platform", why, platform=platform),))
     if excess := find_excess(request, SiteQueue("", max_time=longest), nodes, platform):
         return Answer(reasons=(excess,))
@@ -123,5 +151,5 @@ def describe_view(view: CloudView) -> tuple[str, ...]:
     ]
     if quota.memory < UNLIMITED * MIB:
         left.append(f"{memory_text(max(0, quota.memory - quota.memory_used))} of memory left")
-    words = f"project {view.project}, as {view.user}"
-    return (words, f"quota: {', '.join(left)}") if left else (words,)
+    notes = [f"project {view.project}, as {view.user}", *([f"quota: {', '.join(left)}"] if left else [])]
+    return (*notes, *list_choices(view).describe())

@@ -30,12 +30,14 @@ from sublet.platforms.openstack.access import BadCloud, CloudSettings, open_clou
 from sublet.platforms.openstack.api import RENEW, CloudCalls
 from sublet.platforms.openstack.compute import CloudCompute
 from sublet.platforms.openstack.offers import (
+    TAKEN,
     CloudView,
     OwnServer,
     describe_view,
     list_nodes,
     make_offers,
     refuse_request,
+    select_flavors,
 )
 from sublet.platforms.openstack.readers import choose_flavor
 from sublet.platforms.openstack.servers import ServerPlace, SessionServers
@@ -196,6 +198,10 @@ class OpenStack(Platform):
         tools = {"sh": "/bin/sh", **dict.fromkeys(self.tools, "")}
         return Survey(view.as_of, nodes, tools=tools, notes=describe_view(view), good_for=timedelta(seconds=FRESH))
 
+    def can_take(self, option: str) -> bool:
+        """Features and a type of GPU, which flavors have."""
+        return option in TAKEN
+
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What could never run there."""
         return refuse_request(request, self.name)
@@ -249,7 +255,8 @@ class OpenStack(Platform):
         if await self.find(key):
             return key
         session, servers, view = self._session(key), await self._connect(), await self._look()
-        flavor = choose_flavor(view.flavors, job.amounts.shape, view.image, self.reserve)
+        flavors = select_flavors(view.flavors, job.scheduler)
+        flavor = choose_flavor(flavors, job.amounts.shape, view.image, self.reserve)
         if flavor is None:
             raise PlatformRefused(platform=self.name, why="it has no flavor that is large enough any more")
         seconds = max(0.5, (job.until - datetime.now(UTC)).total_seconds())

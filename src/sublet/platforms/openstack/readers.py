@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +14,8 @@ MIB, GIB = 1 << 20, 1 << 30
 UNLIMITED = 1 << 40  # where a quota has no limit
 GPU = re.compile(r"^resources\d*:(VGPU|PGPU|CUSTOM_[A-Z0-9_]*GPU[A-Z0-9_]*)$")
 ALIAS = "pci_passthrough:alias"
+TRAIT = re.compile(r"^trait\d*:")
+AGGREGATE = "aggregate_instance_extra_specs:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +28,13 @@ class Flavor:
     memory: int  # in bytes
     disk: int  # in bytes
     gpus: int = 0
+    gpu_types: tuple[str, ...] = ()  # as the cloud calls its devices
+    features: tuple[str, ...] = ()  # traits that it requires of hosts, and NAME=VALUE of their aggregates
 
     def describe(self) -> str:
         """In words."""
-        gpus = f", {self.gpus} GPUs" if self.gpus else ""
+        types = f" ({', '.join(self.gpu_types)})" if self.gpu_types else ""
+        gpus = f", {self.gpus} GPUs{types}" if self.gpus else ""
         return f"{self.name} ({self.cores} cores, {self.memory // MIB} MiB, {self.disk // GIB} GiB of disk{gpus})"
 
 
@@ -121,16 +126,32 @@ def read_flavor(value: Mapping[str, Any], specs: Mapping[str, str]) -> Flavor:
         int(value["ram"]) * MIB,
         disk,
         count_gpus(specs),
+        tuple(dict.fromkeys(name for name, _ in _list_devices(specs))),
+        list_features(specs),
     )
 
 
 def count_gpus(specs: Mapping[str, str]) -> int:
     """How many GPUs a flavor's extra specs ask for; only an alias that says gpu in its name is one."""
-    count = sum(int(text) for name, text in specs.items() if GPU.match(name) and text.isdigit())
+    return sum(count for _, count in _list_devices(specs))
+
+
+def _list_devices(specs: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+    """The GPUs of a flavor: what the cloud calls them, and how many there are of each."""
+    for spec, text in specs.items():
+        if (match := GPU.match(spec)) and text.isdigit():
+            yield match[1], int(text)
     for part in specs.get(ALIAS, "").split(","):
         name, _, number = part.strip().partition(":")
-        count += int(number or 1) if "gpu" in name.lower() and (number or "1").isdigit() else 0
-    return count
+        if "gpu" in name.lower() and (number or "1").isdigit():
+            yield name, int(number or 1)
+
+
+def list_features(specs: Mapping[str, str]) -> tuple[str, ...]:
+    """What a flavor requires of its host: `trait:CUSTOM_SSD` as `CUSTOM_SSD`, `ssd=true` of an aggregate as it is."""
+    traits = [name.partition(":")[2] for name, text in specs.items() if TRAIT.match(name) and text == "required"]
+    pairs = [f"{name.partition(':')[2]}={text}" for name, text in specs.items() if name.startswith(AGGREGATE)]
+    return tuple(sorted([*traits, *pairs]))
 
 
 def read_quota(limits: Mapping[str, Any]) -> ProjectQuota:

@@ -28,6 +28,7 @@ SURVEY = {  # what there is
     "nodes": Command(("sinfo", "--Node", "--noheader", "--all", f"--format={read.NODE_FORMAT}"), as_is, calls=2),
     "queues": Command(("scontrol", "show", "partition", "--oneliner"), as_is, calls=1),
     "reservations": Command(("scontrol", "show", "reservation", "--oneliner"), as_is, calls=1),
+    "licenses": Command(("scontrol", "show", "licenses", "--oneliner"), as_is, calls=1),
     "config": Command(("scontrol", "show", "config"), as_is, calls=2),
     "accounts": Command(("sh", "-c", ACCOUNTS), as_is, seconds=20),
     "qos": Command(QOS, as_is, seconds=20),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from sublet.booking.model.choices import Choices
 from sublet.booking.model.job import Job
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Compute, Request
@@ -14,7 +15,7 @@ from sublet.booking.model.windows import list_named_windows
 from sublet.kernel.errors import PlatformRefused
 from sublet.kernel.texts import describe_duration
 from sublet.platforms.batch.fitting import HORIZON, beginning, find_excess, of_type, where
-from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation, by_queue, note_absent
+from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation, by_queue, list_choices, note_absent
 from sublet.platforms.slurm.options import SlurmAccount, SlurmWish
 from sublet.platforms.slurm.readers import read_limiter
 from sublet.platforms.slurm.reserving import is_ours
@@ -38,6 +39,12 @@ class Site:
     qos_submits: Mapping[str, int] = field(default_factory=dict)  # the same by QOS
     config: Mapping[str, str] = field(default_factory=dict)
     largest_array: int = 1
+    licenses: Mapping[str, int] | None = None  # how many there are of each; None: that was not seen
+
+    @property
+    def choices(self) -> Choices:
+        """What can be chosen of its nodes, and its licences."""
+        return list_choices(self.nodes, self.licenses)
 
 
 def fitting(
@@ -140,7 +147,7 @@ def notes(site: Site, config: Mapping[str, str], now: datetime) -> tuple[str, ..
         if reservation.end > now and not is_ours(reservation.name):
             span = f"{reservation.start:%Y-%m-%d %H:%M} to {reservation.end:%Y-%m-%d %H:%M} UTC"
             sentences.append(f"reservation {reservation.name}: {len(reservation.nodes)} nodes from {span}")
-    sentences += note_absent(site.nodes)
+    sentences += [*note_absent(site.nodes), *site.choices.describe()]
     sentences += [f"the queue {queue.name} gives whole nodes only" for queue in site.queues if queue.whole]
     if any(node.threads > 1 for node in site.nodes):
         sentences.append("Slurm counts threads here; Sublet asks for whole cores, each with all its threads")

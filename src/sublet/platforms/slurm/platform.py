@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
+from sublet.booking.model.choices import find_lacking
 from sublet.booking.model.job import Job
 from sublet.booking.model.offer import Answer, Offer, Reason
 from sublet.booking.model.phases import Phase
@@ -137,6 +138,9 @@ class Slurm(ReservingPlatform):
         offers = [self._offer(ask, plan, way, site, now) for ask, plan in zip(asked, plans, strict=False)]
         for wanted, wish, why in asks[len(plans) :]:
             offers.append(fitting.offer_for(SLURM.title, wanted, wish, now, way, self.name, now, note, why))
+        lacking = find_lacking(account.asked, site.choices, self.name) if wishes else None
+        if lacking and not (plans and any(isinstance(each, Offer) for each in offers)):  # features come and go
+            return Answer(reasons=(lacking,))
         if self.reservations and plans and not (request.after or account.asked.reservation):
             offers += await self._reserve_all(request, wishes[0], site, account, way, now)
         reasons += [each for each in offers if isinstance(each, Reason)]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from sublet.platforms.batch.commands import to_probe_tools
 from sublet.platforms.batch.probe import ask_all, describe_queue, read_tools
-from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue
+from sublet.platforms.batch.site import SiteNode, SiteQueue, by_queue, list_choices
 from sublet.platforms.slurm import readers as read
 from sublet.platforms.slurm.commands import SURVEY, to_admin
 from sublet.platforms.slurm.reserving import can_reserve
@@ -24,7 +24,7 @@ SHARED = re.compile(r"select/cons_(res|tres)")  # parts of a node are given; els
 def to_probe(tools: Mapping[str, str]) -> dict[str, Command[Outcome]]:
     """All that a probe asks, in one exec; `tools` are looked for in their modules."""
     qos = ("sacctmgr", "--noheader", "--parsable2", "show", "qos", f"format={QOS_FORMAT}")
-    asked = {name: SURVEY[name] for name in ("nodes", "queues", "config", "accounts")}
+    asked = {name: SURVEY[name] for name in ("nodes", "queues", "config", "accounts", "licenses")}
     return asked | {
         "qos": Command(qos, as_is, seconds=20),
         "admin": to_admin(),
@@ -42,7 +42,8 @@ def read_live(texts: Mapping[str, str], now: datetime) -> Live:
     """The answers of those commands, by their names."""
     config = read.read_config(texts.get("config", ""))
     partitions = read.read_queues(texts.get("queues", ""))
-    there = by_queue(partitions, read.read_nodes(texts.get("nodes", "")))
+    nodes = read.read_nodes(texts.get("nodes", ""))
+    there = by_queue(partitions, nodes)
     qos = read_qos(texts.get("qos", ""))
     shared = bool(SHARED.search(config.get("SelectType", "")))
     return Live(
@@ -54,6 +55,7 @@ def read_live(texts: Mapping[str, str], now: datetime) -> Live:
         qos=qos,
         accounts=read.read_accounts(texts.get("accounts", "")),
         tools=read_tools(texts.get("tools", "")),
+        choices=list_choices(nodes, read.read_licenses(texts.get("licenses", ""))),
         can_reserve=can_reserve(texts.get("admin", ""), config),
     )
 

@@ -13,7 +13,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue, SiteReservation
 
 MIB = 1 << 20
 NOTHING = frozenset({"", "(null)", "N/A", "n/a", "None", "none", "Unknown", "NONE"})
-NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T|%d"
+NODE_FORMAT = "%N|%R|%c|%z|%m|%G|%T|%d|%f"
 LARGEST_ARRAY = 1000  # parts that an array may have where Slurm doesn't say otherwise
 AWAY = re.compile(r"(^|\+)(down|drain|fail|maint|future|unk|err|inval|blocked)")  # one that sleeps can be woken
 
@@ -88,9 +88,10 @@ def read_nodes(text: str) -> tuple[SiteNode, ...]:
     nodes: dict[str, SiteNode] = {}
     for line in text.splitlines():
         parts = line.strip().split("|")
-        if len(parts) not in (7, 8) or not parts[2].isdigit():  # without the disk, as it was surveyed before
+        if len(parts) not in (7, 8, 9) or not parts[2].isdigit():  # with less, as it was surveyed before
             continue
-        name, queue, cpus, sizes, memory, gres, state, *tmp = parts
+        name, queue, cpus, sizes, memory, gres, state, *more = parts
+        tmp, features = more[:1], "".join(more[1:])
         seen = nodes.get(name)
         threads = int(sizes.rpartition(":")[2]) if re.fullmatch(r"\d+:\d+:\d+", sizes) else 1
         threads = threads if threads and int(cpus) % threads == 0 else 1
@@ -100,6 +101,7 @@ def read_nodes(text: str) -> tuple[SiteNode, ...]:
             threads,
             not AWAY.search(state.lower()),
             gpu_types(gres),
+            _names(features),
         )
     return tuple(nodes.values())
 
@@ -147,6 +149,12 @@ def read_reservations(text: str) -> tuple[SiteReservation, ...]:
                 SiteReservation(values.get("ReservationName", ""), start, end, hosts(values.get("Nodes", "")))
             )
     return tuple(reservations)
+
+
+def read_licenses(text: str) -> dict[str, int]:
+    """How many there are of each license in `scontrol show licenses -o`."""
+    rows = [pairs(line) for line in text.splitlines()]
+    return {row["LicenseName"]: count(row.get("Total", "")) or 0 for row in rows if row.get("LicenseName")}
 
 
 def read_config(text: str) -> dict[str, str]:

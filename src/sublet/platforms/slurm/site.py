@@ -24,6 +24,7 @@ def read_site(surveyor: Surveyor) -> Site:
         qos_submits=read.read_submits(answers.get("qos", "")),
         config=config,
         largest_array=read.read_largest_array(config),
+        licenses=read.read_licenses(answers["licenses"]) if "licenses" in answers else None,
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.choices import Choices
 from sublet.kernel.texts import describe_duration
 from sublet.systems.model.system import NodeKind, Queue, Quota, System
 
@@ -32,6 +33,7 @@ class Live:
     qos: tuple[Queue, ...] = ()  # sets of limits that are chosen beside a queue, or stand for one
     accounts: tuple[str, ...] = ()  # the person's own
     tools: Mapping[str, str] = field(default_factory=dict)  # name → version, or where it is
+    choices: Choices = Choices()  # noqa: RUF009 - it can't be changed
     can_reserve: bool = False  # whether the person may make reservations, by which a setting lets offers be held
 
 
@@ -64,11 +66,12 @@ def compare_probe(system: System, live: Live) -> Probe:
 
 
 def compare(system: System, live: Live) -> tuple[Difference, ...]:
-    """Every fact that either side says, in order: the system, its queues, accounts, reservations, tools."""
+    """Every fact that either side says, in order: the system, its queues, accounts, choices, tools."""
     return (
         *_scheduler(system, live),
         *_queues(system, live),
         *_accounts(system, live),
+        *_choices(live),
         *_reservations(system, live),
         *_tools(system, live),
     )
@@ -210,6 +213,12 @@ def _quotas(subject: str, known: tuple[Quota, ...], live: tuple[Quota, ...]) -> 
 def _accounts(system: System, live: Live) -> Iterator[Difference]:
     names = ", ".join(live.accounts)
     yield from _difference("system", "your projects", system.project, names, same=system.project in live.accounts)
+
+
+def _choices(live: Live) -> Iterator[Difference]:
+    """What requests can ask for there beside sizes; only the system itself says it."""
+    for what, names in live.choices.list_named().items():
+        yield from _difference("system", what, "", names)
 
 
 def _reservations(system: System, live: Live) -> Iterator[Difference]:
