@@ -32,7 +32,7 @@ from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Progress, ResolvedFile
 from sublet.movers.xrootd import XrootdMover
 from sublet.platforms.batch.far import fetcher, sources
 from sublet.platforms.batch.fetching import FAR, read_program
-from sublet.platforms.batch.kept import read_reader
+from sublet.platforms.batch.kept import read_image_program
 from sublet.platforms.caching import CachePlacement, describe_plan
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
@@ -367,6 +367,6 @@ async def test_where_nothing_can_unpack_an_archive_it_is_brought_here_first(
 
 
 def test_what_travels_is_understood_by_an_old_python() -> None:
-    sender, reader = read_program("sources.py", "sender.py"), read_reader()
+    sender, reader = read_program("sources.py", "sender.py"), read_image_program("archive_reader")
     for program in (read_program(), sender, reader, resources(FAR).joinpath("unpacker.py").read_bytes()):
         ast.parse(program, feature_version=(3, 8))

@@ -54,6 +54,23 @@ async def test_every_way_on_every_platform_is_possible_or_says_why_not(tmp_path:
         assert await service.offers.open_offers(ME) == [], "nothing is held"
 
 
+@pytest.mark.parametrize("mode", ["personal", "gateway"])
+async def test_a_container_and_steps_run_in_an_image_by_its_name(tmp_path: Path, mode: str) -> None:
+    person, word = BOB if mode == "gateway" else ME, {"locations": ["jupyter"]}
+    async with serving(tmp_path, loop=False, mode=mode, images=IMAGES, platforms=PLATFORMS) as service:
+        await allow(service, BOB.name) if mode == "gateway" else None
+        await give_tools(service)
+        known = {"locations": ["ghcr.io/owner/jupyter:1"], "digest": IMAGES["jupyter"]["digest"]}
+        for short in ({"run": ["true"]}, {"steps": ["true", "true"]}, {"run": ["true"], "image": word}):
+            offerset = await ask(service, person, **{"image": "jupyter", "run": None, **short})
+            assert [offer.offer.way for offer in offerset.offers] == ["podman"], offerset.reasons
+            assert offerset.request.executable.fields["image"] == known
+        other = await ask(service, person, image="alpine")
+        assert other.request.executable.fields["image"] == {"locations": ["alpine"]}, "the usual registry's"
+        wrong = await ask(service, person, image=word | {"digest": f"sha256:{'b' * 64}"})
+        assert wrong.reasons[0].message.startswith("The image called jupyter here has another digest: sha256:aaa")
+
+
 async def test_on_a_gateway_a_notebook_runs_in_the_operators_image_and_without_one_nowhere(tmp_path: Path) -> None:
     settings = {"mode": "gateway", "images": IMAGES, "platforms": PLATFORMS}
     book = {"notebook": "data:,{}"}

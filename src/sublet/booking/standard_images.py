@@ -1,4 +1,4 @@
-"""Which image a notebook or an interactive session runs in, and which recipes the operator has beside our own."""
+"""Which image a name of the settings stands for, and which recipes the operator has beside our own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from sublet.apps.model.manifest import AppImage
 from sublet.booking.model.offer import Reason
-from sublet.booking.model.request import Request
+from sublet.booking.model.request import Executable, Request
 from sublet.kernel.settings import Settings
 from sublet.kinds.in_image import IMAGE, STANDARD
 from sublet.kinds.interactive import INTERFACES
@@ -17,6 +17,7 @@ from sublet.kinds.recipes import RECIPE, RECIPES
 from sublet.people.model.person import Person
 
 NOTEBOOK, INTERACTIVE = "jupyter-notebook", "interactive"
+IN_CONTAINERS = ("docker-container", "steps")  # kinds that run in any image
 SET_HERE = (STANDARD, RECIPE)  # fields that the service sets, and no document
 PLAIN = re.compile(r"[a-z][a-z0-9-]*")  # what may be a name of the settings; a registry's has more
 
@@ -31,6 +32,8 @@ class StandardImages:
     async def resolve(self, person: Person, request: Request) -> Request | Reason | None:
         """The request with the recipe and the image that its names stand for, and with the usual one if it has none."""
         executable = request.executable
+        if executable is not None and executable.kind in IN_CONTAINERS:
+            return self._resolve_container(request, executable)
         if executable is None or executable.kind not in (NOTEBOOK, INTERACTIVE):
             return None
         fields = {name: value for name, value in executable.fields.items() if name not in SET_HERE}
@@ -50,6 +53,19 @@ class StandardImages:
             fields[IMAGE if named else STANDARD] = describe(image)
         elif named and self.needs_named and executable.kind == INTERACTIVE:
             return self._refuse_image("Interactive sessions run in reviewed images here", str(named))
+        return replace(request, executable=replace(executable, fields=fields))
+
+    def _resolve_container(self, request: Request, executable: Executable) -> Request | Reason | None:
+        """A container's image by its name; a plain word that is none of the settings' is one of the usual registry."""
+        named = executable.fields.get(IMAGE)
+        image = self.settings.images.get(find_name(named))
+        if image is None:
+            return None
+        own = named if isinstance(named, Mapping) else {}
+        if image.digest and own.get("digest", image.digest) != image.digest:
+            message = f"The image called {find_name(named)} here has another digest: {image.digest}"
+            return self._refuse_image(message, str(own["digest"]))
+        fields = {**executable.fields, IMAGE: {**own, **describe(image)}}
         return replace(request, executable=replace(executable, fields=fields))
 
     def _find_unknown(self, interface: str) -> Reason | None:

@@ -60,8 +60,14 @@ class PlannedItem:
 
     @property
     def is_archive(self) -> bool:
-        """Whether a container tool needs something made of it."""
-        return self.data.shared and not self.is_image and not self.data.location.lower().endswith(SQUASHED)
+        """Whether a container tool needs something made of it; of a Singularity image that depends on the tool."""
+        is_here = self.data.location.startswith("file:")
+        return self.data.shared and not self.is_image and (is_here or not self.is_squashed)
+
+    @property
+    def is_squashed(self) -> bool:
+        """Whether it is a Singularity image, by its name."""
+        return self.data.location.lower().endswith(SQUASHED)
 
     @property
     def label(self) -> str:
@@ -79,9 +85,9 @@ class StagingPlan:
     history: Sequence[Transfer] = ()  # the newest first
 
     @property
-    def images(self) -> list[str]:
-        """The images of registries that are needed."""
-        return [item.data.location for item in self.items if item.is_image]
+    def images(self) -> dict[str, str]:
+        """The images of registries that are needed, and what each is called in caches, if that is known."""
+        return {item.data.location: item.where.entry for item in self.items if item.is_image}
 
     @property
     def archives(self) -> dict[str, ArchiveFile]:

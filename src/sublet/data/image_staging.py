@@ -29,6 +29,7 @@ from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
 KEPT_AS_FILES = ("apptainer", "singularity")  # tools that have images as files, not in a store of their own
+RUNS_DIRECTORIES = "charliecloud"  # a tool for which images are unpacked
 NO_TIME = 0.5  # seconds: what took no longer was made before
 
 
@@ -115,7 +116,8 @@ class ImageStaging:
             mover = self._context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
             signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
             if self._platform.fetches and not signs_in:
-                await self._fetch_before(data, mover)
+                if not await self._unpack(data, mover):
+                    await self._fetch_before(data, mover)
                 return {}
             try:
                 return await self._fetch(data, mover, pulls=not signs_in)
@@ -124,6 +126,24 @@ class ImageStaging:
         if failures:
             raise failures[0]
         return {}
+
+    async def _unpack(self, data: Data, mover: AnyMover | Reason) -> bool:
+        """Have it fetched here and unpacked, for a tool that runs directories; else that tool fetches it by itself."""
+        if self._way == RUNS_DIRECTORIES and isinstance(self._platform, FetchesImages):
+            with suppress(DataNotThere):
+                await self._fetch(data, mover, pulls=False)
+                return True
+        return False
+
+    async def _find_unpacked(self, data: Data) -> bool:
+        """Let the session see an image that was unpacked before; whether one was."""
+        if self._way != RUNS_DIRECTORIES or not isinstance(self._platform, FetchesImages):
+            return False
+        folder = self._place / "data" / directory_name(data.name)
+        if not await self._platform.fetch_image(data.location, self._way, folder / FETCHED, self._session):
+            return False
+        await asyncio.to_thread(_leave_alone, folder, FETCHED)
+        return True
 
     async def _fetch_before(self, data: Data, mover: AnyMover | Reason) -> None:
         """Where sessions fetch images by themselves: have it before one's own time begins, if that can be."""
@@ -143,6 +163,8 @@ class ImageStaging:
         if isinstance(mover, Pins):
             data = await mover.pin(data)
         self._tell(data)
+        if await self._find_unpacked(data):
+            return {}
         began = monotonic()
         path = await self._platform.pull(data.location, self._way, self._session) if pulls else None
         folder = Path("data", directory_name(data.name))
@@ -160,7 +182,9 @@ class ImageStaging:
         bring = partial(bring_here, self._context, self._context.movers, mover, data, self._place / folder)
         await bring(self._session, brought)
         await record_times(self._context, self._platform.name, brought, Hop.HERE)
-        return await self.keep(data)
+        kept = await self.keep(data)
+        await self._find_unpacked(data)
+        return kept
 
     def _tell(self, data: Data) -> None:
         self._context.loop_state.staging[self._session] = f"{self._platform.name} is fetching {data.location}"
@@ -169,6 +193,13 @@ class ImageStaging:
         fetched = TransferTimes()
         fetched.note(source_of(data), 0, monotonic() - began)
         await record_times(self._context, self._platform.name, fetched, Hop.THERE)
+
+
+def _leave_alone(folder: Path, name: str) -> None:
+    """Remove what a folder has beside one file."""
+    for file in folder.iterdir():
+        if file.name != name:
+            file.unlink()
 
 
 def _point(link: Path, target: str) -> None:

@@ -243,8 +243,8 @@ class Settings(BaseModel):
     mail: MailSettings = Field(default_factory=MailSettings, description="The mail server of a gateway.")
     images: dict[str, NamedImage] = Field(
         default_factory=dict,
-        description='Images that apps may name: `python = "ghcr.io/owner/python:3.12@sha256:…"`, or a table with '
-        "`location` and `digest`.",
+        description='Images that apps and requests may name: `python = "ghcr.io/owner/python:3.12@sha256:…"`, or a '
+        "table with `location` and `digest`.",
     )
     standard_images: dict[str, str] = Field(
         default_factory=dict,

@@ -22,7 +22,7 @@ from sublet.kinds.travel import PROGRAM, pack
 
 INSIDE = (
     *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
-    "container_variables",
+    *("container_unpacked", "container_variables"),
     *("desktop_server", "gate", "image_files", "inner_port", "listening", "task_launcher", "task_runner", "websocket"),
 )
 PARTS = ("kernel/container_network.py", *(f"kinds/inside/{name}.py" for name in INSIDE))
@@ -126,6 +126,10 @@ class SingularityContainer(Kind):
     def brings(self, executable: Executable) -> Sequence[Data]:
         """The image, if it lies at an address."""
         return images.to_bring([str(executable.fields["location"])], sif=True)
+
+    def archives(self, executable: Executable) -> Sequence[str]:
+        """The image, if it is named by its path."""
+        return images.list_archives([str(executable.fields["location"])], sif=True)
 
     def fetches(self, executable: Executable) -> Sequence[Data]:
         """An image of a registry."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from sublet.booking.model.image import REFERENCE, ImageArchive
 from sublet.booking.model.request import Data
 from sublet.kinds import fields as f
 from sublet.kinds.inside.container_images import pin
-from sublet.kinds.inside.image_files import Archive, NotAnImage
+from sublet.kinds.inside.image_files import Archive, NotAnImage, sha256_of, squashfs_offset
 from sublet.kinds.port import Setting
 
 BROUGHT = "sublet.image"
@@ -55,6 +57,14 @@ class ArchiveFile:
         archive.close()
         return archive.id
 
+    def find_squashed_id(self) -> str:
+        """The digest of the file, if it is a Singularity image; empty: it is none."""
+        try:
+            status = os.stat(self.path)
+            return _read_squashed(self.path, status.st_size, status.st_mtime_ns)
+        except (NotAnImage, OSError):
+            return ""
+
     def describe(self) -> ImageArchive | None:
         """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
         try:
@@ -68,6 +78,13 @@ class ArchiveFile:
             return None
         finally:
             archive.close()
+
+
+@lru_cache(maxsize=256)
+def _read_squashed(path: str, size: int, time: int) -> str:
+    """The digest of a Singularity image, which is read once as long as it is the same file."""
+    squashfs_offset(path)
+    return sha256_of(path)
 
 
 def _reference(text: str, written: str, number: int) -> dict[str, str]:
@@ -87,10 +104,10 @@ def _path(location: str) -> str:
     return unquote(urlsplit(location).path)
 
 
-def list_archives(locations: Sequence[str]) -> list[str]:
-    """The archives that are named by their paths on the machine that runs them."""
-    sources = [read_location(location, number) for number, location in enumerate(locations)]
-    return [source["path"] for source in sources if source["how"] == "archive" and "path" in source]
+def list_archives(locations: Sequence[str], sif: bool = False) -> list[str]:
+    """The image files that are named by their paths on the machine that runs them."""
+    sources = [read_location(location, number, sif) for number, location in enumerate(locations)]
+    return [source["path"] for source in sources if source["how"] in ("archive", "sif") and "path" in source]
 
 
 def is_ours(source: Mapping[str, str]) -> bool:

@@ -200,8 +200,8 @@ class CachesData(Protocol):
 class FetchesImages(Protocol):
     """A platform whose sessions fetch images by themselves, and which can have one before their time begins."""
 
-    async def find_images(self, locations: Collection[str]) -> Collection[str]:
-        """Those of these images of registries (`docker://…`) that are there already."""
+    async def find_images(self, images: Mapping[str, str]) -> Collection[str]:
+        """Those of these images of registries (`docker://…`, with what caches call each, if known) that are there."""
         ...
 
     async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:

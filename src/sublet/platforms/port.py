@@ -102,6 +102,10 @@ class ArchiveReader(Protocol):
         """What a store of images knows the image by, which covers all of it; empty: it is no archive of one."""
         ...
 
+    def find_squashed_id(self) -> str:
+        """The digest of the file, if it is a Singularity image; empty: it is none."""
+        ...
+
     def describe(self) -> ImageArchive | None:
         """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
         ...

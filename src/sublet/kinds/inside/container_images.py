@@ -19,6 +19,7 @@ from typing import Any
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import image_files as files
 from sublet.kinds.inside.container_tools import Plan, ToolImage
+from sublet.kinds.inside.container_unpacked import find_unpacked, use_unpacked
 
 
 class NoImage(Exception):
@@ -72,6 +73,18 @@ def pin(ref: str, digest: str) -> str:
     return f"{head}{slash}{last.partition(':')[0]}@{digest or own}"
 
 
+def have_unpacked(source: dict[str, str], plan: Plan) -> ToolImage | None:
+    """An image file as the directory that was unpacked before the session; None: it was not."""
+    about = find_unpacked(path_of(source), plan, is_brought="path" not in source)
+    if about is None:
+        return None
+    if plan["digest"] and plan["digest"] not in about["digests"]:
+        raise NoImage(f"its digest is not {plan['digest']}; it can be told by {', '.join(about['digests'])}")
+    if about["singularity"]:
+        choose_command(about["root"], plan)
+    return use_unpacked(about)
+
+
 def unpack_archive(path: str, plan: Plan) -> ToolImage:
     """An archive as a directory, checked."""
     archive = open_archive(path, plan["digest"])
@@ -104,9 +117,14 @@ def check_digest(archive: files.Archive, digest: str, *, verify: bool = True) ->
 def unpack_sif(path: str, plan: Plan) -> ToolImage:
     """A Singularity image as a directory."""
     files.unsquash(plan["paths"]["unsquashfs"], path, plan["image"])
-    command = files.singularity_command(plan["image"], plan["command"])
-    plan["command"][:] = command
+    choose_command(plan["image"], plan)
     return ToolImage(directory=plan["image"], singularity=True, temporary=True)
+
+
+def choose_command(root: str, plan: Plan) -> None:
+    """Run what a Singularity image runs by itself, unless something else is to be run in it."""
+    if not plan["entrypoint"]:
+        plan["command"][:] = files.singularity_command(root, plan["command"])
 
 
 def directory(source: dict[str, str], plan: Plan) -> ToolImage:
@@ -124,7 +142,7 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
     if how in ("sif", "directory") and plan["tool"] == "docker":
         raise NoImage("Docker has no way to run it; Podman has")
     if how == "sif":
-        return unpack_sif(sif_of(path_of(source), plan), plan)
+        return have_unpacked(source, plan) or unpack_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "registry":
@@ -299,11 +317,11 @@ def with_charliecloud(source: dict[str, str], plan: Plan) -> ToolImage:
     """An image as a directory."""
     how = source["how"]
     if how == "sif":
-        return unpack_sif(sif_of(path_of(source), plan), plan)
+        return have_unpacked(source, plan) or unpack_sif(sif_of(path_of(source), plan), plan)
     if how == "directory":
         return directory(source, plan)
     if how == "archive":
-        return unpack_archive(path_of(source), plan)
+        return have_unpacked(source, plan) or unpack_archive(path_of(source), plan)
     for part in ("ch-image", "ch-convert"):
         if part not in plan["paths"]:
             raise NoImage(f"there is no {part} to fetch it with")

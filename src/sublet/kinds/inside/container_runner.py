@@ -34,7 +34,7 @@ from sublet.kinds.inside.container_variables import (
     remove_secrets,
     write_private,
 )
-from sublet.kinds.inside.image_files import inside
+from sublet.kinds.inside.image_files import make_place, make_usual_places
 from sublet.kinds.inside.inner_port import InnerPort
 from sublet.kinds.inside.task_launcher import PMI_DESCRIPTOR, SHARED_MEMORY, find_descriptors
 
@@ -161,12 +161,9 @@ def prepare_directory(plan: Plan, image: ToolImage, network: Network) -> None:
 
 def make_places(plan: Plan, image: ToolImage) -> None:
     """Places to mount on in an unpacked image, where that is ours."""
-    if not image.temporary:
+    if not (image.temporary or image.shared):
         return
-    for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
-        make_place(image.directory, folder, "folder")
-    for name in ("passwd", "group", "hosts", "resolv.conf"):
-        make_place(image.directory, f"etc/{name}", "file")  # Charliecloud mounts the machine's own on these
+    make_usual_places(image.directory)
     for source, target, _ in tools.inner_mounts(plan):
         make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
 
@@ -190,15 +187,6 @@ def make_read_only(paths: list[bytes]) -> None:
         flags = os.statvfs(path).f_flag
         kept = (flags & KEPT) | (MS_RELATIME if flags & ST_RELATIME else 0)  # a namespace may not drop these
         call(libc.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, None))
-
-
-def make_place(root: str, target: str, what: str) -> None:
-    """Something in an unpacked image to mount on; its links lead nowhere else."""
-    place = inside(root, [part for part in target.split("/") if part])
-    os.makedirs(place if what == "folder" else os.path.dirname(place), exist_ok=True)
-    if what == "file":
-        with open(place, "a", encoding="utf-8"):
-            pass
 
 
 def call(failed: int) -> None:

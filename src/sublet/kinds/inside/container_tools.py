@@ -24,6 +24,7 @@ class ToolImage:
     config: Mapping[str, Any] = field(default_factory=dict)  # its own Entrypoint, Cmd, Env, WorkingDir
     singularity: bool = False  # unpacked from a Singularity image
     temporary: bool = False  # nobody had it before: it is removed afterwards
+    shared: bool = False  # a directory that was unpacked before, and that other sessions run in too
 
 
 def inner_work(plan: Plan) -> str:

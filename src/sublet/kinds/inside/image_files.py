@@ -183,6 +183,25 @@ def inside(root: str, parts: list[str], depth: int = 0) -> str:
     return os.path.join(root, *at)
 
 
+def make_place(root: str, target: str, what: str) -> None:
+    """Something in an unpacked image to mount on; its links lead nowhere else."""
+    place = inside(root, [part for part in target.split("/") if part])
+    if os.path.exists(place):
+        return
+    os.makedirs(place if what == "folder" else os.path.dirname(place), exist_ok=True)
+    if what == "file":
+        with open(place, "a", encoding="utf-8"):
+            pass
+
+
+def make_usual_places(root: str) -> None:
+    """What Charliecloud mounts on in each image."""
+    for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr"):
+        make_place(root, folder, "folder")
+    for name in ("passwd", "group", "hosts", "resolv.conf"):
+        make_place(root, f"etc/{name}", "file")  # the machine's own are mounted on these
+
+
 def remove(path: str) -> None:
     """Remove what is there, if anything."""
     if os.path.isdir(path) and not os.path.islink(path):

@@ -23,6 +23,7 @@ from sublet.kinds.inside import task_launcher as launching
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Plan, ToolImage
 from sublet.kinds.inside.container_variables import write_private
+from sublet.kinds.inside.image_files import make_place
 
 IMAGE = ".sublet/image.json"
 FAILED = ".sublet/failed"  # the exit code of the first task that failed
@@ -172,9 +173,9 @@ def run_task(plan: Plan, run: Callable[[Plan, ToolImage], int]) -> int:
 
 def prepare_folders(plan: Plan, image: ToolImage) -> None:
     """For Charliecloud, places in an unpacked image of ours where the process manager's folders are mounted."""
-    if plan["tool"] == "charliecloud" and image.temporary:
+    if plan["tool"] == "charliecloud" and (image.temporary or image.shared):
         for folder in launching.find_folders(os.environ):
-            containers.make_place(image.directory, folder, "folder")
+            make_place(image.directory, folder, "folder")
 
 
 def has_own_memory(plan: Plan) -> bool:

@@ -147,12 +147,14 @@ def to_look_for(content: str) -> Command[bool]:
 
 def to_describe(root: str, name: str) -> Command[ImageArchive | None]:
     """Read an archive there: what it is and its digests; None: it is none, or there is no Python to read it."""
-    return Command(script("describe", root, name), read_description, read_reader(), seconds=PULLING)
+    return Command(
+        script("describe", root, name), read_description, read_image_program("archive_reader"), seconds=PULLING
+    )
 
 
-def read_reader() -> bytes:
-    """The program that reads archives of images, as one file: it travels alone."""
-    texts = [resources(INSIDE).joinpath(name).read_text() for name in ("image_files.py", "archive_reader.py")]
+def read_image_program(name: str) -> bytes:
+    """A program that reads image files, as one file: it travels alone."""
+    texts = [resources(INSIDE).joinpath(file).read_text() for file in ("image_files.py", f"{name}.py")]
     lines = "\n".join(texts).splitlines()
     own = [line for line in lines if not line.startswith(("from __future__", "from sublet."))]
     return ("from __future__ import annotations\n" + "\n".join(own) + "\n").encode()

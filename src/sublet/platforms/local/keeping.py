@@ -16,6 +16,7 @@ from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.local.images import SIF, LocalImages
 from sublet.platforms.local.made_images import MadeImages, forget_stored
 from sublet.platforms.local.places import measure
+from sublet.platforms.local.unpacked_images import CHARLIECLOUD, UnpackedImages, unpacks
 from sublet.platforms.port import ArchiveReader, Duration, KeptFile, Memory, Platform
 from sublet.platforms.sessiondir import SessionDir
 
@@ -59,33 +60,43 @@ class KeepsData(Platform):
             raise RuntimeError("the platform was not opened")
         return self._data_cache
 
-    async def find_images(self, locations: Collection[str]) -> Collection[str]:
+    async def find_images(self, images: Mapping[str, str]) -> Collection[str]:
         """Those that the container tools here have; all, where each session has a store of its own."""
         if self._images is None:
-            return locations
-        return await self._images.find((await self.survey()).tools, locations)
+            return list(images)
+        tools, unpacked = (await self.survey()).tools, UnpackedImages(self._cache_here)
+        stored = await self._images.find(tools, images)
+        return [*stored, *await asyncio.to_thread(unpacked.list_there, tools, images)]
 
     async def fetch_image(self, location: str, tool: str, target: Path, user: str) -> bool:
         """Have the tool of a session fetch its image; as a file once for all, where it is named by its digest."""
+        tools = (await self.survey()).tools
+        if tool == CHARLIECLOUD and "@" in location:
+            return await UnpackedImages(self._cache_here).use(location.rpartition("@")[2], target, user)
         if self._images is None:
             return False
-        tools = (await self.survey()).tools
         if tool in SIF and "@" in location:
             return await MadeImages(self._cache_here, self._images).fetch(tools, location, tool, target, user)
         return await self._images.fetch(tools, location, tool, target)
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have the tool of a session load its archive, or make an image file of it."""
-        if self._images is None or archive is None:
+        if archive is None:
             return False
-        made = MadeImages(self._cache_here, self._images)
-        return await made.make((await self.survey()).tools, kept, tool, archive, user)
+        tools = (await self.survey()).tools
+        if unpacks(tool, tools) and await UnpackedImages(self._cache_here).make(tools, kept, tool, archive, user):
+            return True
+        if self._images is None:
+            return False
+        return await MadeImages(self._cache_here, self._images).make(tools, kept, tool, archive, user)
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
         """Those of which the image is in the cache here; all, where each session has a store of its own."""
         if self._images is None:
             return list(archives)
-        return await MadeImages(self._cache_here, self._images).find_made(archives)
+        made, unpacked = MadeImages(self._cache_here, self._images), UnpackedImages(self._cache_here)
+        tools = (await self.survey()).tools
+        return [*await made.find_made(archives), *await asyncio.to_thread(unpacked.list_made, tools, archives)]
 
     async def measure_place(self, path: str) -> int:
         """How many bytes the files below a directory here take."""

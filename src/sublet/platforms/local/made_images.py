@@ -1,5 +1,7 @@
 """What container tools run, made of archives of images before sessions need it, and kept in the cache of this machine.
 
+What tools run that need a directory is in unpacked_images.py.
+
     kept/oci-DIGEST/content      an image of a registry as one file, for Apptainer
     kept/image-TOOL-ID/content   for Apptainer the image as one file; for tools with a store of their own, the name that
                                  the image has there, which keeps it in that store until the entry goes
@@ -16,29 +18,25 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from sublet.booking.model.image import ImageArchive
-from sublet.data.model.links import FileLink, LinkedFiles
-from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
 from sublet.platforms.batch.kept import name_image
 from sublet.platforms.caching import EntryPhase
-from sublet.platforms.local.cache import BEAT, LocalCache
+from sublet.platforms.local.cache import LocalCache
 from sublet.platforms.local.cache_entry import LocalEntry
+from sublet.platforms.local.entry_making import LOOK_AGAIN, make_alone, point
 from sublet.platforms.local.images import FETCHING, LOOKING, SIF, STORES, LocalImages
-from sublet.platforms.local.os_errors import translate_os_errors
 from sublet.platforms.port import ArchiveReader
 
 PREFIX, REGISTRY = "image-", "docker://"
-LOOK_AGAIN = 0.3  # seconds, while another makes the same
 WAITING = 10.0  # seconds until a store is given up on that a session changes
 REMOVING = 60  # seconds that a tool has to take a name away
-FILE = LinkedFiles([FileLink("image", "file:image")])
 
 
 def name_entry(tool: str, id: str) -> str:
@@ -73,7 +71,9 @@ class MadeImages:
             described = await asyncio.to_thread(archive.describe)
             return described is not None and await self._make(tools, file, tool, described, entry, id)
 
-        if not is_there and not await self._make_alone(entry, size, partial(self._is_stored, tools, tool, id), make):
+        if not is_there and not await make_alone(
+            self.cache, entry, size, make, partial(self._is_stored, tools, tool, id)
+        ):
             return False
         if tool in SIF:
             await asyncio.to_thread(self._show, user, entry, id)
@@ -92,31 +92,10 @@ class MadeImages:
         words = (tools[tool], "--silent", "pull", "--disable-cache", "--force", str(part), location)
         state = await self.cache.want(entry, user, location.removeprefix(REGISTRY))
         is_there = state.phase is EntryPhase.THERE
-        if not is_there and not await self._make_alone(entry, 0, _is_file, partial(self.images.run, words, FETCHING)):
+        if not is_there and not await make_alone(self.cache, entry, 0, partial(self.images.run, words, FETCHING)):
             return False
-        await asyncio.to_thread(self._point, target, entry)
+        await asyncio.to_thread(point, self.cache, target, entry)
         return True
-
-    async def _make_alone(
-        self, entry: str, size: int, is_usable: Callable[[], Awaitable[bool]], make: Callable[[], Awaitable[bool]]
-    ) -> bool:
-        """Make it, while others who need it wait; one that is there and of no use is made again."""
-        with suppress(DiskFull):  # a tool's own store may be on another disk; else the tool says so
-            await self.cache.make_room(size)
-        while await self.cache.claim(entry) is None:
-            if (await self.cache.look(entry)).phase is EntryPhase.THERE:
-                if await is_usable():
-                    return True
-                await asyncio.to_thread(self.cache.entry(entry).withdraw)
-            await asyncio.sleep(LOOK_AGAIN)
-        try:
-            async with self._beating(entry):
-                is_made = await make()
-            if is_made:
-                await self.cache.publish(entry, FILE)
-        finally:
-            await asyncio.shield(self.cache.give_up(entry, drop=True))
-        return is_made
 
     async def _make(
         self, tools: Mapping[str, str], file: str, tool: str, archive: ImageArchive, entry: str, id: str
@@ -137,29 +116,9 @@ class MadeImages:
         await asyncio.to_thread(lambda: self.cache.entry(entry).set_weight(os.path.getsize(file)))
         return True
 
-    @asynccontextmanager
-    async def _beating(self, entry: str) -> AsyncIterator[None]:
-        """Let others see that someone makes it."""
-
-        async def beat() -> None:
-            while True:
-                await asyncio.sleep(BEAT)
-                self.cache.entry(entry).claim_file.touch()
-
-        beating = asyncio.create_task(beat())
-        try:
-            yield
-        finally:
-            beating.cancel()
-
     def _show(self, user: str, entry: str, id: str) -> None:
         """Let a session find the file, by the image's id."""
-        self._point(self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif", entry)
-
-    def _point(self, link: Path, entry: str) -> None:
-        with translate_os_errors(self.cache.platform), suppress(FileExistsError):
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(self.cache.entry(entry).content)
+        point(self.cache, self.cache.home / "sessions" / user / f"image-{id.partition(':')[2]}.sif", entry)
 
     async def find_made(self, archives: Mapping[str, ArchiveReader]) -> Collection[str]:
         """Those of which one of the tools has the image already."""
@@ -168,11 +127,6 @@ class MadeImages:
     def _has_any(self, archive: ArchiveReader) -> bool:
         id = archive.find_id()
         return bool(id) and any(self.cache.entry(name_entry(tool, id)).is_whole() for tool in (*STORES, *SIF))
-
-
-async def _is_file() -> bool:
-    """What is an image file is of use as long as it is there."""
-    return True
 
 
 def forget_stored(entry: LocalEntry) -> bool:

@@ -1,0 +1,77 @@
+"""Unpacks an image file, before sessions need it, for all that are going to run in it.
+
+Travels to the login host: Python alone. Arguments: the file, the folder, and perhaps where `unsquashfs` is. In the
+folder there is afterwards `root`, the image's file system, and `image.json`: by which digests it can be told, its own
+configuration, whether it was a Singularity image, and how many bytes it takes (container_unpacked.py reads it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from typing import Any
+
+from sublet.kinds.inside.image_files import Archive, NotAnImage, make_usual_places, sha256_of, unsquash
+
+
+def unpack_archive(archive: Archive, root: str) -> dict[str, Any]:
+    """Of an archive, each layer checked; what is known of it."""
+    archive.verify_layers()
+    archive.unpack(root)
+    return {"digests": archive.list_digests(), "config": archive.config.get("config") or {}, "singularity": False}
+
+
+def unpack_squashed(path: str, root: str, unsquashfs: str) -> dict[str, Any]:
+    """Of a Singularity image; what is known of it."""
+    unsquash(unsquashfs, path, root)
+    return {"digests": [sha256_of(path)], "config": {}, "singularity": True}
+
+
+def settle(root: str) -> int:
+    """Let its owner go everywhere in it, who must be able to remove it; how many bytes it takes."""
+    size = 0
+    for folder, folders, names in os.walk(root):
+        for name in folders:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) | 0o700)
+        size += sum(os.lstat(os.path.join(folder, name)).st_blocks * 512 for name in names)
+    return size
+
+
+def unpack(path: str, folder: str, unsquashfs: str) -> None:
+    """Unpack it; NotAnImage says why not."""
+    root = os.path.join(folder, "root")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    try:
+        archive = Archive(path)
+    except NotAnImage:
+        if not unsquashfs:
+            raise
+        about = unpack_squashed(path, root, unsquashfs)
+    else:
+        try:
+            about = unpack_archive(archive, root)
+        finally:
+            archive.close()
+    os.chmod(root, 0o755)  # noqa: S103 (it is `/` in the container, also for users of the image)
+    make_usual_places(root)
+    about["size"] = settle(root)
+    with open(os.path.join(folder, "image.json"), "w", encoding="utf-8") as file:
+        json.dump(about, file)
+
+
+def main() -> int:
+    """Unpack what is named."""
+    try:
+        unpack(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "")
+    except (NotAnImage, OSError) as why:
+        sys.stderr.write(f"{why}\n")
+        return 65
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
