@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sublet.kernel.errors import DataNotThere
+from sublet.kernel.errors import DataNotSent, DataNotThere
+from sublet.movers.file import FileMover
 from sublet.movers.http import HttpMover
 from sublet.movers.port import UNLIMITED
+from tests.contract.moving import content
 from tests.contract.test_movers import data, nothing, send, serving
 
 pytestmark = pytest.mark.anyio
@@ -33,3 +35,12 @@ async def test_a_full_disk_is_told_as_one_and_nothing_counts_as_there(tmp_path: 
         await HttpMover(UNLIMITED, pause=0).bring(data(f"{server.url}/cube"), tmp_path, nothing)
     assert caught.value.errno == errno.ENOSPC
     assert not (tmp_path / "cube").exists()
+
+
+async def test_a_file_does_not_take_the_place_of_a_folder_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "runs" / "7").mkdir(parents=True)
+    for to, name, more in ((f"{tmp_path}/runs", "x", "; write a / at the end"), (f"{tmp_path}/runs/", "7", "")):
+        with pytest.raises(DataNotSent, match=f"a folder has that name{more}"):
+            await FileMover(UNLIMITED).push(content(name, b"x"), to, nothing)
+    await FileMover(UNLIMITED).push(content("7", b"x"), f"{tmp_path}/runs/7/", nothing)
+    assert (tmp_path / "runs/7/7").read_bytes() == b"x"

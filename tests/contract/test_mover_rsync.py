@@ -17,6 +17,7 @@ import pytest
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.kernel.errors import DataNotThere
+from sublet.movers import rsync
 from sublet.movers.port import UNLIMITED, Policy
 from sublet.movers.rsync import RsyncMover
 from tests.contract.moving import content, quiet
@@ -89,5 +90,24 @@ async def test_an_rsync_server_brings_and_takes_files_with_the_right_password(
     assert (daemon.folder / "run1/a/b.txt").read_bytes() == b"b"
     await mover.bring(replace(item, location=f"{begin}/closed/run1/", checksum=""), tmp_path / "there", quiet)
     assert (tmp_path / "there/a/b.txt").read_bytes() == b"b"
+    assert await mover.measure(replace(item, location=f"{begin}/open/")) == len(LARGE) + 1, "all that is in a folder"
+    assert await mover.measure(replace(item, location=f"{begin}/open/cube.fits")) == len(LARGE)
+    assert await mover.measure(replace(item, location=f"{begin}/open/gone")) is None
     with pytest.raises(DataNotThere, match="it is a folder; write a /"):
         await mover.bring(replace(item, location=f"{begin}/closed/run1", checksum=""), tmp_path, quiet)
+
+
+async def test_a_list_is_read_whole_however_long_it_is_and_refused_when_it_has_too_many_files(
+    daemon: RsyncServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = daemon.folder / "many"
+    many.mkdir()
+    names = {f"{'long' * 50}-{number}" for number in range(500)}  # more than is kept of what a program says
+    for name in names:
+        (many / name).touch()
+    item = Data("many", "simple-data-resource", f"rsync://127.0.0.1:{daemon.port}/open/many/")
+    assert set((await RsyncMover(UNLIMITED).list_versions(item)).files) == names
+    monkeypatch.setattr(rsync, "MOST_FILES", 400)
+    with pytest.raises(DataNotThere, match=r"it has more than .* files; bring an archive of them instead"):
+        await RsyncMover(UNLIMITED).list_versions(item)
+    shutil.rmtree(many)

@@ -270,6 +270,9 @@ async def test_results_are_sent_whole_into_folders_that_are_made(server: Sshd, s
     assert sorted(os.listdir(place.parent)) == ["big file.bin"]
     with pytest.raises(DataNotSent, match=r"cube\.fits"):
         await mover.push(content("x.txt", b"x"), f"{begin}{server.home}/cube.fits/below/", quiet)
+    with pytest.raises(DataNotSent, match="a folder has that name; write a / at the end of the address"):
+        await mover.push(content("x.txt", b"x"), f"{begin}{folder.rstrip('/')}", quiet)
+    assert os.listdir(server.home / f"sent-{mover.name}/new") == ["out"]
 
 
 @pytest.mark.parametrize("scheme", BOTH)

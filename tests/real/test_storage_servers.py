@@ -15,7 +15,7 @@ from sublet.data.model.links import FileLink
 from sublet.kernel.errors import DataNotSent, DataNotThere
 from sublet.movers import s3
 from sublet.movers.http import HttpMover
-from sublet.movers.port import UNLIMITED, Content, Links, Mover, Pushes
+from sublet.movers.port import UNLIMITED, Content, Links, Mover, Pushes, PutsByAddress
 from sublet.movers.s3 import S3Mover
 from sublet.movers.webdav import WebDavMover
 from tests.storage_servers import StorageServer, serve_s3, serve_webdav, sign_address
@@ -188,6 +188,12 @@ async def test_a_file_is_sent_into_folders_that_are_made_and_sent_again_without_
     there = store.directory / STORES[_kind(store)][2] / "runs" / "7"
     assert seen(there) == {"out/pic ü.png": BODY}
     assert address.startswith(f"{room}/runs/7/out/pic")
+    with pytest.raises(DataNotSent, match="a folder has that name; write a / at the end of the address"):
+        await mover.push(holding(b"x", "x"), f"{room}/runs/7", quiet)
+    assert isinstance(mover, PutsByAddress)
+    with pytest.raises(DataNotSent, match="a folder has that name"):
+        await mover.open_put("x", 1, f"{room}/runs/7")
+    assert seen(there) == {"out/pic ü.png": BODY}, "all that is in the folder is there still"
 
 
 async def test_a_large_file_is_sent_in_parts_and_is_whole(

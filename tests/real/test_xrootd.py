@@ -159,6 +159,8 @@ async def test_a_file_is_sent_into_folders_that_are_made_and_sent_again_without_
     one = f"root://{server.address}//one.bin"
     assert await MOVER.push(holding(BODY, "x/y.bin"), one, quiet) == one
     assert (server.directory / "one.bin").read_bytes() == BODY
+    with pytest.raises(DataNotSent, match="a folder has that name"):
+        await MOVER.push(holding(BODY, "x"), f"root://{server.address}//runs/7", quiet)
 
 
 async def test_what_shrinks_or_may_not_be_written_is_not_sent_and_what_was_there_stays(

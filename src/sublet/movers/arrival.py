@@ -81,6 +81,12 @@ def unsent(name: str, location: str, why: str) -> DataNotSent:
     return DataNotSent(name=name, location=without_secrets(location), why=why)
 
 
+def refuse_folder(name: str, location: str, sent: str) -> DataNotSent:
+    """The error that says that a file would take the place of a folder; `sent` is the address that it would have."""
+    into = "" if location.endswith("/") else "; write a / at the end of the address to send the file into it"
+    return unsent(name, sent, f"a folder has that name{into}")
+
+
 def check_arrived(data: Data, file: Path) -> None:
     """See that the file is what was asked for; DataNotThere says what differs."""
     size = file.stat().st_size

@@ -26,6 +26,7 @@ from sublet.movers.arrival import (
     guess,
     missing,
     refuse,
+    refuse_folder,
     require_sound,
     safe_name,
     unsent,
@@ -75,6 +76,8 @@ class FileMover:
         target = self.path(Data("", SIMPLE, location))
         if location.endswith("/"):
             target /= content.path
+        if await asyncio.to_thread(target.is_dir):
+            raise refuse_folder(content.path, location, str(target))
         part = target.with_name(f"{target.name}.part")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
-from sublet.movers.arrival import check_arrived, guess, missing, require_sound, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, unsent
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
 from sublet.movers.sending import spool
 from sublet.movers.ssh_access import (
@@ -36,6 +36,7 @@ from sublet.movers.trees import MOST_FILES, safe_path
 EXAMPLE = "rsync+ssh://marie@data.example.org/home/marie/survey/"
 OVER_SSH = "rsync+ssh"
 SPEED = 20_000_000  # bytes a second, for a guess
+MOMENT = 3.0  # seconds that an asker waits for a size
 PORT = 873
 IDLE = "120"  # seconds without a byte after which it is given up
 # Links arrive as what they lead to; neither devices, owners nor permissions other than "may be executed" do.
@@ -52,7 +53,7 @@ DONE = re.compile(rb"\s(\d+)\s+\d+%")
 BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login was there, and was lost
 NEVER_IN = "(0 bytes received so far)"
 MOST_WORDS = 1 << 16  # bytes of what it says that are kept
-MOST_LISTED = 64 << 20  # and of a list
+TOO_MANY = f"it has more than {MOST_FILES} files; bring an archive of them instead"
 LIST = ("--list-only", "--8-bit-output", "--no-human-readable")
 LISTED = re.compile(r"(?P<kind>.)\S+\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
 Tell = Callable[[int], None]  # bytes so far
@@ -95,7 +96,13 @@ class RsyncMover:
         return check_ssh_address(location)
 
     async def measure(self, data: Data) -> int | None:
-        """Nobody knows before it is listed, which may take long."""
+        """What rsync itself would bring, if it has that added up in a moment."""
+        if self.check(data):
+            return None
+        with contextlib.suppress(SshDenied, RsyncFailed, TimeoutError, OSError):
+            async with asyncio.timeout(MOMENT), self._open(data.location) as road:
+                size = TOTAL.search(await _add_up(road))
+                return int(size[1]) if size else None
         return None
 
     def estimate(self, data: Data) -> timedelta:
@@ -121,12 +128,11 @@ class RsyncMover:
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
-                answer = await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), most=MOST_LISTED)
+                listing = _Listing(data)
+                await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
         except (SshDenied, RsyncFailed) as error:
             raise missing(data, str(error)) from error
-        rows = [row for line in answer.splitlines() if (row := LISTED.match(line))]
-        files = {_plain(row["path"]): (int(row["size"]), row["time"]) for row in rows if row["kind"] == "-"}
-        return ServerFiles(data.location.endswith("/"), files)
+        return ServerFiles(data.location.endswith("/"), listing.files)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which rsync gives its name when it is whole; it lies here until it is there."""
@@ -137,6 +143,8 @@ class RsyncMover:
             await spool(content, file)
             try:
                 async with self._open(location) as road:
+                    if not folder and await _is_folder(road):
+                        raise refuse_folder(content.path, location, sent)
                     source = f"{name}/./{folder}" if folder else str(file)
                     words = ("--times", "--mkpath", *(("--relative",) if folder else ()), "--", source, road.address)
                     await _run(road, ("--partial", "--info=progress2", *words), lambda n: progress(n, content.size))
@@ -148,13 +156,12 @@ class RsyncMover:
 
     async def _measure(self, data: Data, road: RsyncRoad) -> int:
         """How many bytes it has in all; DataNotThere if that is too much."""
-        with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as empty:
-            answer = await _run(road, ("--dry-run", "--stats", *BRING, "--", road.address, empty))
+        answer = await _add_up(road)
         size, files = TOTAL.search(answer), FILES.search(answer)
         if size is None or files is None:
             raise missing(data, "rsync did not say how much it is")
         if int(files[1]) > MOST_FILES:
-            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+            raise missing(data, TOO_MANY)
         if FOLDERS.search(answer) and not data.location.endswith("/"):
             raise missing(data, "it is a folder; write a / at the end of its address to bring what is in it")
         self._check_size(data, int(size[1]))
@@ -247,8 +254,51 @@ def _plain(path: str) -> str:
     return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
 
 
-async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: None, *, most: int = MOST_WORDS) -> str:
-    """Run rsync to its end, and tell how far it is; what it printed. RsyncFailed, if it ends badly."""
+class _Listing:
+    """A list of files, read as it comes, however long it is."""
+
+    def __init__(self, data: Data) -> None:
+        """Nothing has come yet."""
+        self.files: dict[str, tuple[int, str]] = {}
+        self._data, self._rest = data, b""
+
+    def take(self, piece: bytes) -> None:
+        """Read the lines that are whole; DataNotThere if there are too many."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            row = LISTED.match(line.decode("utf-8", "replace"))
+            if row and row["kind"] == "-":
+                self.files[_plain(row["path"])] = (int(row["size"]), row["time"])
+        if len(self.files) > MOST_FILES:
+            raise missing(self._data, TOO_MANY)
+
+
+async def _is_folder(road: RsyncRoad) -> bool:
+    """Whether an address is a folder's: rsync would put a file into it, under the name that it has here."""
+    try:
+        answer = await _run(road, (*LIST, "--", road.address))
+    except RsyncFailed:
+        return False  # it isn't there, or what is wrong is told when it is sent
+    rows = [row for line in answer.splitlines() if (row := LISTED.match(line))]
+    return len(rows) == 1 and rows[0]["kind"] == "d"
+
+
+async def _add_up(road: RsyncRoad) -> str:
+    """What rsync says of all that it would bring."""
+    with tempfile.TemporaryDirectory(prefix="sublet-rsync-") as empty:
+        return await _run(road, ("--dry-run", "--stats", *BRING, "--", road.address, empty))
+
+
+async def _run(
+    road: RsyncRoad,
+    words: Sequence[str],
+    hear: Tell = lambda _: None,
+    take: Callable[[bytes], None] = lambda _: None,
+) -> str:
+    """Run rsync to its end, and tell how far it is; the last of what it printed. RsyncFailed, if it ends badly.
+
+    `take` is given all that it prints, as it comes.
+    """
     pipe = asyncio.subprocess.PIPE
     try:
         process = await asyncio.create_subprocess_exec(
@@ -264,7 +314,7 @@ async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: Non
     restore_limit(process.pid)
     complaining = asyncio.create_task(_read(process.stderr, lambda _: None))
     try:
-        answer = await _read(process.stdout, hear, most)
+        answer = await _read(process.stdout, hear, take)
         code, complaint = await process.wait(), await complaining
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -277,11 +327,12 @@ async def _run(road: RsyncRoad, words: Sequence[str], hear: Tell = lambda _: Non
     return answer
 
 
-async def _read(stream: asyncio.StreamReader | None, hear: Tell, most: int = MOST_WORDS) -> str:
+async def _read(stream: asyncio.StreamReader | None, hear: Tell, take: Callable[[bytes], None] = lambda _: None) -> str:
     """The last of what comes, as text."""
     kept = b""
     while stream and (piece := await stream.read(1 << 14)):
-        kept = (kept + piece)[-most:]
+        kept = (kept + piece)[-MOST_WORDS:]
+        take(piece)
         if numbers := DONE.findall(piece):
             hear(int(numbers[-1]))
     return kept.decode("utf-8", "replace")

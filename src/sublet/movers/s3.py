@@ -21,7 +21,16 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, safe_name, unsent
+from sublet.movers.arrival import (
+    check_checksum,
+    guess,
+    missing,
+    refuse,
+    refuse_folder,
+    require_sound,
+    safe_name,
+    unsent,
+)
 from sublet.movers.http import SPEED, HttpMover
 from sublet.movers.links import describe_link, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
@@ -164,9 +173,15 @@ class S3Mover:
         place = self._locate(location)
         if not place.key or place.key.endswith("/"):
             place = place.below(path)
+        elif await self._is_taken(place):
+            raise refuse_folder(path, location, location)
         if place.auth is None or size > MOST_AT_ONCE:
             return None
         return PutAddress(place.auth.sign_url(place.address, SIGNED_FOR, "PUT"))
+
+    async def _is_taken(self, place: Place) -> bool:
+        async with self._http.client(place.auth) as client:
+            return await _is_folder(client, place)
 
     async def close_put(self, path: str, location: str) -> None:
         """An object is there whole, or not at all."""
@@ -178,6 +193,8 @@ class S3Mover:
         if not place.key or place.key.endswith("/"):
             place, sent = place.below(content.path), location.rstrip("/") + "/" + content.path
         async with self._http.client(place.auth) as client:
+            if sent == location and await _is_folder(client, place):
+                raise refuse_folder(content.path, location, sent)
             if content.size <= PART:
                 await put(client, content, place.address, sent, progress)
             else:
@@ -187,6 +204,15 @@ class S3Mover:
 
 def _amazon(region: str) -> str:
     return f"https://s3.{region}.amazonaws.com" if region else "https://s3.amazonaws.com"
+
+
+async def _is_folder(client: httpx2.AsyncClient, place: Place) -> bool:
+    """Whether objects lie below a name, so that it is read as a folder; who may not list is told nothing."""
+    with suppress(httpx2.HTTPError):
+        asked = {"list-type": "2", "prefix": f"{place.key}/", "max-keys": "1"}
+        answer = await client.get(place.bucket_address, params=asked)
+        return answer.is_success and b"<Contents>" in answer.content
+    return False
 
 
 async def _list_all(client: httpx2.AsyncClient, place: Place, data: Data) -> list[RemoteFile]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.kernel.streams import closing
-from sublet.movers.arrival import check_arrived, guess, missing, require_sound, safe_name, unsent
+from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
 from sublet.movers.ssh_access import (
@@ -128,6 +128,8 @@ class SftpMover:
         try:
             async with self._open(location) as (client, place):
                 path = join(place.path, content.path) if location.endswith("/") else place.path
+                if await _is_folder(client, path):
+                    raise refuse_folder(content.path, location, sent)
                 await _make_folders(client, dirname(path))
                 await client.write(path + PART, _count_out(content, progress))
                 size = (await client.find(path + PART)).size
@@ -238,6 +240,13 @@ async def list_below(client: SftpClient, data: Data, top: str, target: Path | No
         if len(files) + len(waiting) > MOST_FILES:
             raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
     return files
+
+
+async def _is_folder(client: SftpClient, path: str) -> bool:
+    try:
+        return (await client.find(path)).is_folder
+    except SftpRefused:
+        return False  # it isn't there, or what is wrong is told when it is written
 
 
 async def _make_folders(client: SftpClient, folder: str) -> None:

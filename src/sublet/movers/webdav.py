@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, require_sound, unsent
+from sublet.movers.arrival import check_checksum, guess, missing, refuse, refuse_folder, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
@@ -117,6 +118,7 @@ class WebDavMover:
         async with self._http.client(self._sign(location)) as client:
             try:
                 await _make_folders(client, Content(path, size, _read_nothing), address, sent)
+                await _check_free(client, path, address, location, sent)
             except httpx2.TransportError as error:
                 raise unsent(path, sent, str(error) or type(error).__name__) from error
         return PutAddress(address + PART, {"Authorization": header} if header else {})
@@ -134,11 +136,27 @@ class WebDavMover:
         async with self._http.client(self._sign(location)) as client:
             try:
                 await _make_folders(client, content, address, sent)
+                await _check_free(client, content.path, address, location, sent)
                 await put(client, content, address + PART, sent, progress)
             except httpx2.TransportError as error:
                 raise unsent(content.path, sent, str(error) or type(error).__name__) from error
             await _rename(client, content.path, address, sent)
         return sent
+
+
+async def _check_free(client: httpx2.AsyncClient, path: str, address: str, location: str, sent: str) -> None:
+    """DataNotSent if a folder has the name of a file: a server would put the file in its place, with all that is in it.
+
+    What a server doesn't tell is found out when the file gets its name.
+    """
+    headers = {"Depth": "0", "Content-Type": "application/xml"}
+    answer = await client.request("PROPFIND", address, headers=headers, content=WANTED)
+    if not answer.is_success or NO_DECLARATIONS in answer.content:
+        return
+    with suppress(ElementTree.ParseError):
+        root = ElementTree.fromstring(answer.content)  # noqa: S314 - nothing is declared in it
+        if root.find(f".//{DAV}collection") is not None:
+            raise refuse_folder(path, location, sent)
 
 
 async def _rename(client: httpx2.AsyncClient, path: str, address: str, location: str) -> None:

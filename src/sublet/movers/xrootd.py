@@ -28,6 +28,7 @@ from sublet.movers.arrival import (
     guess,
     missing,
     refuse,
+    refuse_folder,
     require_sound,
     safe_name,
     unsent,
@@ -246,6 +247,12 @@ class XrootdMover:
             raise missing(data, self._explain(error)) from error
         return ServerFiles(is_folder=True, files=dict(files))
 
+    async def _is_folder(self, server: XrootdServer, path: str) -> bool:
+        try:
+            return (await server.stat(path)).is_folder
+        except XrootdFailed:
+            return False  # it isn't there, or what is wrong is told when it is sent
+
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""
         sent = f"{location}{content.path}" if location.endswith("/") else location
@@ -253,6 +260,8 @@ class XrootdMover:
         part = f"{path}{PART}"
         try:
             server = await self._find_server(location)
+            if await self._is_folder(server, path):
+                raise refuse_folder(content.path, location, sent)
             try:
                 checksum = await send(server, content, part, sent, progress)
                 stat = await server.stat(part)
