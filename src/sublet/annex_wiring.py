@@ -10,6 +10,7 @@ from sublet.annexes.drains import AnnexDrains
 from sublet.annexes.inputs import Inputs
 from sublet.annexes.invitations import Invitations
 from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.job_addresses import JobAddresses
 from sublet.annexes.job_queue import JobQueue
 from sublet.annexes.jobs import Jobs
 from sublet.annexes.lease_plans import LeasePlans
@@ -35,6 +36,8 @@ from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.sessions import Sessions
 from sublet.booking.signals import Signals
+from sublet.data.bringing import CredentialOpener
+from sublet.data.executables import Movers
 from sublet.kernel.authority import Authority
 from sublet.kernel.clock import Clock
 from sublet.kernel.settings import Settings
@@ -60,13 +63,18 @@ def build_annexes(
     annex_platforms: AnnexPlatforms,
     sites: InvitedSites,
     changes: PlatformChanges,
+    movers: Movers,
+    credentials: CredentialOpener,
 ) -> AnnexCases:
     """The use cases of annexes, each from what it uses."""
     registry = Annexes(store, now, signals, authority)
     templates = Templates(store, now, authority)
     node_releases = NodeReleases(settings, platforms, access_points)
     pilot_plans = PilotPlans(settings, store, platforms, secrets, access_points)
-    splits = Splits(settings, store, platforms, signals, secrets, pilot_plans, node_releases, sites, access_points)
+    addresses = JobAddresses(platforms, movers, credentials)
+    splits = Splits(
+        settings, store, platforms, signals, secrets, pilot_plans, node_releases, sites, access_points, addresses
+    )
     pilots = Pilots(
         settings,
         store,

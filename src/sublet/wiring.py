@@ -307,6 +307,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
             annex_platforms=annex_platforms,
             sites=sites,
             changes=changes,
+            movers=movers,
+            credentials=credentials,
         ),
         apps=apps,
         notices=notices,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import io
 import os
 import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from sublet.annexes.pilots.bundle import far
 from sublet.annexes.split import near_half
 from sublet.annexes.split.travel import AGENT, FAR_HALF, OLDEST, text_of
+from sublet.platforms.batch.fetching import NEAR_PLUGIN, read_program
 from tests.contract.carrying import Job, Split, again, files_of, is_forgotten
 from tests.serving import eventually
 
@@ -147,9 +146,8 @@ def test_a_shutdown_ends_the_far_half_and_the_spool_is_gone(splits: Callable[...
     assert not split.spool.exists()
 
 
-@pytest.mark.parametrize("sh", ["dash", "bash"])
 def test_what_a_system_keeps_is_copied_there_and_only_a_note_of_it_travels(
-    splits: Callable[..., Split], tmp_path: Path, sh: str
+    splits: Callable[..., Split], tmp_path: Path
 ) -> None:
     split = splits()
     large, folder = split.directory / "kept" / "sha256-1", split.directory / "kept" / "sha256-2"
@@ -162,9 +160,20 @@ def test_what_a_system_keeps_is_copied_there_and_only_a_note_of_it_travels(
         archive.addfile(info, io.BytesIO(b"ls\n"))
     urls = {"big.dat": f"subletkept://{large}/sha256-1", "sha256-2": f"subletkeptdir://{folder}/sha256-2"}
     asked = [f'[ LocalFileName = "{tmp_path}/{name}"; Url = "{url}" ]\n' for name, url in urls.items()]
-    (tmp_path / "plug-in").write_bytes(far("near_kept"))
+    (tmp_path / "plug-in").write_bytes(read_program(*NEAR_PLUGIN))
     (tmp_path / "asked").write_text("".join(asked))
-    words = [sh, str(tmp_path / "plug-in"), "-infile", str(tmp_path / "asked"), "-outfile", str(tmp_path / "told")]
+    words = [
+        sys.executable,
+        "-IS",
+        str(tmp_path / "plug-in"),
+        str(tmp_path),
+        "0",
+        "/bin/false",
+        "-infile",
+        str(tmp_path / "asked"),
+        "-outfile",
+        str(tmp_path / "told"),
+    ]
     subprocess.run(words, check=True)
     assert (tmp_path / "told").read_text().count("TransferSuccess = true") == 2
     notes = {name: (tmp_path / name).read_bytes() for name in urls}

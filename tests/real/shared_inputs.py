@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from tests.access_points import Person
 from tests.real.workers import SMALL, Worker
 from tests.web_source import serve_source
 
@@ -22,6 +26,17 @@ output = address.$(Cluster).$(Process).out
 queue 3
 """
 SOLVER = "#!/bin/sh\necho ${0##*/}\nenv/bin/tool\ncat part\nexit 0\n"
+
+
+@contextmanager
+def serving_files(person: Person, folder: str) -> Iterator[str]:
+    """A directory of theirs, over HTTP at `ap`; what is asked of it is written to `web.log`."""
+    serve = f"cd {folder} && exec python3 -u -m http.server -b 127.0.0.1 8765 2>$HOME/web.log"
+    with subprocess.Popen(person.words("sh", "-c", serve), stdout=subprocess.PIPE) as process:
+        assert process.stdout
+        process.stdout.readline()
+        yield "http://127.0.0.1:8765"
+        process.terminate()
 
 
 def share_directories_and_programs(worker: Worker) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ from sublet.annexes.calls import annexes
 from tests.access_points import Person
 from tests.real import images
 from tests.real.corpus import Corpus
-from tests.real.shared_inputs import share_addresses, share_directories_and_programs
+from tests.real.shared_inputs import serving_files, share_addresses, share_directories_and_programs
 from tests.real.workers import NAME, SMALL, Worker
 from tests.sites import Site
 
@@ -334,17 +331,6 @@ def test_a_job_never_runs_with_a_copy_of_an_input_that_was_rebuilt(worker: Worke
     assert (worker.place / f"big.{idle}.out").read_text() == "two", "it started with an old copy, and was taken back"
 
 
-@contextmanager
-def serving_files(person: Person) -> Iterator[str]:
-    """The directory `work`, over HTTP at `ap`."""
-    words = person.words("env", "-C", "work", "python3", "-u", "-m", "http.server", "-b", "127.0.0.1", "8765")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
-        assert process.stdout
-        process.stdout.readline()
-        yield "http://127.0.0.1:8765"
-        process.terminate()
-
-
 def test_a_guest_runs_containers_on_a_shared_annex_and_nothing_else(worker: Worker) -> None:
     person = worker.person
     token = person.typed("token", "--person", "bob", "--quiet").strip()
@@ -359,7 +345,7 @@ def test_a_guest_runs_containers_on_a_shared_annex_and_nothing_else(worker: Work
     command = bob.types("run", "--platform", place, "--", "id", **there)
     assert command.returncode == 1
     assert "shared with you for containers only" in command.stdout
-    with serving_files(person) as files:
+    with serving_files(person, "work") as files:
         wanted = ("run", "--platform", place, "--memory", "128MiB", "--time", "2m", "--image", f"{files}/tool.sif")
         inside = bob.types(*wanted, "--", "sh", "-c", "cat /app/doc; ls /home; id -u", **there)
     assert inside.returncode == 0, inside.stdout + inside.stderr

@@ -14,6 +14,7 @@ from tests.access_points import at_ap
 from tests.real import images
 from tests.real.corpus import Corpus
 from tests.real.far_away import NODES, FarAway, left_on
+from tests.real.shared_inputs import serving_files
 from tests.serving import eventually
 from tests.sites import HASTY, running
 
@@ -121,16 +122,20 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert "threads 2\n" in printed
     assert "private.key" not in printed, "nothing but what the job names leaves the directory of its submit file"
     assert (person.file("results") / "table").read_text() == "1\n"
-    share_large_input(far)
+    person.did("mkdir", "web")
+    person.file("web", "cube.dat").write_bytes(b"y" * 3_000_000)
+    with serving_files(person, "web") as address:
+        share_inputs(far, f"{address}/cube.dat")
+    assert person.file("web.log").read_text().count("GET /cube.dat") == 1, "for two jobs"
 
 
-def share_large_input(far: FarAway) -> None:
-    """A large input and a large program cross to the system once, and its jobs take the copies there."""
+def share_inputs(far: FarAway, address: str) -> None:
+    """A large input, a large program and what an address names cross to the system once, and jobs take copies there."""
     person = far.person
     person.file("big.dat").write_bytes(b"x" * (17 << 20))
-    person.file("solver").write_bytes(b"#!/bin/sh\nwc -c <big.dat\nexit 0\n" + b"#" * (17 << 20))
+    person.file("solver").write_bytes(b"#!/bin/sh\nwc -c <big.dat\nwc -c <cube.dat\nexit 0\n" + b"#" * (17 << 20))
     person.file("solver").chmod(0o755)
-    lines = {"executable": "solver", "transfer_input_files": "big.dat", "output": "big.$(Process).out"}
+    lines = {"executable": "solver", "transfer_input_files": f"big.dat, {address}", "output": "big.$(Process).out"}
     lines |= {"request_memory": "16M", "request_disk": "80M"}
     text = "\n".join(f"{name} = {value}" for name, value in lines.items())
     person.file("big.sub").write_text(f"{text}\nqueue 2\n")
@@ -138,7 +143,7 @@ def share_large_input(far: FarAway) -> None:
     ended = ("condor_history", str(cluster), "-af", "TransferInputStats.CedarSizeBytesTotal", "ExitCode")
     far.site.wait(lambda: len(far.condor(*ended).splitlines()) == 2, 120)
     assert {int(line.split()[0]) < 1000 for line in far.condor(*ended).splitlines()} == {True}, far.condor(*ended)
-    assert [person.file(f"big.{n}.out").read_text() for n in range(2)] == [f"{17 << 20}\n"] * 2
+    assert [person.file(f"big.{n}.out").read_text() for n in range(2)] == [f"{17 << 20}\n3000000\n"] * 2
 
 
 def test_submit_files_as_people_write_them_run_as_anywhere(far: FarAway) -> None:

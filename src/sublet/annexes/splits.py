@@ -17,6 +17,7 @@ from typing import Literal
 
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.invited_sites import InvitedSites
+from sublet.annexes.job_addresses import JobAddresses
 from sublet.annexes.model.annex import Pilot
 from sublet.annexes.node_releases import NodeReleases
 from sublet.annexes.pilot_plans import PilotPlace, PilotPlans
@@ -70,6 +71,7 @@ class Splits:
     node_releases: NodeReleases
     sites: InvitedSites
     access_points: AccessPoints
+    addresses: JobAddresses
 
     _split_looked: datetime | None = None
     _splitting: asyncio.Task[None] | None = None
@@ -204,6 +206,7 @@ class Splits:
         self._not_carried.pop(carried.lease.id, None)
         for node in (await asyncio.to_thread(relaying.state)).nodes:
             await self._hear_node(carried, node, now)
+        await self.addresses.look_after(relaying.directory / "bridge", carried.session)
 
     def _wants_relay(self, carried: Carried, now: datetime) -> bool:
         """Through the spool by order, by what is known of the system, or because nodes run and were not heard."""

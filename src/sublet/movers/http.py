@@ -18,7 +18,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.collections import read_web_app
 from sublet.data.model.credentials import credential_for
-from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.links import FileLink, LinkedFiles, without_signature
 from sublet.data.model.retries import TRY_AGAIN, TransferRetries
 from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import closing
@@ -106,7 +106,8 @@ class HttpMover:
         require_sound(data, self.check(data))
         header = authorization(credential_for(self.policy.credentials, data.location))
         headers = {"Authorization": header.partition(": ")[2]} if header else {}
-        link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum)
+        source = without_signature(data.location)
+        link = FileLink(name_of(data.location), data.location, headers, data.size, data.checksum, source=source)
         async with self.client() as client:
             return LinkedFiles([await describe_link(client, data, link)])
 

@@ -14,20 +14,23 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from sublet.annexes.job_addresses import REQUESTS
 from sublet.annexes.model.annex import SLOT_DRAINING
+from sublet.annexes.model.inputs import LARGE
 from sublet.annexes.pilots.address import is_here
-from sublet.annexes.pilots.bundle import PilotPlan, changeable, far, values_of
+from sublet.annexes.pilots.bundle import PilotPlan, changeable, values_of
 from sublet.annexes.pilots.keeping import keep, make_private
 from sublet.annexes.pilots.master import Master
 from sublet.annexes.split import near_half
 from sublet.annexes.split.ledger import clean
 from sublet.kernel.errors import SubletError
 from sublet.kernel.short_paths import remove_links, shorten
-from sublet.platforms.htcondor.configuration import attribute, literal, places, write_lines
+from sublet.platforms.batch.fetching import NEAR_PLUGIN, read_program
+from sublet.platforms.htcondor.configuration import PLUGINS, attribute, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release
 from sublet.reach.target import private
 
-PLACES = ("log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
+PLACES = (REQUESTS, "log", "spool", "execute", "lock", "run", "etc", "credentials", "tokens.d", "passwords.d")
 # The schedd keeps what it was first told of a slot, so one that can't take jobs is not offered at all.
 WITHHELD = write_lines({"STARTD_DIRECT_ATTACH_SCHEDD_NAME": ""})
 IDLE = "it was idle for too long"
@@ -47,11 +50,25 @@ def prepare(directory: Path, plan: PilotPlan, release: Release, tokens: Mapping[
     starter = directory / "near_half"
     keep(starter, f'#!/bin/sh\nexec {_quote(sys.executable)} -IS {_quote(near_half.__file__)} "$@"\n'.encode())
     starter.chmod(0o700)
-    keep(directory / "near_kept", far("near_kept"))
-    (directory / "near_kept").chmod(0o700)
+    write_plugins(directory, release)
     keep(directory / "passwords.d" / "POOL", key)
     renew(directory, plan, tokens)
     keep(directory / "condor_config", configuration(directory, plan, release).encode())
+
+
+def write_plugins(directory: Path, release: Release) -> None:
+    """What is put in the places of HTCondor's own plug-ins, so that what its system keeps doesn't travel."""
+    keep(directory / "near_plugin.py", read_program(*NEAR_PLUGIN))
+    for name, plain in find_plugins(release).items():
+        words = (sys.executable, "-IS", str(directory / "near_plugin.py"), str(directory), str(LARGE), str(plain))
+        keep(directory / name, f'#!/bin/sh\nexec {" ".join(map(_quote, words))} "$@"\n'.encode())
+        (directory / name).chmod(0o700)
+
+
+def find_plugins(release: Release) -> dict[str, Path]:
+    """HTCondor's own plug-ins for addresses, by what is put in their places: for the web, and for the OSDF."""
+    own = {"near_web": release.libexec / "curl_plugin", "near_osdf": release.libexec / "stash_plugin"}
+    return {name: plain for name, plain in own.items() if name == "near_web" or plain.exists()}
 
 
 def renew(directory: Path, plan: PilotPlan, tokens: Mapping[str, str]) -> None:
@@ -75,7 +92,9 @@ def configuration(directory: Path, plan: PilotPlan, release: Release) -> str:
     values |= {
         **places(str(directory)),
         **release.places,
-        "FILETRANSFER_PLUGINS": f"{values['FILETRANSFER_PLUGINS']}, {literal(str(directory / 'near_kept'))}",
+        "FILETRANSFER_PLUGINS": ", ".join(
+            [*(literal(str(directory / name)) for name in find_plugins(release)), *PLUGINS.split(", ")[1:2]]
+        ),
         "CCB_ADDRESS": "",
         "NETWORK_INTERFACE": values["CONDOR_HOST"] if is_here(values["CONDOR_HOST"]) else "*",
         "STARTER_REMOTE_CMD": literal(str(directory / "near_half")),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 SHA256 = "sha256"
+# What S3 and others that sign as it does put into an address: version 4, version 2, and Google's.
+SIGNATURE = re.compile(r"(?i)(X-Amz-|X-Goog-|(AWSAccessKeyId|GoogleAccessId|Signature|Expires)=)")
 STRONG = ("sha256:", "sha512:")  # checksums that no other content has
 
 
@@ -67,6 +70,13 @@ class LinkedFiles:
     def address(self) -> str:
         """Where they come from, as it may be shown."""
         return self.links[0].host if self.links else ""
+
+
+def without_signature(url: str) -> str:
+    """An address without the parameters that open it for a while, which are others each time it is signed."""
+    parts = urlsplit(url)
+    kept = [pair for pair in parts.query.split("&") if not SIGNATURE.match(pair)]
+    return urlunsplit(parts._replace(query="&".join(kept)))
 
 
 def can_be_known(files: LinkedFiles) -> bool:

@@ -54,7 +54,8 @@ ALONE = "part.file.sublet-part"  # what has come of an entry that is one file
 MOVED = "moved"  # what a service of transfers writes, until it is whole
 FAR = "sublet.platforms.batch.far"
 TRAVELS = ("sources.py", "fetcher.py")
-PLUGIN = (*TRAVELS, "plugin.py")  # brings what jobs name by addresses
+PLUGIN = (*TRAVELS, "asked.py", "plugin.py")  # brings what jobs name by addresses
+NEAR_PLUGIN = ("asked.py", "near_plugin.py")  # the same for nodes behind a spool
 BEGINS = '\nif __name__ == "__main__":'
 
 

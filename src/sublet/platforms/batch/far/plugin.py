@@ -5,7 +5,7 @@
 PLAIN is HTCondor's own plug-in, which is left whatever is not for the cache: what has a query or a login in its
 address, what its server says nothing of by which it is known again, and what can't be fetched or kept here. KEPT is the
 cache, below the directory that sessions are kept in; SESSION is the lease's own, which protects what its jobs need.
-Travels there with `sources.py` and `fetcher.py`, so it has Python alone beside it.
+Travels there with the files that it names, so it has Python alone beside it.
 """
 
 from __future__ import annotations
@@ -14,50 +14,18 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
 import time
 import urllib.parse
 
+from sublet.platforms.batch.far.asked import AskedFile, leave_to, read_asked
 from sublet.platforms.batch.far.fetcher import DEAD, main
 from sublet.platforms.batch.far.sources import BrokenOff, FetchFailed, WebSources
 
-PAIR = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
 STARTS = 3  # of a transfer that ended without a word
 PAUSE = 0.2  # seconds between two looks at what another job brings
 LONGEST_PAUSE = 5.0
-
-
-class AskedFile:
-    """One file that a job needs."""
-
-    def __init__(self, url: str, target: str) -> None:
-        """By its address, and where it is to lie."""
-        self.url, self.target = url, target
-
-    def describe(self, size: int) -> str:
-        """The ad that says that it is there."""
-        facts = [
-            f'TransferUrl = "{self.url}"',
-            f'TransferFileName = "{self.target}"',
-            'TransferProtocol = "{}"'.format(self.url.partition(":")[0].lower()),
-            'TransferType = "download"',
-            "TransferSuccess = true",
-            f"TransferFileBytes = {size}",
-            f"TransferTotalBytes = {size}",
-        ]
-        return "[ " + "; ".join(facts) + " ]\n"
-
-
-def read_asked(text: str) -> list[AskedFile]:
-    """What HTCondor asks for: ads that name a Url and a LocalFileName each."""
-    values: dict[str, list[str]] = {"url": [], "localfilename": []}
-    for name, value in PAIR.findall(text):
-        if name.lower() in values:
-            values[name.lower()].append(value)
-    return [AskedFile(url, target) for url, target in zip(values["url"], values["localfilename"])]  # noqa: B905
 
 
 def is_open(url: str) -> bool:
@@ -157,20 +125,6 @@ def bring(asked: AskedFile, kept: str, session: str) -> int:
         raise FetchFailed("changed", "it changed while it was copied")
     os.replace(part, asked.target)
     return size
-
-
-def leave_to(plain: str, left: list[AskedFile], asked: str, answers: str) -> int:
-    """Let HTCondor's own plug-in bring the rest; its exit code."""
-    with open(f"{asked}.rest", "w") as file:
-        for each in left:
-            file.write(f'[ LocalFileName = "{each.target}"; Url = "{each.url}" ]\n')
-    code = subprocess.call([plain, "-infile", f"{asked}.rest", "-outfile", f"{answers}.rest"])
-    with contextlib.suppress(OSError), open(f"{answers}.rest") as file, open(answers, "a") as whole:
-        whole.write(file.read())
-    for name in (f"{asked}.rest", f"{answers}.rest"):
-        with contextlib.suppress(OSError):
-            os.remove(name)
-    return code
 
 
 def transfer(plain: str, kept: str, session: str, asked: str, answers: str) -> int:
