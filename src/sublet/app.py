@@ -131,6 +131,7 @@ async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> Asy
     finally:
         await service.people.signing_in.give_up_all()
         await service.logins.give_up_all()
+        await service.sendings.stop_all()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -71,6 +71,7 @@ from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
 from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
+from sublet.booking.result_sendings import ResultSendings
 from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_notices import SessionNotices
@@ -249,6 +250,7 @@ class Service:
     contents: Contents
     output: SessionOutput
     results: ResultCare
+    sendings: ResultSendings
     events: Events
     explanations: Explain
     rerun: Rerun

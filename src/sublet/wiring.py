@@ -53,6 +53,7 @@ from sublet.booking.presenter import Presenter
 from sublet.booking.price_book import PriceBook
 from sublet.booking.rerun import Rerun
 from sublet.booking.result_care import ResultCare
+from sublet.booking.result_sendings import ResultSendings
 from sublet.booking.series import RecurringBookings
 from sublet.booking.session_endings import SessionEndings
 from sublet.booking.session_notices import SessionNotices
@@ -231,6 +232,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         trials,
     )
     explanations = Explain(store, now, sessions)
+    result_care = ResultCare(settings, store, now, platforms, movers, signals, contents, credentials)
     visits = Visits(settings, store, now)
 
     bookings = RecurringBookings(settings, store, now, asking, offers, sessions)
@@ -270,7 +272,8 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         handovers=HandOvers(store, now, authority, names, signals, sessions, sessions.admissions, sessions.reviews),
         contents=contents,
         output=output,
-        results=ResultCare(settings, store, now, platforms, movers, signals, contents, credentials),
+        results=result_care,
+        sendings=ResultSendings(result_care),
         events=Events(store, signals, sessions),
         explanations=explanations,
         rerun=Rerun(contents, asking, sessions),

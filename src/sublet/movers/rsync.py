@@ -128,7 +128,7 @@ class RsyncMover:
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
-                listing = _Listing(data)
+                listing = _RsyncListing(data)
                 await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
         except (SshDenied, RsyncFailed) as error:
             raise missing(data, str(error)) from error
@@ -254,7 +254,7 @@ def _plain(path: str) -> str:
     return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
 
 
-class _Listing:
+class _RsyncListing:
     """A list of files, read as it comes, however long it is."""
 
     def __init__(self, data: Data) -> None:

@@ -96,6 +96,8 @@ def mount(app: FastAPI) -> None:
             Route("/sessions/{id}/log/download", logs.download),
             Route("/sessions/{id}/archive", results.archive),
             Route("/sessions/{id}/files", files.look),
+            Route("/sessions/{id}/send", files.send, methods=["POST"]),
+            Route("/sessions/{id}/send/stop", files.stop, methods=["POST"]),
             Route("/sessions/{id}/preview/{path:path}", previews.look),
             Route("/sessions/{id}/raw/{path:path}", previews.raw),
             Route("/sessions/{id}/results/{path:path}", results.result),

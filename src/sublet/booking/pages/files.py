@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import service_of
+from sublet.booking.model.request import SentResults
 from sublet.booking.output import ResultFile, Results
+from sublet.kernel.errors import NotFound, SubletError
 from sublet.web.drawing import page
-from sublet.web.reading import visitor
+from sublet.web.entry import Visitor
+from sublet.web.reading import read_form, visitor
 
 PAGE = 100
 LONGEST_WORDS = 200
@@ -98,10 +101,49 @@ def _folder(name: str, path: str, files: Sequence[ResultFile]) -> FileRow:
 
 async def look(request: Request) -> Response:
     """The files of a session, by folder or as a search found them."""
-    who, service, asked = await visitor(request), service_of(request), request.query_params
+    return await _draw(request, await visitor(request), {})
+
+
+async def _draw(request: Request, who: Visitor, form: dict[str, str], wrong: SubletError | None = None) -> Response:
+    service, asked = service_of(request), request.query_params
     session = await service.sessions.get(request.path_params["id"], who.person)
     left = await service.output.results(session.id, who.person)
     words, number = asked.get("find", "").strip()[:LONGEST_WORDS], asked.get("page", "")
     at = int(number) if number.isascii() and number.isdecimal() and len(number) < 9 else 0
     listing = list_files(left, asked.get("in", ""), words, at)
-    return page(request, "files.html", who, session=session, listing=listing)
+    is_own = session.person == who.person.name
+    return page(
+        request,
+        "files.html",
+        who,
+        wrong.status if wrong else 200,
+        session=session,
+        listing=listing,
+        is_own=is_own,
+        sending=service.sendings.find(session.id) if is_own else None,
+        form=form,
+        wrong=wrong,
+    )
+
+
+async def send(request: Request) -> Response:
+    """Begin to send results to storage of the visitor's own."""
+    who, form = await read_form(request)
+    service, typed = service_of(request), {name: form.get(name, "").strip() for name in ("to", "path")}
+    session = await service.sessions.get(request.path_params["id"], who.person)
+    try:
+        await service.sendings.start(session.id, who.person, SentResults(typed["path"] or "*", typed["to"]))
+    except SubletError as error:
+        return await _draw(request, who, typed, error)
+    return RedirectResponse(f"/web/sessions/{session.id}/files#send", 303)
+
+
+async def stop(request: Request) -> Response:
+    """Stop sending; what is there stays there."""
+    who, _ = await read_form(request)
+    service = service_of(request)
+    session = await service.sessions.get(request.path_params["id"], who.person)
+    if session.person != who.person.name:
+        raise NotFound(noun="session of yours", name=session.id)
+    await service.sendings.stop(session.id)
+    return RedirectResponse(f"/web/sessions/{session.id}/files#send", 303)
