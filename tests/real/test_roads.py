@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 import tarfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,34 +26,13 @@ from sublet.platforms.caching import EntryPhase
 from sublet.platforms.port import quietly
 from sublet.service import Service
 from tests.contract.services import ME
-from tests.real.clusters import Cluster, logged_in
+from tests.real.clusters import Cluster
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of, submitted
 from tests.sites import Site
 from tests.storage_servers import serve_s3, serve_webdav, sign_address
 from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The home of a service, with an open login to the site."""
-    place = tmp_path_factory.mktemp("h")
-    with logged_in(site, place):
-        yield place
-
-
-@pytest.fixture(scope="module")
-def source(site: Site) -> Iterator[WebSource]:
-    """A server that this machine and the site's login host reach."""
-    with serve_source(".".join([*site.host.split(".")[:3], "1"])) as server:
-        yield server
-
-
-@pytest.fixture
-async def service(site: Site, home: Path) -> AsyncIterator[Service]:
-    async with open_service(settings_of(site, home)) as opened:
-        yield opened
 
 
 async def test_the_system_fetches_by_itself_once_and_this_machine_keeps_nothing(

@@ -6,13 +6,11 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sublet.app import open_service
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind
 from sublet.service import Service
@@ -28,27 +26,6 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
     "shorter": ({"promised": MIB + 1000}, f"{MIB} of {MIB + 1000} bytes came"),
     "loop": ({"location": "/loop"}, "leads on and on"),
 }
-
-
-@pytest.fixture(scope="module")
-def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The home of a service, with an open login to the site."""
-    place = tmp_path_factory.mktemp("h")
-    with logged_in(site, place):
-        yield place
-
-
-@pytest.fixture(scope="module")
-def source(site: Site) -> Iterator[WebSource]:
-    """A server that this machine and the site's login host reach."""
-    with serve_source(".".join([*site.host.split(".")[:3], "1"])) as server:
-        yield server
-
-
-@pytest.fixture
-async def service(site: Site, home: Path) -> AsyncIterator[Service]:
-    async with open_service(settings_of(site, home)) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("platform", ["far", "shut"])

@@ -19,20 +19,11 @@ from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.service import Service
 from tests.contract.services import ME
 from tests.globus_server import TOKEN, GlobusDouble, serve_globus
-from tests.real.clusters import logged_in
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of
 from tests.sites import Site
 
 pytestmark = pytest.mark.anyio
 CONTENT = os.urandom(MIB)
-
-
-@pytest.fixture(scope="module")
-def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The home of a service, with an open login to the site."""
-    place = tmp_path_factory.mktemp("h")
-    with logged_in(site, place):
-        yield place
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,19 +17,11 @@ from sublet.kernel.settings import Settings
 from sublet.service import Service
 from tests.clocks import SettableClock, set_clock
 from tests.contract.services import ME, ask, reach
-from tests.real.clusters import Cluster, logged_in, small, ssh_options, until
+from tests.real.clusters import Cluster, small, ssh_options, until
 from tests.real.staging import begin, over
 from tests.sites import Site
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture(scope="module")
-def home(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The home of a service, with an open login to the site."""
-    place = tmp_path_factory.mktemp("h")
-    with logged_in(site, place):
-        yield place
 
 
 @pytest.fixture

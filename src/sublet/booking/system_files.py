@@ -18,10 +18,9 @@ from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
 from sublet.movers.arrival import (
     check_arrived,
-    check_checksum,
+    check_place,
     guess,
     missing,
-    refuse,
     require_sound,
     safe_name,
     unsent,
@@ -52,10 +51,7 @@ class SystemFilesMover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
-        return reasons
+        return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a system that one signs in to, and a path."""

@@ -65,6 +65,14 @@ def _show(location: str) -> str:
     return without_secrets(location) + ("?…" if "?" in location else "")
 
 
+def check_place(data: Data, why: str, nearest: str) -> list[Reason]:
+    """What is wrong with the checksum of data, and with its address, of which `why` is known; empty: nothing is."""
+    reasons = check_checksum(data)
+    if why:
+        reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=nearest))
+    return reasons
+
+
 def missing(data: Data, why: str) -> DataNotThere:
     """The error that says which data isn't there, and why; a password in its address is not repeated."""
     return DataNotThere(name=data.name, location=_show(data.location), why=why)

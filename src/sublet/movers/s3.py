@@ -22,10 +22,9 @@ from sublet.data.model.credentials import Credential, CredentialKind, credential
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import (
-    check_checksum,
+    check_place,
     guess,
     missing,
-    refuse,
     refuse_folder,
     require_sound,
     safe_name,
@@ -37,6 +36,7 @@ from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import describe_refusal, put
 from sublet.movers.sigv4 import SignV4
 from sublet.movers.trees import RemoteFile, bring_folder, check_folder, safe_path
+from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "s3://bucket/folder/file.dat"
 REGION = "us-east-1"
@@ -44,7 +44,6 @@ PART = 64 << 20  # bytes that are sent in one request; the last may be smaller
 MOST_PARTS = 10_000
 MOST_AT_ONCE = 5 << 30  # bytes that an object may have which is put by one request
 SIGNED_FOR = 12 * 3600  # seconds for which an address that was signed opens its object
-NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
 
 
 @dataclass(frozen=True)
@@ -98,10 +97,7 @@ class S3Mover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
-        return reasons
+        return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a bucket."""
@@ -252,9 +248,7 @@ def _link_file(place: Place, data: Data, file: RemoteFile) -> FileLink:
 def _parse(text: bytes, data: Data) -> ElementTree.Element:
     """An answer, its names without their namespace."""
     try:
-        if NO_DECLARATIONS in text:
-            raise ElementTree.ParseError("it has declarations")
-        root = ElementTree.fromstring(text)  # noqa: S314 - nothing is declared in it
+        root = read_xml(text)
     except ElementTree.ParseError as error:
         raise missing(data, f"the server's list can't be read: {error}") from error
     for element in root.iter():

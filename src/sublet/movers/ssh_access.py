@@ -19,7 +19,7 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential, CredentialKind, credential_for
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.kernel.public_addresses import NotPublic, public_addresses
-from sublet.movers.arrival import check_checksum, refuse
+from sublet.movers.arrival import check_place
 from sublet.movers.port import Policy
 from sublet.reach.agent import Agent
 from sublet.reach.host_keys import describe_keys, find_confirmed
@@ -95,10 +95,7 @@ def check_ssh_address(location: str) -> str:
 
 def check_ssh_data(data: Data, example: str) -> list[Reason]:
     """What is wrong with the address or the checksum of data that comes by SSH."""
-    reasons = check_checksum(data)
-    if why := check_ssh_address(data.location):
-        reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=example))
-    return reasons
+    return check_place(data, check_ssh_address(data.location), example)
 
 
 def split_ssh_address(location: str) -> SshPlace:

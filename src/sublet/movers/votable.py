@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
+from sublet.movers.xml_answers import read_xml
+
 ADDRESSES = ("access_url", "accessurl", "dataurl", "url")
 SIZES = ("content_length", "size", "datasize")
 THIS = "#this"
@@ -40,9 +41,7 @@ def read_table(content: bytes, media_type: str) -> list[TableRow]:
 def read_votable(content: bytes) -> list[TableRow]:
     """The rows of the first table; of a table of links those that are the data itself."""
     try:
-        if NO_DECLARATIONS in content:
-            raise ElementTree.ParseError("it has declarations")
-        root = ElementTree.fromstring(content)  # noqa: S314 - nothing is declared in it
+        root = read_xml(content)
     except ElementTree.ParseError as error:
         raise TableUnreadable(f"it is no VOTable: {error}") from error
     for element in root.iter():

@@ -17,12 +17,13 @@ from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
 from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
-from sublet.movers.arrival import check_checksum, guess, missing, refuse, refuse_folder, require_sound, unsent
+from sublet.movers.arrival import check_place, guess, missing, refuse_folder, require_sound, unsent
 from sublet.movers.http import SPEED, HttpMover, name_of
 from sublet.movers.links import describe_link, quote_tag, read_link
 from sublet.movers.port import SIMPLE, Content, Policy, Progress, PutAddress
 from sublet.movers.sending import authorization, describe_refusal, put, sign_in
 from sublet.movers.trees import MOST_FILES, RemoteFile, bring_folder, check_folder, safe_path
+from sublet.movers.xml_answers import read_xml
 
 EXAMPLE = "davs://data.example.org/team/file.dat"
 WEB = {"dav": "http", "davs": "https"}
@@ -30,7 +31,6 @@ DAV = "{DAV:}"
 PROPERTIES = b"<resourcetype/><getcontentlength/><getetag/><getlastmodified/>"
 WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop>%s</prop></propfind>' % PROPERTIES
 MOST_FOLDERS = 10_000
-NO_DECLARATIONS = b"<!DOCTYPE"  # an answer of a server has none; one that has may be a bomb
 THERE_ALREADY = 405
 PART = ".part"  # what is being sent has this at the end of its name
 
@@ -51,10 +51,7 @@ class WebDavMover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=EXAMPLE))
-        return reasons
+        return check_place(data, self.check_push(data.location), EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a server."""
@@ -112,7 +109,7 @@ class WebDavMover:
 
     async def open_put(self, path: str, size: int, location: str) -> PutAddress | None:
         """The address of a file with another name, whose folders are made; with the header that opens it."""
-        sent = f"{location}{quote(path)}" if location.endswith("/") else location
+        sent = _name_target(location, path)
         address = _web(sent)
         header = authorization(credential_for(self.policy.credentials, location)).partition(": ")[2]
         async with self._http.client(self._sign(location)) as client:
@@ -125,13 +122,13 @@ class WebDavMover:
 
     async def close_put(self, path: str, location: str) -> None:
         """Give it its own name."""
-        sent = f"{location}{quote(path)}" if location.endswith("/") else location
+        sent = _name_target(location, path)
         async with self._http.client(self._sign(location)) as client:
             await _rename(client, path, _web(sent), sent)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file under another name and give it its own when it is whole; its folders are made."""
-        sent = f"{location}{quote(content.path)}" if location.endswith("/") else location
+        sent = _name_target(location, content.path)
         address = _web(sent)
         async with self._http.client(self._sign(location)) as client:
             try:
@@ -151,11 +148,8 @@ async def _check_free(client: httpx2.AsyncClient, path: str, address: str, locat
     """
     headers = {"Depth": "0", "Content-Type": "application/xml"}
     answer = await client.request("PROPFIND", address, headers=headers, content=WANTED)
-    if not answer.is_success or NO_DECLARATIONS in answer.content:
-        return
     with suppress(ElementTree.ParseError):
-        root = ElementTree.fromstring(answer.content)  # noqa: S314 - nothing is declared in it
-        if root.find(f".//{DAV}collection") is not None:
+        if answer.is_success and read_xml(answer.content).find(f".//{DAV}collection") is not None:
             raise refuse_folder(path, location, sent)
 
 
@@ -178,6 +172,11 @@ async def _read_nothing(offset: int) -> AsyncIterator[bytes]:
 
 def _link_file(data: Data, file: RemoteFile, headers: dict[str, str]) -> FileLink:
     return FileLink(str(safe_path(data, file.path)), file.address, headers, file.size, version=file.version)
+
+
+def _name_target(location: str, path: str) -> str:
+    """The address that a file has when it was sent to a location: below it, if that is a folder's."""
+    return f"{location}{quote(path)}" if location.endswith("/") else location
 
 
 def _web(location: str) -> str:
@@ -230,9 +229,7 @@ class _Listing:
             answer = await self._client.request("PROPFIND", folder, headers=headers, content=WANTED)
             if not answer.is_success:
                 raise missing(self._data, describe_refusal(answer))
-            if NO_DECLARATIONS in answer.content:
-                raise ElementTree.ParseError("it has declarations")
-            return ElementTree.fromstring(answer.content)  # noqa: S314 - nothing is declared in it
+            return read_xml(answer.content)
         except httpx2.TransportError as error:
             raise missing(self._data, str(error) or type(error).__name__) from error
         except ElementTree.ParseError as error:

@@ -24,10 +24,9 @@ from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import (
     DIGESTS,
     check_arrived,
-    check_checksum,
+    check_place,
     guess,
     missing,
-    refuse,
     refuse_folder,
     require_sound,
     safe_name,
@@ -62,11 +61,8 @@ class XrootdMover:
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum, and whether there is a client."""
-        reasons = check_checksum(data)
-        if why := self.check_push(data.location):
-            nearest = INSTALL if why == NOT_INSTALLED else EXAMPLE
-            reasons.append(refuse(data, f"Data can't come from there: {why}.", nearest=nearest))
-        return reasons
+        why = self.check_push(data.location)
+        return check_place(data, why, INSTALL if why == NOT_INSTALLED else EXAMPLE)
 
     def check_push(self, location: str) -> str:
         """Whether it names a path on a server, and nothing secret, which others could see in the client's command."""
