@@ -10,6 +10,8 @@ import httpx2
 import pytest
 
 from sublet.booking.model.phases import Phase
+from sublet.booking.model.request import SentResults
+from sublet.kernel.errors import BadRequest
 from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.api.conftest import Callers
@@ -69,6 +71,8 @@ async def test_sending_goes_on_unseen_tells_how_far_it_is_and_can_be_stopped(
     assert "Sending big (1 of 1) to http://127.0.0.1" in shown
     assert "secret" not in shown
     assert f'action="{base}/send"' not in shown, "one at a time"
+    with pytest.raises(BadRequest, match="its results are being sent"):
+        await service.sendings.start(session.id, OWNER, SentResults("*", to))
     assert (await sent(owner, f"{base}/files", f"{base}/send/stop")).status_code == 303
     assert "It was stopped" in (await owner.get(f"{base}/files")).text
     silent.close()

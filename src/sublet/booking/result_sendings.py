@@ -58,31 +58,32 @@ class ResultSendings:
 
     async def start(self, session: str, person: Person, results: SentResults) -> None:
         """Begin to send; what can't be sent at all is an error now."""
-        self._check_free(session)
+        if session in self._tasks:
+            raise BadRequest(detail="its results are being sent.", hint="Wait for them, or stop that first.")
         if not results.to.strip():
             raise BadRequest(detail="results are sent to an address.", hint="Write one like s3://bucket/folder/.")
         news = self.results.send(session, person, results)
-        first = await anext(news)
-        self._check_free(session)  # another may have begun meanwhile
         sending = ResultSending(results.path, without_secrets(results.to))
-        sending.note(first)
+        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        task = self._tasks[session] = asyncio.create_task(self._send(sending, news, begun), name="send results")
+        task.add_done_callback(lambda _: self._tasks.pop(session, None))
+        await asyncio.wait([task, begun], return_when=asyncio.FIRST_COMPLETED)
+        if not begun.done():
+            task.result()
+            raise sending.error or BadRequest(detail="nothing was sent.", hint="Try it again.")
         self._last.pop(session, None)
         self._last[session] = sending
         for old in list(self._last)[:-MOST_REMEMBERED]:
             if old not in self._tasks:
                 del self._last[old]
-        task = self._tasks[session] = asyncio.create_task(self._send(sending, news), name="send results")
-        task.add_done_callback(lambda _: self._tasks.pop(session, None))
 
-    def _check_free(self, session: str) -> None:
-        if session in self._tasks:
-            raise BadRequest(detail="its results are being sent.", hint="Wait for them, or stop that first.")
-
-    async def _send(self, sending: ResultSending, news: News) -> None:
+    async def _send(self, sending: ResultSending, news: News, begun: asyncio.Future[None]) -> None:
         try:
             async with closing(news) as news:
                 async for piece in news:
                     sending.note(piece)
+                    if not begun.done():
+                        begun.set_result(None)
         except SubletError as error:
             sending.error = error
             log.info("results.not-sent", to=sending.to, why=error.message)
