@@ -13,7 +13,7 @@ import pytest
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
 from sublet.kinds.images import ArchiveFile
-from sublet.kinds.inside.container_images import NoImage, with_apptainer
+from sublet.kinds.inside.container_images import NoImage, with_apptainer, with_charliecloud
 from sublet.platforms.batch.kept import KeptFiles, digest_of
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.slurm.platform import Slurm
@@ -218,6 +218,30 @@ async def test_a_session_runs_the_image_that_was_made_before_it_and_else_makes_i
     assert len((tmp_path / "asked").read_text().splitlines()) == 2, "what was made before is run as it is"
     with pytest.raises(NoImage, match="its digest is not"):
         with_apptainer(source, {**plan, "digest": "sha256:" + "0" * 64})
+
+
+async def test_an_image_is_unpacked_there_once_and_a_session_of_charliecloud_runs_in_it(
+    slurm: Slurm, reach: Counted, tmp_path: Path
+) -> None:
+    archive, link = tmp_path / "tool.tar", tmp_path / "brought" / "tool.tar"
+    digest = images.oci_archive(archive)
+    content, kept, root = await slurm.keep(archive, user="session"), KeptFiles("far", "me"), str(tmp_path / "far")
+    assert not await KeptFiles("far", "me").unpack_image(reach, root, content, "", "squashed"), "Podman loads it"
+    done = await asyncio.gather(*(kept.unpack_image(reach, root, content, "", "") for _ in range(2)))
+    assert done == [True, True]
+    beside = Path(content).parent
+    assert [path.name for path in beside.iterdir() if path.name.startswith("unpack")] == ["unpacked"]
+    [listed] = await slurm.list_kept()
+    assert listed.size > 2 * archive.stat().st_size, "what is unpacked counts, too"
+    link.parent.mkdir()
+    link.symlink_to(content)
+    plan = {"tool": "charliecloud", "paths": {}, "digest": digest, "image": str(tmp_path / "own"), "entrypoint": None}
+    image = with_charliecloud({"how": "archive", "folder": str(link.parent)}, plan)
+    assert image.directory == str(beside / "unpacked" / "root")
+    assert (Path(image.directory) / "app" / "doc").read_text() == "made for tests\n"
+    shutil.rmtree(tmp_path / "far" / "incoming" / "session")
+    assert await slurm.let_go() == [digest_of(archive)]
+    assert not beside.exists()
 
 
 async def test_on_this_machine_a_file_is_where_it_is(image: Path) -> None:

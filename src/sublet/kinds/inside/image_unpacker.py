@@ -1,8 +1,9 @@
 """Unpacks an image file, before sessions need it, for all that are going to run in it.
 
-Travels to the login host: Python alone. Arguments: the file, the folder, and perhaps where `unsquashfs` is. In the
-folder there is afterwards `root`, the image's file system, and `image.json`: by which digests it can be told, its own
-configuration, whether it was a Singularity image, and how many bytes it takes (container_unpacked.py reads it).
+Travels to the login host: Python alone. Arguments: the file, the folder, where `unsquashfs` is (or nothing), and
+perhaps `squashed`, if an archive is not to be unpacked. In the folder there is afterwards `root`, the image's file
+system, and `image.json`: by which digests it can be told, its own configuration, whether it was a Singularity image,
+and how many bytes it takes (container_unpacked.py reads it).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def settle(root: str) -> int:
     return size
 
 
-def unpack(path: str, folder: str, unsquashfs: str) -> None:
+def unpack(path: str, folder: str, unsquashfs: str, only: str) -> None:
     """Unpack it; NotAnImage says why not."""
     root = os.path.join(folder, "root")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -53,6 +54,8 @@ def unpack(path: str, folder: str, unsquashfs: str) -> None:
         about = unpack_squashed(path, root, unsquashfs)
     else:
         try:
+            if only == "squashed":
+                raise NotAnImage(f"{path} is an archive, which the tool loads by itself")
             about = unpack_archive(archive, root)
         finally:
             archive.close()
@@ -66,7 +69,7 @@ def unpack(path: str, folder: str, unsquashfs: str) -> None:
 def main() -> int:
     """Unpack what is named."""
     try:
-        unpack(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else "")
+        unpack(*[*sys.argv[1:], "", ""][:4])
     except (NotAnImage, OSError) as why:
         sys.stderr.write(f"{why}\n")
         return 65

@@ -97,6 +97,21 @@ class KeptFiles:
             self._not_made[content] = time.monotonic()
         return not made.code
 
+    async def unpack_image(self, reach: Reach, root: str, content: str, unsquashfs: str, only: str) -> bool:
+        """Have an image file that is kept there unpacked, once, beside it; whether it is now."""
+        since = self._not_made.get(content)
+        if since is not None and time.monotonic() - since < TRIED:
+            return False
+        async with self._turns[content]:
+            if await reach.run(to_look_for(content, "unpacked/image.json")):
+                return True
+            words = script("unpack_image", root, content.split("/")[-2], unsquashfs, only)
+            program = read_image_program("image_unpacker")
+            unpacked = await reach.run(Command(words, as_is, program, seconds=PULLING))
+        if unpacked.code:
+            self._not_made[content] = time.monotonic()
+        return not unpacked.code
+
     async def list_kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
         """What is there."""
         return await reach.run(to_kept(self._failures, root))
@@ -139,9 +154,9 @@ def to_keep(failures: Failures, root: str, name: str, key: str, owner: str, labe
     return Command(words, failures.reading(lambda answer: answer.strip() == "there"))
 
 
-def to_look_for(content: str) -> Command[bool]:
-    """Whether an image was made of an archive already."""
-    words = ("sh", "-c", '[ -f "${1%/*}/image.sif" ]', "sh", content)
+def to_look_for(content: str, made: str = "image.sif") -> Command[bool]:
+    """Whether an image was made of an archive already, or it was unpacked."""
+    words = ("sh", "-c", '[ -f "${1%/*}/$2" ]', "sh", content, made)
     return Command(words, lambda outcome: outcome.code == 0)
 
 

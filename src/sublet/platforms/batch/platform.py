@@ -41,6 +41,7 @@ from sublet.reach.record import read_record
 from sublet.systems.model.pilot_config import Additions
 
 SIF_TOOLS = ("apptainer", "singularity")
+DIRECTORY_TOOLS = {"charliecloud": "", "podman": "squashed"}  # those that run directories, and of what alone
 
 
 class BatchPlatform(TransferSettings):
@@ -212,10 +213,14 @@ class BatchPlatform(TransferSettings):
         return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have the login host make it, where it may, and where there is Apptainer."""
-        path = await self._find_sif_tool(tool)
-        describe = archive.describe if archive else None
-        return bool(path) and await self._kept.make_image(self.reach, await self.root(), kept, path, describe)
+        """Have the login host make it, where it may: by Apptainer, or unpacked for a tool that runs directories."""
+        root, describe = await self.root(), archive.describe if archive else None
+        if path := await self._find_sif_tool(tool):
+            return await self._kept.make_image(self.reach, root, kept, path, describe)
+        if tool not in DIRECTORY_TOOLS or not self._manners.pull:
+            return False
+        unsquashfs = (await self.survey()).tools.get("unsquashfs", "")
+        return await self._kept.unpack_image(self.reach, root, kept, unsquashfs, DIRECTORY_TOOLS[tool])
 
     async def _find_sif_tool(self, tool: str) -> str:
         """Where a tool is that makes image files on the login host; empty if that may not be, or there is none."""

@@ -3,7 +3,7 @@
 cd "$1/kept/$2" 2>/dev/null || { echo idle; exit 0; }
 if [ -e content ]; then
     if [ -e seal ] && [ -n "$(find content -type f -newer seal 2>/dev/null | head -n 1)" ]; then
-        rm -rf content seal size
+        rm -rf content seal size unpacked
     else
         size=
         [ -r size ] && read -r size <size

@@ -1,0 +1,21 @@
+# Unpacks an image file that is kept here beside it, as `unpacked`, for all sessions whose tool runs a directory (image_unpacker.py tells
+# what is in it). Arguments: the root directory, the file's name in `kept`, where unsquashfs is (or nothing), and perhaps `squashed`
+# if it counts only as a Singularity image. Stdin: the program that unpacks. Exits with 65 if it is no such image; with 69 without a Python.
+dir=$1/kept/$2
+trap '' HUP PIPE
+umask 077
+python=
+for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
+    python=$(command -v "$name") && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && break
+    python=
+done
+[ -n "$python" ] || { cat >/dev/null; exit 69; }
+made=$dir/unpacking.$$
+nice -n 10 "$python" -I - "$dir/content" "$made" "$3" "$4"
+code=$?
+if [ "$code" = 0 ]; then
+    mv -T "$made" "$dir/unpacked" 2>/dev/null || [ -f "$dir/unpacked/image.json" ] || code=75 # another was faster
+    size=$(du -sck "$dir/content" "$dir/unpacked" | tail -n 1 | cut -f 1) && printf '%s\n' "$((size * 1024))" >"$dir/size"
+fi
+[ ! -e "$made" ] || { chmod -R u+rwX "$made"; rm -rf "$made"; }
+exit "$code"
