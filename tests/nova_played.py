@@ -31,6 +31,7 @@ class PlayedNova:
 
     servers: dict[str, dict[str, Any]] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
+    floating: dict[str, dict[str, Any]] = field(default_factory=dict)
     consoles: dict[str, str] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     limits: dict[str, int] = field(default_factory=lambda: {"maxTotalCores": 8, "maxTotalInstances": 3})
@@ -50,7 +51,27 @@ class PlayedNova:
         kind, _, rest = path.removeprefix("/").partition("/")
         if kind == "image":
             return answer_with({"images": [{"id": IMAGE, "name": "guest", "min_ram": 0, "min_disk": 0}]})
+        if kind == "network":
+            return self.network(request, rest.split("/")[1:], body)
         return self.compute(request, rest, body)
+
+    def network(self, request: httpx2.Request, path: list[str], body: dict[str, Any]) -> httpx2.Response:
+        """As Neutron does: every server has a port, and floating IPs are on this machine's loopback."""
+        match request.method, path:
+            case "GET", ["networks"]:
+                return answer_with({"networks": [{"id": f"net-{request.url.params['name']}"}]})
+            case "GET", ["ports"]:
+                return answer_with({"ports": [{"id": f"port-of-{request.url.params['device_id']}"}]})
+            case "GET", ["floatingips"]:
+                return answer_with({"floatingips": list(self.floating.values())})
+            case "POST", ["floatingips"]:
+                id = f"ip-{len(self.calls)}"
+                self.floating[id] = {**body["floatingip"], "id": id, "floating_ip_address": "127.0.0.1"}
+                return httpx2.Response(201, json={"floatingip": self.floating[id]})
+            case "DELETE", ["floatingips", id]:
+                self.floating.pop(id, None)
+                return httpx2.Response(204)
+        return refuse(404, "NeutronError")
 
     def give_token(self) -> httpx2.Response:
         """As Keystone does."""

@@ -22,9 +22,34 @@ BOX = (
     *("rabbitmq-server", "mariadb-server", "python3-pymysql", "python3-werkzeug", "genisoimage", "openssl"),
     *("iproute2", "procps", "mount", "curl", "hostname", "tzdata"),
 )
-GUEST = ("linux-image-cloud-amd64", "busybox-static", "python3", "python3-minimal", "kmod")
+GUEST = (
+    "linux-image-cloud-amd64",
+    "busybox-static",
+    "python3",
+    "python3-minimal",
+    "kmod",
+    "openssh-server",
+)
+PROGRAMS = ("usr/sbin/sshd", "usr/bin/ssh-keygen")
 SUITES = {"box": "sid", "guest": "bookworm"}
-MODULES = ("virtio_blk", "virtio_pci", "isofs", "cdrom", "sr_mod", "ata_piix", "ahci", "button", "evdev", "virtio_rng")
+MODULES = (
+    "virtio_blk",
+    "virtio_pci",
+    "isofs",
+    "cdrom",
+    "sr_mod",
+    "ata_piix",
+    "ahci",
+    "button",
+    "evdev",
+    "virtio_rng",
+    "virtio_net",
+)
+USERS = (
+    "root:x:0:0:root:/root:/bin/sh",
+    "sshd:x:100:65534::/run/sshd:/bin/false",
+    "nobody:x:65534:65534:nobody:/:/bin/false",
+)
 LEFT_OUT = (
     "test",
     "idlelib",
@@ -89,10 +114,13 @@ def _lay_out(debian: Path, root: Path, version: str) -> None:
     (root / "usr" / "bin" / "python3").symlink_to(python)
     library = debian / "usr" / "lib" / python
     shutil.copytree(library, root / "usr" / "lib" / python, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_OUT))
-    _copy_libraries(debian, root, [f"usr/bin/{python}", f"usr/lib/{python}/lib-dynload/*.so"])
+    (root / "usr" / "sbin").mkdir()
+    for program in PROGRAMS:
+        shutil.copy(debian / program, root / program)
+    _copy_libraries(debian, root, [f"usr/bin/{python}", f"usr/lib/{python}/lib-dynload/*.so", *PROGRAMS])
     run_words(["chroot", str(root), "/usr/bin/python3", "-m", "compileall", "-q", f"/usr/lib/{python}"])
     _copy_modules(debian, root, version)
-    (root / "etc" / "passwd").write_text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n")
+    (root / "etc" / "passwd").write_text("".join(f"{row}\n" for row in USERS))
     (root / "etc" / "group").write_text("root:x:0:\nnogroup:x:65534:\n")
     (root / "etc" / "hostname").write_text("guest\n")
     (root / "usr" / "bin" / "poweroff").write_text("#!/bin/sh\nexec busybox poweroff -f\n")  # its init is a script

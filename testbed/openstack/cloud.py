@@ -89,14 +89,15 @@ def _start(parts: CloudParts, name: str, directory: Path) -> Cloud:
 
 
 def _make_network(name: str) -> str:
-    """A namespace with a wire to this machine; the address of its far end."""
+    """A namespace with a wire to this machine, on which its guests are too; the address of its far end."""
     listed = subprocess.run(["ip", "-o", "addr"], capture_output=True, text=True).stdout
     index = next(number for number in range(1, 251) if f"10.205.{number}." not in listed)
     new_namespace(name)
     near = f"sublet-os{index}"
     wire(None, near, name, "eth0")
-    ip(f"addr add 10.205.{index}.1/30 dev {near}")
-    ip(f"addr add 10.205.{index}.2/30 dev eth0", within=name)
+    ip(f"addr add 10.205.{index}.1/24 dev {near}")
+    ip("link add guests type bridge", "link set eth0 master guests", "link set guests up", within=name)
+    ip(f"addr add 10.205.{index}.2/24 dev guests", within=name)
     return f"10.205.{index}.2"
 
 

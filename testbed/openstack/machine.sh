@@ -22,7 +22,8 @@ random 1 8
 urandom 1 9
 tty 5 0
 DEVICES
-mkdir "$root/dev/pts" "$root/dev/shm"
+mkdir "$root/dev/pts" "$root/dev/shm" "$root/dev/net"
+mknod -m 666 "$root/dev/net/tun" c 10 200
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$root/dev/pts"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 ln -s pts/ptmx "$root/dev/ptmx"

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 
 from sublet.booking.model.job import Job, JobState, State
@@ -255,4 +256,51 @@ async def test_what_is_too_large_is_refused_before_a_server_is_made(trial: Confo
     job = replace(job, program=replace(job.program, files=large), amounts=Amounts(Shape(1, 128 << 20)))
     with pytest.raises(PlatformRefused, match="user data has room for"):
         await trial.platform.submit(job, trial.key())
+    assert await project.list_names() == []
+
+
+SERVER = """
+import http.server, os, sys
+open("seen", "w").write(str(os.path.getsize("noise")))
+open("big", "wb").write(os.urandom(6 << 20))
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"hello from " + os.environ["USER"].encode())
+http.server.HTTPServer((os.environ["SUBLET_HOST"], int(os.environ["SUBLET_PORT"])), Page).serve_forever()
+"""
+
+
+async def test_large_files_go_in_and_out_by_ssh_and_people_connect_to_a_machine(
+    project: Project, tmp_path: Path
+) -> None:
+    platform = project.platform(network="wire", address="fixed")
+    await platform.open(tmp_path / "home")
+    trial = ConformanceTrial(platform)
+    try:
+        plain = trial.job("python3", "server.py", seconds=600)
+        files = {"server.py": SERVER.encode(), "noise": os.urandom(1 << 20)}
+        job = replace(plain, program=replace(plain.program, files=files, connects="uri:http"))
+        key = await platform.submit(job, trial.key())
+        place = ""
+
+        async def is_connected() -> bool:
+            nonlocal place
+            connector = (await trial.state(key)).connector
+            place = connector.location if connector else ""
+            return bool(connector)
+
+        await trial.until("a connector", is_connected)
+        transport = httpx.AsyncHTTPTransport(uds=place.removeprefix("unix:"))
+        async with httpx.AsyncClient(transport=transport, timeout=60) as client:
+            assert (await client.get("http://lab/")).text == "hello from sublet"
+        await platform.cancel([key], "marie")
+        state = await trial.wait_for_end(key)
+        assert state.end is not None
+        assert (state.end.kind, state.end.by, state.end.detail) == (EndKind.CANCELLED, "marie", "")
+        sizes = {file.path: file.size for file in (await platform.results(key)).files}
+        assert sizes["big"] == 6 << 20
+        assert b"".join([piece async for piece in platform.read(key, "seen")]) == b"1048576"
+    finally:
+        await trial.clean()
+        await platform.close()
     assert await project.list_names() == []

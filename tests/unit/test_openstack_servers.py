@@ -22,9 +22,7 @@ from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.openstack import servers as module
 from sublet.platforms.openstack.access import CloudAccess
 from sublet.platforms.openstack.api import CloudCalls
-from sublet.platforms.openstack.compute import CloudCompute
 from sublet.platforms.openstack.platform import OpenStack
-from sublet.platforms.openstack.servers import SessionServers
 from tests.nova_played import AUTH, PlayedNova, refuse
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +41,7 @@ async def open_platform(nova: PlayedNova, home: Path) -> OpenStack:
     made = OpenStack(name="cloud", image="guest", network="none")
     await made.open(home)
     calls = CloudCalls("cloud", CloudAccess(AUTH, {}, "here"), httpx2.MockTransport(nova.handle))
-    made._servers = SessionServers(CloudCompute(calls), made._place, made._home)
+    made._servers = made._serve(calls)
     return made
 
 

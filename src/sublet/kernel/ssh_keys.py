@@ -1,4 +1,4 @@
-"""A private SSH key: read once from what a person gives, and then only sealed or in an agent."""
+"""A private SSH key: read once from what a person gives, and then only sealed or in an agent; or made for a machine."""
 
 from __future__ import annotations
 
@@ -29,6 +29,17 @@ def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
         raise BadKey(why="it is of a kind that centres no longer take; make one with `ssh-keygen -t ed25519`")
     if isinstance(key, rsa.RSAPrivateKey) and key.key_size < LEAST:
         raise BadKey(why=f"an RSA key of {key.key_size} bits is too short; it needs {LEAST}")
+    whole = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()).decode()
+    public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode()
+    return whole, public
+
+
+def make_key() -> tuple[str, str]:
+    """A new key without a passphrase, as ssh reads it, and its public half."""
+    from cryptography.hazmat.primitives import serialization as form
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    key = ed25519.Ed25519PrivateKey.generate()
     whole = key.private_bytes(form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption()).decode()
     public = key.public_key().public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode()
     return whole, public

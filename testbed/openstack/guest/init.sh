@@ -19,6 +19,19 @@ for try in 1 2 3 4 5 6 7 8 9 10; do
     done
     sleep 0.2
 done
+ip link set lo up
+python3 - <<'ADDRESSES'
+import json, subprocess
+try:
+    with open("/run/config/openstack/latest/network_data.json") as file:
+        told = json.load(file)
+except OSError:
+    told = {"networks": []}
+for number, network in enumerate(told["networks"]):
+    address = network["ip_address"] + ("" if "/" in network["ip_address"] else "/" + network["netmask"])
+    subprocess.run(["ip", "addr", "add", address, "dev", f"eth{number}"], check=False)
+    subprocess.run(["ip", "link", "set", f"eth{number}", "up"], check=False)
+ADDRESSES
 data=/run/config/openstack/latest/user_data
 if [ "$(head -c 6 /dev/vda)" = booted ]; then
     echo "cloud-init: this instance has been started before"

@@ -54,6 +54,15 @@ def add_image(name, file, **more):
     return made["id"]
 
 
+def add_network(name, net):
+    """A network that this machine is on too; guests read their addresses from the config drive."""
+    neutron = f"{LOCAL}:9696/v2.0"
+    made = call("POST", f"{neutron}/networks", {"network": {"name": name, "shared": True}})[0]["network"]["id"]
+    pool = {"start": f"{net}.10", "end": f"{net}.250"}
+    subnet = {"network_id": made, "ip_version": 4, "cidr": f"{net}.0/24", "allocation_pools": [pool]}
+    call("POST", f"{neutron}/subnets", {"subnet": {**subnet, "enable_dhcp": False, "gateway_ip": None}})
+
+
 token = sign_in()
 known = {role["name"]: role["id"] for role in identity("GET", "roles")["roles"]}
 if stage == "users":
@@ -80,6 +89,7 @@ else:
         ramdisk_id=ramdisk,
         os_command_line="console=ttyS0 quiet panic=-1",
     )
+    add_network("wire", address.rpartition(".")[0])
     nova = f"{LOCAL}:8774/v2.1"
     for name, (cores, memory, disk) in FLAVORS.items():
         call("POST", f"{nova}/flavors", {"flavor": {"name": name, "vcpus": cores, "ram": memory, "disk": disk}})

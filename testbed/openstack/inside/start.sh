@@ -75,6 +75,8 @@ as nova-conductor nova-conductor --config-file $etc/nova.conf
 as nova-scheduler nova-scheduler --config-file $etc/nova.conf
 serve nova nova.wsgi.osapi_compute 8774
 for port in 8778 9292 9696 8774; do until answers $port; do sleep 0.2; done; done
+as wires bash -c 'while sleep 0.2; do for tap in /sys/class/net/tap*; do
+    [ -e "$tap" ] && [ ! -e "$tap/master" ] && ip link set "${tap##*/}" master guests up; done; done'
 as nova-compute nova-compute --config-file $etc/nova.conf
 python3 $programs/prepare.py project "$address"
 touch $log/ready

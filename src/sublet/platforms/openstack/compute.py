@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
-from uuid import UUID
 
 from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.openstack.addresses import CloudAddresses, is_uuid
 from sublet.platforms.openstack.api import CloudCalls, Object, read_object
 from sublet.platforms.openstack.readers import (
     CloudServer,
@@ -58,7 +58,7 @@ class CloudCompute:
 
     async def find_image(self, named: str) -> Image:
         """The image of a name or an id; of several with one name the newest."""
-        if _is_uuid(named):
+        if is_uuid(named):
             return read_image(await self.calls.get("image", f"/v2/images/{named}"))
         query = urlencode({"name": named, "status": "active", "sort": "created_at:desc"})
         images = (await self.calls.get("image", f"/v2/images?{query}")).get("images") or []
@@ -70,12 +70,7 @@ class CloudCompute:
         """What Nova is told of networks: `auto`, `none`, or one of them."""
         if named in ("auto", "none"):
             return named
-        if _is_uuid(named):
-            return [{"uuid": named}]
-        networks = (await self.calls.get("network", f"/v2.0/networks?{urlencode({'name': named})}"))["networks"]
-        if not networks:
-            raise PlatformRefused(platform=self.platform, why=f"there is no network {named} that you may use")
-        return [{"uuid": networks[0]["id"]}]
+        return [{"uuid": await CloudAddresses(self.calls).find_network(named)}]
 
     async def list_servers(self, prefix: str) -> list[CloudServer]:
         """The project's servers whose names begin so."""
@@ -132,10 +127,3 @@ class CloudCompute:
         """The names of the keys that begin so."""
         keys = (await self.calls.get("compute", "/os-keypairs")).get("keypairs") or []
         return [name for each in keys if (name := str(each["keypair"]["name"])).startswith(prefix)]
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return bool(UUID(text))
-    except ValueError:
-        return False

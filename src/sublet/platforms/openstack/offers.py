@@ -13,12 +13,14 @@ from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.platforms.batch.fitting import InQueue, answer, find_excess, find_untyped, listens, offer_for
 from sublet.platforms.batch.site import SiteNode, SiteQueue
+from sublet.platforms.openstack.door import DoorSettings
 from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, ProjectQuota, choose_flavor
 
 USUAL_START = timedelta(seconds=40)
 UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
 TAKEN = ("constraint", "gpu_type")  # of what can be asked of a scheduler
 BRACKETS = frozenset("()[]*")
+UNSET = "its `address` is not set"
 HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
 
 
@@ -43,18 +45,30 @@ class CloudView:
     image: Image
 
 
-def refuse_request(request: Request, platform: str) -> Sequence[Reason]:
+@dataclass(frozen=True, slots=True)
+class OfferTerms:
+    """What a platform says of itself to every request."""
+
+    platform: str
+    way: str
+    reserve: int
+    longest: timedelta | None
+    door: DoorSettings
+
+
+def refuse_request(request: Request, platform: str, door: DoorSettings) -> Sequence[Reason]:
     """Why what was asked for could never run there."""
     reasons = []
-    if listens(request):
-        why = f"{platform}: nothing leads to what listens in a virtual machine there, so nobody can connect to it."
+    if listens(request) and not door.is_open:
+        why = f"{platform}: nothing leads into a virtual machine there ({UNSET}), so nobody can connect to it."
         reasons.append(Reason("urn:not-supported", "executable.kind", why, platform=platform))
     if (count := request.compute.nodes.min) > 1:
         why = f"{platform} runs each session in one virtual machine, and {count} nodes were asked for."
         reasons.append(Reason("urn:resource-limit", "compute.nodes.min", why, str(count), "1", "1", platform))
-    if (size := sum(data.size or 0 for data in request.data)) > HOPELESS:
+    if (size := sum(data.size or 0 for data in request.data)) > HOPELESS and not door.is_open:
         wanted = memory_text(size)
-        why = f"{platform} brings files in user data, which has room for about 30 kB packed; these are {wanted}."
+        room = "which has room for about 30 kB packed"
+        why = f"{platform} brings files in user data ({UNSET}), {room}; these are {wanted}."
         reasons.append(Reason("urn:resource-limit", "data", why, wanted, "30kB", platform=platform))
     if BRACKETS & set(request.scheduler.constraint):
         why = f"{platform}: write features with & between those that must all be there, or | between alternatives."
@@ -89,17 +103,11 @@ def list_nodes(view: CloudView, reserve: int) -> list[Node]:
 
 
 def make_offers(
-    view: CloudView,
-    request: Request,
-    way: str,
-    platform: str,
-    own: Sequence[OwnServer],
-    reserve: int,
-    longest: timedelta | None,
-    now: datetime,
+    view: CloudView, request: Request, terms: OfferTerms, own: Sequence[OwnServer], now: datetime
 ) -> Answer:
     """An offer on predicted terms; or why there is none, with the nearest that would do."""
-    if refused := refuse_request(request, platform):
+    platform, reserve = terms.platform, terms.reserve
+    if refused := refuse_request(request, platform, terms.door):
         return Answer(reasons=tuple(refused))
     choices = list_choices(view)
     typed = [SiteNode(node, (), gpu_types=choices.gpu_types) for node in list_nodes(view, reserve)]
@@ -111,15 +119,16 @@ def make_offers(
         asked = " with these features" if request.scheduler.constraint or request.scheduler.gpu_type else ""
         why = f"{platform} has no flavor with a disk{asked} that is within the quota of {view.project}."
         return Answer(reasons=(Reason("urn:not-supported", "platform", why, platform=platform),))
-    if excess := find_excess(request, SiteQueue("", max_time=longest), nodes, platform):
+    if excess := find_excess(request, SiteQueue("", max_time=terms.longest), nodes, platform):
         return Answer(reasons=(excess,))
     least = request.least
     flavor = choose_flavor(view.flavors, least.shape, view.image, reserve)
     if flavor is None:
         why = f"{platform} has no flavor with all that was asked for together."
         return Answer(reasons=(Reason("urn:resource-limit", "compute", why, platform=platform),))
-    start, note = find_start(view.quota, flavor, own, now)
-    offer = offer_for(platform, request, InQueue("", least), start + USUAL_START, way, platform, now, note)
+    start, words = find_start(view.quota, flavor, own, now)
+    note = f"{words}, {terms.door.describe()}"
+    offer = offer_for(platform, request, InQueue("", least), start + USUAL_START, terms.way, platform, now, note)
     return answer([], [offer]) if isinstance(offer, Reason) else answer([offer], [])
 
 

@@ -1,9 +1,11 @@
 """OpenStack as a platform: each session is a virtual machine of its own in a project, started from an image there.
 
 What a session is made of goes to its machine as sealed user data; what it prints and leaves comes back on its console,
-sealed too. No network is needed between the machine and the service. Below the platform's own directory here lie
+sealed too. No network is needed between the machine and the service. Where there is one, large files go by ssh, and
+people connect that way (door.py). Below the platform's own directory here lie
 
     sessions/KEY/   one session (told in session.py)
+    doors/NAME/     the ssh connection to one machine
     leaving/NAME    servers that were deleted and not yet seen to be gone
     owner           the name by which what is ours is known in the project
 """
@@ -16,9 +18,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pydantic import Field, PrivateAttr
+from pydantic import PrivateAttr
 
 from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.offer import Answer, Reason
@@ -26,12 +28,14 @@ from sublet.booking.model.request import Request
 from sublet.booking.model.session import CONTINUED, STOPPED, End, EndKind
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.names import make_owner, name_session
-from sublet.platforms.openstack.access import BadCloud, CloudSettings, open_cloud
+from sublet.platforms.openstack.access import BadCloud, open_cloud
 from sublet.platforms.openstack.api import RENEW, CloudCalls
 from sublet.platforms.openstack.compute import CloudCompute
+from sublet.platforms.openstack.door import MachineDoors
 from sublet.platforms.openstack.offers import (
     TAKEN,
     CloudView,
+    OfferTerms,
     OwnServer,
     describe_view,
     list_nodes,
@@ -40,67 +44,24 @@ from sublet.platforms.openstack.offers import (
     select_flavors,
 )
 from sublet.platforms.openstack.readers import choose_flavor
-from sublet.platforms.openstack.servers import ServerPlace, SessionServers
+from sublet.platforms.openstack.servers import SessionServers
 from sublet.platforms.openstack.session import VmSession
-from sublet.platforms.openstack.userdata import SESSION, GuestTimes
-from sublet.platforms.port import INSTEAD, Duration, Memory, Platform, Results, Survey
+from sublet.platforms.openstack.settings import OpenStackSettings
+from sublet.platforms.openstack.userdata import SESSION
+from sublet.platforms.port import INSTEAD, Results, Survey
 from sublet.platforms.sessiondir import remove_tree
 from sublet.platforms.tokens import FindToken, TokenSource
 
-FOLDERS = ("sessions", "running", "news", "trash", "leaving")
+FOLDERS = ("sessions", "running", "news", "trash", "leaving", "doors")
 FRESH = 20.0  # seconds that a look at the project is good for
 AT_ONCE = 8  # sessions that are looked at side by side
 GONE = 120.0  # seconds that are waited for a server to be gone
 PAUSE = 0.5
 
 
-class OpenStack(Platform):
+class OpenStack(OpenStackSettings):
     """A project of an OpenStack cloud."""
 
-    kind: ClassVar[str] = "openstack"
-    terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
-    fetches: ClassVar[bool] = False
-    cloud: str = Field(default="", description="The cloud in clouds.yaml; empty: $OS_CLOUD, or the only one there.")
-    clouds_file: str = Field(
-        default="",
-        description="That file; empty: $OS_CLIENT_CONFIG_FILE, ~/.config/openstack/clouds.yaml, /etc/openstack/.",
-    )
-    auth_url: str = Field(default="", description="Instead of clouds.yaml: Keystone's https address.")
-    application_credential: str = Field(default="", description="With auth_url: the id of an application credential.")
-    secret_file: str = Field(
-        default="",
-        description="A file with its secret, which only you can read; default: what `sublet credential add AUTH_URL "
-        "--token` has sealed.",
-    )
-    secret_of: str = Field(default="", description="Whose credential that is; default: the service's own person's.")
-    region: str = Field(default="", description="The region; empty: that of clouds.yaml, else the first.")
-    authority: str = Field(default="", description="The file with the certificate that the cloud is known by.")
-    image: str = Field(description="The image of all sessions, by name or id: with cloud-init and Python.")
-    tools: tuple[str, ...] = Field(default=("python3",), description="What that image has of what kinds need.")
-    flavors: tuple[str, ...] = Field(default=(), description="The flavors that may be used; empty: all with a disk.")
-    network: str = Field(default="auto", description="A network, by name or id; `auto`: the project's own; `none`.")
-    security_groups: tuple[str, ...] = Field(default=(), description="Security groups; empty: the project's default.")
-    zone: str = Field(default="", description="The availability zone; empty: any.")
-    reserve: Memory = Field(
-        default=128 << 20, ge=0, description="Memory of a virtual machine that its own system takes, beside a session."
-    )
-    longest: Duration | None = Field(default=None, description="The longest time of a session; unset: any.")
-    spare: Duration = Field(
-        default=timedelta(hours=12),
-        description="How long after its time a session goes on that nobody stops; it can be extended by as much.",
-    )
-    grace: Duration = Field(
-        default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
-    )
-    keep_results: Duration = Field(
-        default=timedelta(days=1), description="How long a virtual machine shows what is too large for its console."
-    )
-    patience: Duration = Field(
-        default=timedelta(minutes=10), description="How long a virtual machine may be up before it is heard of."
-    )
-    output_limit: Memory = Field(
-        default=1 << 30, ge=1 << 10, description="How much of stdout, and of stderr, is shown."
-    )
     _home: Path = PrivateAttr()
     _owner: str = PrivateAttr(default="")
     _find: FindToken | None = PrivateAttr(default=None)
@@ -138,9 +99,6 @@ class OpenStack(Platform):
     async def _connect(self) -> SessionServers:
         if self._servers:
             return self._servers
-        asked = CloudSettings(
-            self.cloud, self.clouds_file, self.auth_url, self.application_credential, self.region, self.authority
-        )
         secret = ""
         if self.auth_url:
             source = TokenSource(self.name, self.auth_url, self.secret_file, self.secret_of)
@@ -148,24 +106,17 @@ class OpenStack(Platform):
                 source.find = self._find
             secret = await source.read()
         try:
-            access = await asyncio.to_thread(open_cloud, asked, secret)
+            access = await asyncio.to_thread(open_cloud, self.cloud_settings, secret)
             calls = CloudCalls(self.name, access)
         except BadCloud as error:
             raise LoginNeeded(f"{self.name} can't be entered: {error}.", platform=self.name, hint=RENEW) from error
-        self._servers = SessionServers(CloudCompute(calls), self._place, self._home)
+        self._servers = self._serve(calls)
         return self._servers
 
-    @property
-    def _place(self) -> ServerPlace:
-        return ServerPlace(
-            owner=self._owner,
-            image=self.image,
-            network=self.network,
-            zone=self.zone,
-            security_groups=self.security_groups,
-            times=GuestTimes(self.grace, self.spare, self.keep_results),
-            patience=self.patience,
-        )
+    def _serve(self, calls: CloudCalls) -> SessionServers:
+        compute = CloudCompute(calls)
+        doors = MachineDoors(compute, self.door_settings, self._home)
+        return SessionServers(compute, self.describe_place(self._owner), self._home, doors)
 
     # What there is
 
@@ -196,7 +147,10 @@ class OpenStack(Platform):
             why = f"it has no flavor with a disk that is within the quota of {view.project}"
             raise PlatformRefused(platform=self.name, why=why)
         tools = {"sh": "/bin/sh", **dict.fromkeys(self.tools, "")}
-        return Survey(view.as_of, nodes, tools=tools, notes=describe_view(view), good_for=timedelta(seconds=FRESH))
+        return Survey(view.as_of, nodes, tools=tools, notes=self._describe(view), good_for=timedelta(seconds=FRESH))
+
+    def _describe(self, view: CloudView) -> tuple[str, ...]:
+        return (*describe_view(view), f"each virtual machine is {self.door_settings.describe()}")
 
     def can_take(self, option: str) -> bool:
         """Features and a type of GPU, which flavors have."""
@@ -204,12 +158,13 @@ class OpenStack(Platform):
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What could never run there."""
-        return refuse_request(request, self.name)
+        return refuse_request(request, self.name, self.door_settings)
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """As soon as the quota has room for the least flavor that is enough."""
         view = await self._look(2.0)
-        return make_offers(view, request, ways[0], self.name, self._list_own(), self.reserve, self.longest, now)
+        terms = OfferTerms(self.name, ways[0], self.reserve, self.longest, self.door_settings)
+        return make_offers(view, request, terms, self._list_own(), now)
 
     def _list_own(self) -> list[OwnServer]:
         """What this service's sessions take of the quota, and until when."""
@@ -228,7 +183,7 @@ class OpenStack(Platform):
         return VmSession(self.name, self._home, key)
 
     async def place(self, key: str) -> Path | None:
-        """The session's directory here: what is brought to it is sealed into user data."""
+        """The session's directory here: what is brought to it goes to its machine."""
         session = self._session(key)
         session.make()
         return session.root
@@ -250,7 +205,7 @@ class OpenStack(Platform):
 
     async def submit(self, job: Job, key: str) -> str:
         """Make its server, once."""
-        if job.program.connects:
+        if job.program.connects and not self.address:
             raise PlatformRefused(platform=self.name, why="nothing leads to what listens in a virtual machine there")
         if await self.find(key):
             return key
@@ -261,7 +216,7 @@ class OpenStack(Platform):
             raise PlatformRefused(platform=self.name, why="it has no flavor that is large enough any more")
         seconds = max(0.5, (job.until - datetime.now(UTC)).total_seconds())
         async with servers.lock(key):
-            await asyncio.to_thread(session.lay_out, job, self.output_limit, seconds, flavor.id)
+            await asyncio.to_thread(session.lay_out, job, self.output_limit, seconds, flavor.id, bool(self.address))
             if by := session.cancelled_by:
                 session.finish(End(EndKind.CANCELLED, by=by, detail="it had not started"))
                 return key

@@ -74,6 +74,7 @@ class CloudServer:
     cores: int = 0
     memory: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
+    addresses: tuple[str, ...] = ()  # in its networks, those of IPv4 first
 
     @property
     def is_being_made(self) -> bool:
@@ -113,7 +114,15 @@ def read_server(value: Mapping[str, Any]) -> CloudServer:
         cores=int(flavor.get("vcpus") or 0),
         memory=int(flavor.get("ram") or 0) * MIB,
         metadata={str(name): str(text) for name, text in (value.get("metadata") or {}).items()},
+        addresses=read_addresses(value.get("addresses") or {}),
     )
+
+
+def read_addresses(networks: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fixed addresses of a server, those of IPv4 first."""
+    listed = [each for network in networks.values() for each in network]
+    fixed = [each for each in listed if each.get("OS-EXT-IPS:type", "fixed") == "fixed"]
+    return tuple(str(each["addr"]) for each in sorted(fixed, key=lambda each: int(each.get("version") or 4)))
 
 
 def read_flavor(value: Mapping[str, Any], specs: Mapping[str, str]) -> Flavor:

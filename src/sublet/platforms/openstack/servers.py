@@ -17,12 +17,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from sublet.booking.model.job import Job, JobState, State
-from sublet.booking.model.marks import NONE, PAUSED
-from sublet.booking.model.session import STOPPED, End, EndKind, describe_pause
-from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
-from sublet.kernel.log import log
+from sublet.booking.model.marks import PAUSED
+from sublet.booking.model.session import STOPPED, Connector, End, EndKind, describe_pause
+from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.names import name_session
 from sublet.platforms.openstack.compute import CloudCompute
+from sublet.platforms.openstack.door import MachineDoors
 from sublet.platforms.openstack.readers import CloudServer
 from sublet.platforms.openstack.session import HeardConsole, VmSession
 from sublet.platforms.openstack.states import (
@@ -37,11 +37,18 @@ from sublet.platforms.openstack.states import (
     describe_wait,
     read_refusal,
 )
-from sublet.platforms.openstack.userdata import GuestTimes, UserDataTooLarge, describe_job, write_user_data
+from sublet.platforms.openstack.transfers import SessionTransfers
+from sublet.platforms.openstack.userdata import (
+    MOST,
+    GuestDoor,
+    GuestTimes,
+    UserDataTooLarge,
+    describe_job,
+    write_user_data,
+)
 from sublet.platforms.sessiondir import age
 
 LISTENED = 1.0  # seconds between two looks at a console
-FETCHED = 0.5  # the same, while what a session left is written to it
 SETTLED = 5.0  # seconds that a call may take between Nova's look at its key and its record of the server
 SILENCE = 180.0  # seconds without a sign of life after which a machine is lost
 FORCED = 120.0  # seconds after which a stop that nobody heeded is forced
@@ -67,16 +74,18 @@ class SessionServers:
     compute: CloudCompute
     place: ServerPlace
     home: Path
+    doors: MachineDoors
     _listened: dict[str, float] = field(default_factory=dict)
     _locks: dict[str, asyncio.Lock] = field(default_factory=dict)
-    _fetching: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    transfers: SessionTransfers = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is on its way yet."""
+        self.transfers = SessionTransfers(self.doors, self.name_of, lambda session: self.listen(session, 0.0))
 
     async def close(self) -> None:
         """Let go; what runs goes on."""
-        tasks = [*self._fetching.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.transfers.close()
         await self.compute.calls.close()
 
     @property
@@ -127,13 +136,8 @@ class SessionServers:
         """Make its server, unless there is one."""
         if await self.find(session):
             return
-        packed = await asyncio.to_thread(session.pack) or b""
-        described = describe_job(job, session.key, self.place.times, datetime.now(UTC))
-        try:
-            data = write_user_data(described, packed, session.secret)
-        except UserDataTooLarge as error:
-            hint = "Have the program fetch larger files itself, or run it where files are brought."
-            raise PlatformRefused(platform=self.compute.platform, why=str(error), hint=hint) from error
+        packed = await asyncio.to_thread(session.pack, MOST if self.doors.settings.is_open else None)
+        data = self._write_data(job, session, packed)
         count = int(session.read_note("calls") or 0) + 1
         session.note("calls", str(count))
         key = f"{self.name_of(session.key)}-{count}"
@@ -147,6 +151,23 @@ class SessionServers:
             (session.root / "asked").unlink(missing_ok=True)
             raise
         session.note("id", id)
+
+    def _write_data(self, job: Job, session: VmSession, packed: bytes | None) -> str:
+        """User data with all of its files in it, or else with the word that they are brought."""
+        settings, now = self.doors.settings, datetime.now(UTC)
+        for awaits in (False, True) if packed is not None else (True,):
+            door = GuestDoor(session.read_note("door_key.pub"), settings.port, awaits, bool(job.program.connects))
+            described = describe_job(job, session.key, self.place.times, now, door)
+            try:
+                data = write_user_data(described, packed if packed and not awaits else b"", session.secret)
+            except UserDataTooLarge as error:
+                if settings.is_open and not awaits:
+                    continue
+                hint = "Set the platform's `address`, so that files are brought; or have the program fetch them itself."
+                raise PlatformRefused(platform=self.compute.platform, why=str(error), hint=hint) from error
+            session.note("awaits", "yes" if awaits else "")
+            return data
+        raise AssertionError("the last way returns or raises")
 
     def _describe(
         self, job: Job, session: VmSession, flavor: str, image: str, data: str, key: str, network: object
@@ -201,12 +222,15 @@ class SessionServers:
         heard = session.heard
         if heard.end is not None:
             if session.count_missing(heard.end) and not server.is_off:
-                self._fetch(session)
-                words = "it has ended, and what it left is being fetched"
+                self.transfers.fetch(session)
+                trouble = self.transfers.find_trouble(session.key)
+                words = f"it has ended, and what it left is being fetched{trouble and f': {trouble}'}"
                 return JobState(State.RUNNING, started=session.began, condition=words)
             return await self._finish(session, heard.end, wishes)
         if loss := self._find_loss(session, server, heard, console or ""):
             return await self.end(session, wishes.find_end(loss.detail) or loss)
+        if session.read_note("awaits") and heard.door and not (session.root / "sent").exists():
+            self.transfers.bring(session)
         return await self._keep_time(session, server, wishes)
 
     def _find_loss(self, session: VmSession, server: CloudServer, heard: HeardConsole, console: str) -> End | None:
@@ -216,12 +240,21 @@ class SessionServers:
             return End(kind, detail=describe_loss(read_refusal(console) or UNTOLD, console))
         if not heard.began:
             up = datetime.now(UTC) - (server.launched or datetime.now(UTC))
-            words = read_refusal(console) or (UNHEARD if up > self.place.patience else "")
+            words = read_refusal(console) or (self._find_silence(session) if up > self.place.patience else "")
             return End(EndKind.NOT_STARTED, detail=describe_loss(words, console)) if words else None
         silent = time.time() - heard.at
         if server.status == "ACTIVE" and silent > SILENCE and self._is_fresh(session):
             return End(EndKind.NODE_LOST, detail=describe_loss(SILENT.format(seconds=silent), console))
         return None
+
+    def _find_silence(self, session: VmSession) -> str:
+        """Why a machine that has been up for long has not begun; empty while its files are on their way."""
+        patience = self.place.patience.total_seconds()
+        if session.read_note("awaits") and session.heard.door and not (session.root / "sent").exists():
+            trouble = self.transfers.find_trouble(session.key, patience)
+            return trouble and f"its files could not be brought: {trouble}"
+        is_sent = (session.root / "sent").exists() and age(session.root / "sent") < patience
+        return "" if is_sent else UNHEARD
 
     def _is_fresh(self, session: VmSession) -> bool:
         return time.monotonic() - self._listened.get(session.key, float("-inf")) < 2 * LISTENED
@@ -235,10 +268,20 @@ class SessionServers:
         elif wishes.cancelled_by or wishes.is_over_time:
             await self.stop(session)
         if began is None:
-            return JobState(State.QUEUED, condition="its virtual machine is starting")
-        is_paused = server.status in ("PAUSED", "SUSPENDED")
-        words = describe_pause(STOPPED) if is_paused else ""
-        return JobState(State.RUNNING, started=began, condition=words, marks=PAUSED if is_paused else NONE)
+            return JobState(State.QUEUED, condition=self._describe_start(session))
+        if server.status in ("PAUSED", "SUSPENDED"):
+            return JobState(State.RUNNING, started=began, condition=describe_pause(STOPPED), marks=PAUSED)
+        where: Connector | str = ""
+        if session.heard.listens:
+            where = await self.doors.connect(session, self.name_of(session.key))
+        connector, words = (where, "") if isinstance(where, Connector) else (None, where)
+        return JobState(State.RUNNING, started=began, condition=words, connector=connector)
+
+    def _describe_start(self, session: VmSession) -> str:
+        if not session.read_note("awaits") or not session.heard.door:
+            return "its virtual machine is starting"
+        trouble = self.transfers.find_trouble(session.key)
+        return f"its files are being brought{trouble and f': {trouble}'}"
 
     async def listen(self, session: VmSession, older: float = LISTENED) -> str | None:
         """Read its console, unless that was just done; what it shows, if it was read."""
@@ -250,22 +293,6 @@ class SessionServers:
         if console:
             await asyncio.to_thread(session.listen, console, time.time())
         return console
-
-    def _fetch(self, session: VmSession) -> None:
-        """Listen without a pause until all is here that it left."""
-        if session.key not in self._fetching:
-            task = asyncio.create_task(self._fetch_left(session))
-            self._fetching[session.key] = task
-            task.add_done_callback(lambda done: self._fetching.pop(session.key, None))
-
-    async def _fetch_left(self, session: VmSession) -> None:
-        try:
-            while (end := session.heard.end) and session.count_missing(end):
-                if await self.listen(session, 0.0) is None:
-                    return
-                await asyncio.sleep(FETCHED)
-        except (PlatformRefused, PlatformUnreachable, OSError) as error:  # it is tried again at the next look
-            log.warning("openstack.unfetched", platform=self.compute.platform, session=session.key, why=str(error))
 
     # Ended
 
@@ -281,7 +308,7 @@ class SessionServers:
         """Put what it left in its place, write down how it ended, and delete its server."""
         missing = session.count_missing(end)
         notes: dict[str, str] = {}
-        words = f"{missing} of {end['pieces']} parts of what it left could not be read" if missing else ""
+        words = f"{missing} of {end['pieces'] or 1} parts of what it left could not be read" if missing else ""
         if not missing:
             try:
                 notes = await asyncio.to_thread(session.unpack_left, end)
@@ -295,6 +322,7 @@ class SessionServers:
         """Write down how it ended, and delete its server."""
         (self.home / "leaving" / name_session(session.key)).touch(0o600)  # until it is surely gone
         await asyncio.to_thread(session.finish, end)
+        await self.transfers.forget(session.key)
         await self.remove(session.key)
         self._listened.pop(session.key, None)
         return session.state()
@@ -308,7 +336,7 @@ class SessionServers:
         note = session.root / "stopped"
         if not note.exists():
             await self.compute.act(id, "unpause")  # a machine that stands still sees no button
-            if await self.compute.act(id, "os-stop"):
+            if await self.doors.stop(session, self.name_of(session.key)) or await self.compute.act(id, "os-stop"):
                 session.note("stopped", "")
         elif age(note) > FORCED:
             await self.remove(session.key)
@@ -322,7 +350,8 @@ class SessionServers:
         keys = await self.compute.list_keys(f"{name}-")
         for each in keys:
             await self.compute.delete_key(each)
-        return not servers
+        is_released = not await self.doors.release(name)
+        return not servers and is_released
 
     async def chase(self) -> None:
         """Delete again what was to be deleted and is still there."""
@@ -336,10 +365,10 @@ class SessionServers:
         for name, servers in named.items():
             if now - (servers[0].created or now) >= older_than:
                 left.append(servers[0].metadata.get("sublet-session") or name.removeprefix(self.prefix))
-        for each in await self.compute.list_keys(self.prefix):
-            name = each.rpartition("-")[0]
+        keys = [each.rpartition("-")[0] for each in await self.compute.list_keys(self.prefix)]
+        for name in (*keys, *await self.doors.list_names(self.prefix)):
             if name not in named and not self._is_under_way(name):
-                left.append(name.removeprefix(self.prefix))
+                left += [name.removeprefix(self.prefix)]
         return list(dict.fromkeys(left))
 
     def _is_under_way(self, name: str) -> bool:

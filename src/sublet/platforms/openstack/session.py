@@ -3,13 +3,14 @@
 work/, data/, storage/   what was brought; after the end, what it left
 secret                   what seals all that its machine and the service say to each other
 asked                    before Nova is called: the name of the key that the call names;  id: of its server
-heard.json               what its console has told;  left/N: parts of what it left
+heard.json               what its console has told;  left/N: parts of what it left;  left.tar.gz: all of it
+door_key, known_hosts    who the service is to its machine, and the machine to the service;  address: where that is
+sent                     that its files are there, where they were not in its user data
 until, cancel, timeout   the moved end of its time; who wants it stopped; that its time was over
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tarfile
@@ -19,11 +20,13 @@ from typing import Any
 
 from sublet.booking.model.job import Job
 from sublet.booking.model.session import End, Usage
+from sublet.kernel.ssh_keys import make_key
 from sublet.platforms.openstack.guest.sealed import read_lines
 from sublet.platforms.packed_session import PackedSession
 from sublet.platforms.sessiondir import moment
 
 STREAMS = ("stdout", "stderr")
+LEFT = "left.tar.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +37,35 @@ class HeardConsole:
     beat: int = 0  # the last sign of life
     at: float = 0.0  # when that was read here
     end: dict[str, Any] | None = None
+    door: dict[str, Any] | None = None  # its host key, and the port of its sshd
+    listens: bool = False  # whether its program takes connections
 
 
 class VmSession(PackedSession):
     """A session's directory, with what is known of its virtual machine."""
 
-    def lay_out(self, job: Job, output_limit: int, seconds: float, flavor: str) -> None:
+    def lay_out(self, job: Job, output_limit: int, seconds: float, flavor: str, has_door: bool = False) -> None:
         """Write what the program needs, and what has to be known of it later on."""
         self.make()
         self.write_program(dict(job.program.files))
         if not self.read_note("secret"):
             self.note("secret", os.urandom(32).hex())
+        if has_door and not self.read_note("door_key"):
+            self._make_key()
         (self.root / "left").mkdir(mode=0o700, exist_ok=True)
-        known = {"output_limit": output_limit, "seconds": seconds, "flavor": flavor, "connects": ""}
+        known = {
+            "output_limit": output_limit,
+            "seconds": seconds,
+            "flavor": flavor,
+            "connects": job.program.connects,
+        }
         self.write_job({"mounts": self.volumes(job.mounts), **known})
         self.running.touch(0o600)
+
+    def _make_key(self) -> None:
+        private, public = make_key()
+        self.note("door_key.pub", public)
+        self.note("door_key", private)
 
     @property
     def secret(self) -> bytes:
@@ -94,6 +111,10 @@ class VmSession(PackedSession):
                 heard = replace(heard, beat=int(rest), at=now)
             elif kind == "end":
                 heard = replace(heard, end=json.loads(content))
+            elif kind == "door":
+                heard = replace(heard, door=json.loads(content), at=heard.at or now)
+            elif kind == "listens":
+                heard = replace(heard, listens=True)
         if heard != before:
             self.write("heard.json", json.dumps(asdict(heard)).encode())
         return heard
@@ -112,16 +133,20 @@ class VmSession(PackedSession):
 
     def count_missing(self, end: dict[str, Any]) -> int:
         """How many parts of what it left are not here."""
+        if (self.root / LEFT).exists():
+            return 0
+        if end.get("fetched") and not end["pieces"]:
+            return 1
         return sum(not (self.root / "left" / str(number)).exists() for number in range(int(end["pieces"])))
 
     def unpack_left(self, end: dict[str, Any]) -> dict[str, str]:
         """Put what came back in its place; what a kind's own program wrote of the end."""
-        packed = b"".join((self.root / "left" / str(number)).read_bytes() for number in range(int(end["pieces"])))
         brought: dict[str, list[int]] = self.read("brought.json") or {}
         notes: dict[str, str] = {}
-        if not packed:
+        self._join_parts(int(end["pieces"]))
+        if not (self.root / LEFT).exists():
             return notes
-        with tarfile.open(fileobj=io.BytesIO(packed), mode="r|gz") as opened:
+        with tarfile.open(self.root / LEFT, mode="r|gz") as opened:
             for member in opened:
                 file = opened.extractfile(member) if member.isreg() else None
                 if member.name in ("unstarted", "detail") and file:
@@ -129,7 +154,17 @@ class VmSession(PackedSession):
                 else:
                     self.put_member(member, file, brought)
         self.remove_empty_parents()
+        (self.root / LEFT).unlink()
         return notes
+
+    def _join_parts(self, count: int) -> None:
+        """Make one archive of the parts that came by the console, unless the whole of it is here."""
+        if not count or (self.root / LEFT).exists():
+            return
+        with (self.root / f"{LEFT}.part").open("wb") as joined:
+            for number in range(count):
+                joined.write((self.root / "left" / str(number)).read_bytes())
+        (self.root / f"{LEFT}.part").rename(self.root / LEFT)
 
     def finish(self, end: End) -> None:
         """Write down how it ended; the first record stands."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +21,8 @@ from sublet.platforms.told import tell_amounts
 
 MOST = 65535  # characters of user data, in base64, that Nova takes
 FUTURE = "from __future__ import annotations"
+INSIDE = ("button", "door", "session")  # the modules that run a session in its machine
+OWN_IMPORTS = re.compile(r"^from sublet\.\S+ import (\([^)]*\)|.*)\n", re.MULTILINE)
 SESSION = "/var/lib/sublet/session"  # its directory in the machine
 
 
@@ -40,7 +43,20 @@ class GuestTimes:
     keep: timedelta  # what it left, while nobody fetches it
 
 
-def describe_job(job: Job, key: str, times: GuestTimes, now: datetime) -> bytes:
+@dataclass(frozen=True, slots=True)
+class GuestDoor:
+    """How the service gets into the machine, and for what; without a key it doesn't."""
+
+    key: str = ""  # the public half
+    port: int = 0
+    awaits: bool = False  # whether its files come that way
+    connects: bool = False  # whether people connect to it that way
+
+
+NO_DOOR = GuestDoor()
+
+
+def describe_job(job: Job, key: str, times: GuestTimes, now: datetime, door: GuestDoor = NO_DOOR) -> bytes:
     """What the machine is told of a session."""
     seconds = max(0.5, (job.until - now).total_seconds())
     described = {
@@ -60,6 +76,9 @@ def describe_job(job: Job, key: str, times: GuestTimes, now: datetime) -> bytes:
         "grace": times.grace.total_seconds(),
         "spare": times.spare.total_seconds(),
         "keep": times.keep.total_seconds(),
+        "door": {"key": door.key, "port": door.port} if door.key else None,
+        "awaits": door.awaits,
+        "connects": door.connects,
     }
     return json.dumps(described).encode()
 
@@ -80,9 +99,10 @@ def write_user_data(described: bytes, packed: bytes, secret: bytes) -> str:
 def _read(name: str) -> str:
     """A module of ours as it stands beside the others, without what only they here can import."""
     text = files("sublet.platforms.openstack.guest").joinpath(f"{name}.py").read_text()
-    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(("from sublet.", FUTURE)))
+    text = OWN_IMPORTS.sub("", text)
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith(FUTURE))
 
 
 @cache
 def _pack_code() -> str:
-    return base64.b85encode(zlib.compress(f"{FUTURE}\n{_read('session')}".encode(), 9)).decode()
+    return base64.b85encode(zlib.compress("\n".join((FUTURE, *map(_read, INSIDE))).encode(), 9)).decode()

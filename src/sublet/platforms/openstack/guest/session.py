@@ -1,32 +1,41 @@
 """A session inside its virtual machine: laid out, run, watched, and everything that it leaves written to the console.
 
-Nobody can be called from here and nobody calls; what Nova can do is press the power button. So the program is stopped
-when that is pressed, or when the machine's own limit is over, and what it left is written before the machine goes off.
-Pieces on the console, each sealed:
+Nobody can be called from here, and nobody calls unless there is a door (`door.py`); what Nova can do is press the power
+button. So the program is stopped when that is pressed, or by an order through the door, or when the machine's own limit
+is over, and what it left is written before the machine goes off. Pieces on the console, each sealed:
 
     began           when the program was started        beat:N          that all is well, every few seconds
     stdout:AT:SIZE  what it printed (stderr likewise)   end             how it ended, and how much it left
+    door            how the service gets in by ssh      listens         that the program takes connections
     left:N          what it left, as parts of an archive; repeated until it was read and the machine is deleted
 """
 
 from __future__ import annotations
 
-import glob
 import gzip
+import hashlib
 import io
 import json
 import os
 import resource
-import select
 import signal
-import struct
 import subprocess
 import tarfile
 import termios
 import time
-from collections.abc import Iterator
 from typing import Any
 
+from sublet.platforms.openstack.guest.button import PowerButton
+from sublet.platforms.openstack.guest.door import (
+    DOOR,
+    DOOR_USER,
+    PORT,
+    NoDoor,
+    add_user,
+    is_listening,
+    is_stopped,
+    open_door,
+)
 from sublet.platforms.openstack.guest.sealed import write_line
 
 ROOT = "/var/lib/sublet/session"
@@ -39,9 +48,9 @@ STOPPED = 20.0  # seconds that what it left is shown when Nova wants the machine
 BEAT = 5.0
 LIVE = 12000  # bytes of output that are written at once while it runs
 TICK = 0.2
+REMEMBERED = 6  # beats after which what the console may have forgotten is told again
+BY_DOOR = 4 << 20  # bytes of an archive that is not written to the console where the service can fetch it
 STREAMS = ("stdout", "stderr")
-EVENT = struct.Struct("llHHi")
-POWER = (1, 116, 1)  # of an event: a key, the one for power, pressed
 
 
 def run(secret: bytes, content: bytes, console: str) -> None:
@@ -55,7 +64,7 @@ def run(secret: bytes, content: bytes, console: str) -> None:
         end = session.run(archive)
     except Exception as error:
         end = {"unstarted": repr(error)[:300]}
-    write_left(line, end, float(job["keep"]))
+    write_left(line, end, job)
     line.drain()
     go_off()
 
@@ -94,9 +103,18 @@ class RunningSession:
         self.next_beat = 0.0
         self.button = PowerButton()
         self.warned = False
+        self.known: dict[str, Any] = {}  # pieces that are told again now and then
 
     def run(self, archive: bytes) -> dict[str, Any]:
         """Lay it out, start it, stay with it; how it ended."""
+        if self.job["door"]:
+            try:
+                self.tell_always("door", open_door(self.job["door"]))
+            except NoDoor as error:
+                if self.job["awaits"] or self.job["connects"]:
+                    return {"unstarted": str(error)}
+        if self.job["awaits"] and not self.wait_for_files():
+            return {"unstarted": "its files did not come"}
         lay_out(self.job, archive)
         before = count_killed()
         began = time.time()
@@ -121,6 +139,20 @@ class RunningSession:
             "peak": used.ru_maxrss * 1024,
         }
 
+    def tell_always(self, label: str, value: object) -> None:
+        """Write a piece that the service must know, now and from time to time."""
+        self.known[label] = value
+        self.line.tell(label, value)
+
+    def wait_for_files(self) -> bool:
+        """Whether the service has brought what the session needs."""
+        over = time.monotonic() + self.job["keep"]
+        while not os.path.exists(DOOR + "/in"):
+            self.beat()
+            if self.button.wait(TICK) or is_stopped() or time.monotonic() > over:
+                return False
+        return True
+
     def start(self, began: float) -> subprocess.Popen[bytes]:
         """The program, as a user of its own."""
         until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began + self.job["seconds"]))
@@ -136,6 +168,8 @@ class RunningSession:
             "SUBLET_WARNING": ROOT + "/warning",
             "SUBLET_UNTIL": until,
         }
+        if self.job["connects"]:
+            own.update({"SUBLET_HOST": "127.0.0.1", "SUBLET_PORT": str(PORT)})
         with open(ROOT + "/stdout", "wb") as out, open(ROOT + "/stderr", "wb") as err:
             return subprocess.Popen(
                 self.job["argv"],
@@ -154,7 +188,7 @@ class RunningSession:
             self.send_output()
             self.beat()
             self.warn(clock)
-            if self.button.wait(TICK):
+            if self.button.wait(TICK) or is_stopped():
                 why = "button"
             elif time.monotonic() > limit:
                 why = "time"
@@ -179,6 +213,11 @@ class RunningSession:
             self.beats += 1
             self.next_beat = time.monotonic() + BEAT
             self.line.tell(f"beat:{self.beats}", {"at": time.time()})
+            if self.job["connects"] and "listens" not in self.known and is_listening():
+                self.tell_always("listens", {"port": PORT})
+            if self.beats % REMEMBERED == 0:
+                for label, value in self.known.items():
+                    self.line.tell(label, value)
 
     def send_output(self) -> None:
         """Write what it has printed since; much of it comes at the end only, with all that it left."""
@@ -190,58 +229,6 @@ class RunningSession:
                 piece = content[start : start + PIECE]
                 self.line.write(f"{stream}:{self.sent[stream]}:{len(piece)}", piece)
                 self.sent[stream] += len(piece)
-
-
-class PowerButton:
-    """The button that Nova presses when it stops a machine."""
-
-    def __init__(self) -> None:
-        """Look for it when it is first asked for."""
-        self.files: list[int] = []
-        self.is_told = False
-        self.look_again = 0.0
-        self.inhibit()
-        signal.signal(signal.SIGTERM, self.note)
-
-    def note(self, number: int, frame: object) -> None:
-        """The system is going down."""
-        self.is_told = True
-
-    def inhibit(self) -> None:
-        """Where systemd would go off at once, it is asked not to."""
-        words = ["systemd-inhibit", "--what=handle-power-key:shutdown", "--mode=block", "--who=sublet", "--why=session"]
-        try:
-            subprocess.Popen([*words, "sleep", "infinity"], stderr=subprocess.DEVNULL)
-        except OSError:
-            return
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it is pressed within a moment."""
-        if not self.files and time.monotonic() >= self.look_again:
-            self.look_again = time.monotonic() + 1
-            self.files = list(open_buttons())
-        try:
-            ready = select.select(self.files, [], [], seconds)[0]
-        except InterruptedError:
-            ready = []
-        for file in ready:
-            events = os.read(file, EVENT.size * 16)
-            for start in range(0, len(events) - EVENT.size + 1, EVENT.size):
-                if EVENT.unpack_from(events, start)[2:] == POWER:
-                    self.is_told = True
-        return self.is_told
-
-
-def open_buttons() -> Iterator[int]:
-    """The devices that tell when the button is pressed."""
-    for folder in glob.glob("/sys/class/input/event*"):
-        try:
-            with open(folder + "/device/name") as file:
-                name = file.read()
-            if "Power Button" in name:
-                yield os.open("/dev/input/" + os.path.basename(folder), os.O_RDONLY | os.O_NONBLOCK)
-        except OSError:
-            continue
 
 
 def protect() -> None:
@@ -266,11 +253,14 @@ def become_user() -> None:
 
 def lay_out(job: dict[str, Any], archive: bytes) -> None:
     """The session's directory, with all that was brought, as the program's own."""
-    add_user()
+    add_user("sublet", USER, ROOT + "/work")
     for name in ("work", "data", "tmp", "storage"):
         os.makedirs(ROOT + "/" + name, mode=0o755, exist_ok=True)
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
+    given = {"name": DOOR + "/in"} if job["awaits"] else {"fileobj": io.BytesIO(archive)}
+    with tarfile.open(mode="r:gz", **given) as opened:
         opened.extractall(ROOT)  # noqa: S202 (the service packed it, and sealed it)
+    if job["awaits"]:
+        os.unlink(DOOR + "/in")
     for folder, folders, files in os.walk(ROOT):
         for name in (*folders, *files):
             os.lchown(os.path.join(folder, name), USER, USER)
@@ -292,17 +282,6 @@ def link(source: str, target: str, is_read_only: bool) -> None:
         subprocess.run(["chown", "-R", "0:0", source], check=False)
     else:
         os.chown(source, USER, USER)
-
-
-def add_user() -> None:
-    """A name for the program's user."""
-    rows = {"/etc/passwd": f"sublet:x:{USER}:{USER}::{ROOT}/work:/bin/sh\n", "/etc/group": f"sublet:x:{USER}:\n"}
-    for path, row in rows.items():
-        with open(path) as file:
-            is_there = "sublet:" in file.read()
-        if not is_there:
-            with open(path, "a") as file:
-                file.write(row)
 
 
 def find_processes() -> list[int]:
@@ -351,15 +330,18 @@ def count_killed() -> int:
     return 0
 
 
-def pack() -> bytes:
-    """What it left, as an archive: files and folders, and no links."""
-    buffer = io.BytesIO()
-    packed = gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=6, mtime=0)
+def pack(target: str) -> str:
+    """What it left, as an archive: files and folders, and no links; its digest."""
+    packed = gzip.GzipFile(target, mode="wb", compresslevel=6, mtime=0)
     with packed, tarfile.open(fileobj=packed, mode="w|", format=tarfile.GNU_FORMAT) as archive:
         for name in (*STREAMS, "unstarted", "detail", "work"):
             if os.path.exists(ROOT + "/" + name):
                 archive.add(ROOT + "/" + name, name, filter=keep_plain)
-    return buffer.getvalue()
+    digest = hashlib.sha256()
+    with open(target, "rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def keep_plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
@@ -367,23 +349,33 @@ def keep_plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return entry if entry.isreg() or entry.isdir() or entry.islnk() else None
 
 
-def write_left(line: SealedConsole, end: dict[str, Any], keep: float) -> None:
+def write_left(line: SealedConsole, end: dict[str, Any], job: dict[str, Any]) -> None:
     """Write what it left, again and again, until the machine is deleted: once it is off, Nova shows no console.
 
-    Where Nova itself is about to turn it off, it is not kept waiting for long.
+    Where the service can fetch it, much of it is not written. Where Nova itself is about to turn the machine off, it is
+    not kept waiting for long.
     """
-    archive = pack() if os.path.isdir(ROOT) else b""
-    pieces = [archive[start : start + PIECE] for start in range(0, len(archive), PIECE)]
-    end = {**end, "pieces": len(pieces), "size": len(archive)}
+    has_door = os.path.isdir(DOOR)
+    target = DOOR + "/left" if has_door else ROOT + "/left"
+    os.makedirs(ROOT, exist_ok=True)
+    digest = pack(target)
+    if has_door:
+        os.chown(target, DOOR_USER, DOOR_USER)
+    size = os.path.getsize(target)
+    count = 0 if has_door and size > BY_DOOR else -(-size // PIECE)
+    end = {**end, "pieces": count, "size": size, "digest": digest, "fetched": has_door}
     began = time.monotonic()
-    over = began + (STOPPED if end.get("why") == "button" else keep)
-    while time.monotonic() < over:
-        for start in range(0, max(1, len(pieces)), BURST):
-            for number, piece in enumerate(pieces[start : start + BURST], start):
-                line.write(f"left:{number}", piece)
-            line.tell("end", end)
-            is_new = len(pieces) > BURST or time.monotonic() - began < SOON
-            time.sleep(PAUSE if is_new else LATER)
+    is_hurried = end.get("why") == "button" and not is_stopped()
+    over = began + (STOPPED if is_hurried else float(job["keep"]))
+    with open(target, "rb") as file:
+        while time.monotonic() < over:
+            for start in range(0, max(1, count), BURST):
+                for number in range(start, min(count, start + BURST)):
+                    file.seek(number * PIECE)
+                    line.write(f"left:{number}", file.read(PIECE))
+                line.tell("end", end)
+                is_new = count > BURST or time.monotonic() - began < SOON
+                time.sleep(PAUSE if is_new else LATER)
 
 
 def go_off() -> None:

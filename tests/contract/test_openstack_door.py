@@ -1,0 +1,199 @@
+"""Where a cloud's machines have addresses, files of any size go by ssh, and people connect to what listens there.
+
+Nova and Neutron are played; the machine is an sshd on this one's loopback, and the test does what a guest does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import os
+import tarfile
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import httpx
+import httpx2
+import pytest
+from pydantic import ValidationError
+
+from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.request import Compute, Data, Executable, Range, Request
+from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.openstack import door, servers
+from sublet.platforms.openstack.access import CloudAccess
+from sublet.platforms.openstack.api import CloudCalls
+from sublet.platforms.openstack.platform import OpenStack
+from tests.nova_played import AUTH, PlayedNova
+from tests.sshd import Sshd, needs_sshd, sshd
+
+pytestmark = [pytest.mark.anyio, needs_sshd]
+MIB = 1 << 20
+USED = {"why": "", "killed": 0, "wall": 2.0, "cpu": 1.0, "peak": 5 * MIB}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Sshd]:
+    allowed = tmp_path / "sshd" / "allowed"
+    with sshd(tmp_path / "sshd", AuthorizedKeysFile=str(allowed)) as started:
+        yield started
+
+
+@pytest.fixture
+async def platform(machine: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenStack]:
+    monkeypatch.setattr(servers, "LISTENED", 0.0)
+    monkeypatch.setattr(door, "DOOR", str(machine.home))
+    monkeypatch.setattr(door, "DOOR_NAME", machine.user)
+    address = {"address": "floating", "floating_network": "public", "ssh_port": machine.port}
+    made = OpenStack.model_validate({"name": "cloud", "image": "guest", **address})
+    await made.open(tmp_path / "home")
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def nova(platform: OpenStack) -> PlayedNova:
+    played = PlayedNova()
+    calls = CloudCalls("cloud", CloudAccess(AUTH, {}, "here"), httpx2.MockTransport(played.handle))
+    platform._servers = platform._serve(calls)
+    return played
+
+
+def job_of(connects: str = "", files: dict[str, bytes] | None = None) -> Job:
+    program = Program(("true",), files=files or {}, connects=connects)
+    until = datetime.now(UTC) + timedelta(minutes=5)
+    return Job(program, Amounts(Shape(1, 128 * MIB)), (), until, timedelta(0))
+
+
+async def start(platform: OpenStack, nova: PlayedNova, machine: Sshd, job: Job, host_key: str = "") -> Path:
+    """Submit it, and have its machine up with its door open; the session's directory here."""
+    await platform.submit(job, "one")
+    root = await platform.place("one")
+    assert root is not None
+    (machine.directory / "allowed").write_text((root / "door_key.pub").read_text())
+    nova.server["status"] = "ACTIVE"
+    own = " ".join((machine.directory / "host_key.pub").read_text().split()[:2])
+    nova.print("door", {"host_key": host_key or own, "port": machine.port})
+    return root
+
+
+async def state_of(platform: OpenStack) -> JobState:
+    return (await platform.ask(["one"]))["one"]
+
+
+async def ask_until(platform: OpenStack, state: State, words: str = "") -> JobState:
+    with anyio.fail_after(60):
+        while True:
+            now = await state_of(platform)
+            if now.state is state and words in now.condition:
+                return now
+            await anyio.sleep(0.05)  # between two looks, until the deadline
+
+
+def pack_left(**files: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"work/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+async def test_files_of_any_size_go_and_come_by_ssh_and_nothing_of_the_way_stays(
+    platform: OpenStack, nova: PlayedNova, machine: Sshd, tmp_path: Path
+) -> None:
+    noise, result = os.urandom(2 * MIB), os.urandom(5 * MIB)
+    root = await start(platform, nova, machine, job_of(files={"noise": noise}))
+    assert "PRIVATE KEY" not in nova.user_data
+    assert (root / "door_key").stat().st_mode & 0o077 == 0
+    with anyio.fail_after(60):
+        while not (machine.home / "in").exists():
+            await state_of(platform)
+            await anyio.sleep(0.05)
+    with tarfile.open(machine.home / "in") as archive:
+        member = archive.extractfile("work/noise")
+        assert member is not None
+        assert member.read() == noise
+    (address,) = nova.floating.values()
+    assert (address["floating_network_id"], address["description"]) == ("net-public", nova.server["name"])
+    nova.print("began", {"at": datetime.now(UTC).timestamp()})
+    left = pack_left(result=result)
+    (machine.home / "left").write_bytes(left)
+    digest = hashlib.sha256(left).hexdigest()
+    nova.print("end", {**USED, "code": 0, "pieces": 0, "size": len(left), "digest": digest, "fetched": True})
+    end = (await ask_until(platform, State.ENDED)).end
+    assert end is not None
+    assert (end.kind, end.code, end.detail) == (EndKind.EXITED, 0, "")
+    assert b"".join([piece async for piece in platform.read("one", "result")]) == result
+    await platform.clean("one")
+    assert (nova.servers, nova.keys, nova.floating) == ({}, set(), {})
+    assert list((tmp_path / "home" / "doors").iterdir()) == []
+
+
+async def test_a_machine_that_shows_another_host_key_gets_nothing(
+    platform: OpenStack, nova: PlayedNova, machine: Sshd
+) -> None:
+    other = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUq0iEcNlT3XVtZpZ9L9xVnTNzIeqwJH4tYl0wVY3lC"
+    await start(platform, nova, machine, job_of(files={"noise": os.urandom(MIB)}), other)
+    state = await ask_until(platform, State.QUEUED, "host key")
+    assert state.condition.startswith("its files are being brought: ")
+    assert list(machine.home.iterdir()) == []
+    await platform.cancel(["one"], "marie")
+    end = (await ask_until(platform, State.ENDED)).end
+    assert end is not None
+    assert (end.kind, end.by) == (EndKind.CANCELLED, "marie")
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"a lab")
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+async def test_people_connect_to_what_listens_in_a_machine_and_its_end_is_ordered_by_ssh(
+    platform: OpenStack, nova: PlayedNova, machine: Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as lab:
+        threading.Thread(target=lab.serve_forever, daemon=True).start()
+        monkeypatch.setattr(door, "PORT", lab.server_port)
+        await start(platform, nova, machine, job_of("uri:jupyter-lab"))
+        nova.print("began", {"at": datetime.now(UTC).timestamp()})
+        assert (await ask_until(platform, State.RUNNING)).connector is None
+        nova.print("listens", {"port": lab.server_port})
+        state = await state_of(platform)
+        assert state.connector is not None, state.condition
+        assert (state.connector.kind, state.connector.location[:6]) == ("uri:jupyter-lab", "unix:/")
+        transport = httpx.AsyncHTTPTransport(uds=state.connector.location.removeprefix("unix:"))
+        async with httpx.AsyncClient(transport=transport) as client:
+            assert (await client.get("http://lab/")).text == "a lab"
+        lab.shutdown()
+    await platform.cancel(["one"], "marie")
+    assert (machine.home / "stop").exists()
+    assert not any("os-stop" in call for call in nova.calls)
+
+
+def ask_for(kind: str) -> Request:
+    compute = Compute(cores=Range(1, 1), memory=Range(128 * MIB, 128 * MIB))
+    return Request(executable=Executable(kind), compute=compute, duration=timedelta(hours=1))
+
+
+async def test_an_offer_says_which_way_a_machine_is_reached(platform: OpenStack, nova: PlayedNova) -> None:
+    asked = replace(ask_for("interactive"), data=(Data("cube", "x", size=1 << 30),))
+    assert platform.unfit(asked) == []
+    (offer,) = (await platform.offers(asked, ["sh"], datetime.now(UTC))).offers
+    assert "reached by ssh at a floating IP" in offer.why
+    assert "each virtual machine is reached by ssh at a floating IP" in (await platform.survey()).notes
+    for wrong in ({"address": "floating"}, {"address": "fixed", "network": "none"}):
+        with pytest.raises(ValidationError, match="needs"):
+            OpenStack.model_validate({"name": "cloud", "image": "guest", **wrong})
