@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +36,21 @@ async def free_cores(service: Service) -> int:
 async def test_an_idle_platform_says_yes_to_long_sessions(tmp_path: Path, time: str) -> None:
     async with serving(tmp_path) as service:
         assert (await ask(service, time=time)).result == "YES"
+
+
+async def test_an_ask_on_one_platform_needs_no_task_beside_the_one_that_asks(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False) as service:
+        await ask(service)  # the platform is looked at, and what people did before
+        tasks: list[str] = []
+
+        def note(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **more: Any) -> asyncio.Task[Any]:
+            tasks.append(work.__qualname__)
+            return asyncio.Task(work, loop=loop, **more)
+
+        asyncio.get_running_loop().set_task_factory(note)
+        assert (await ask(service)).result == "YES"
+        asyncio.get_running_loop().set_task_factory(None)
+        assert tasks == []
 
 
 async def test_what_is_offered_to_one_is_offered_to_nobody_else(tmp_path: Path) -> None:

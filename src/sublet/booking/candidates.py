@@ -38,12 +38,12 @@ from sublet.data.estimating import StagingPlan, find_there, must_be_asked, plan_
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.data.whereabouts import EntryFinder
 from sublet.kernel.clock import Clock
-from sublet.kernel.deadline import gather_within
+from sublet.kernel.deadline import gather_few, gather_within
 from sublet.kernel.errors import PlatformBroken
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 from sublet.platforms.brokering import PassesOn, is_broker
-from sublet.platforms.caching import CachesData
+from sublet.platforms.caching import has_cache
 from sublet.platforms.port import Platform, Survey
 from sublet.store.store import Store
 
@@ -174,8 +174,8 @@ class Candidates:
     def _choose_finder(self, names: Collection[str], person: Person) -> EntryFinder | None:
         """What finds out how data is called in caches, if one of these platforms has one for this person."""
         platforms = (self.platforms.by_name.get(name) for name in names)
-        has_cache = not person.guest and any(isinstance(platform, CachesData) for platform in platforms)
-        return self.entry_finder if has_cache else None
+        can_find = not person.guest and any(has_cache(platform) for platform in platforms)
+        return self.entry_finder if can_find else None
 
     async def _movers_for(self, person: Person, request: Request, executable: Executable | None) -> Movers:
         """Movers that open the person's own storage, where something is to be moved for them."""
@@ -206,7 +206,7 @@ class Candidates:
             for name, platform in open_to.items()
             if request.platform == name or not (request.platform or platform.asleep)
         ]
-        judged = await asyncio.gather(*(self.limits.bounds(person, name, request) for name in names))
+        judged = await gather_few(*(self.limits.bounds(person, name, request) for name in names))
         for name, limits in zip(names, judged, strict=True):
             limits = _draining(drains[name]) if name in drains and not isinstance(limits, Reason) else limits
             if isinstance(limits, Reason):

@@ -39,12 +39,20 @@ from sublet.data.resolving import look_up
 from sublet.data.sources import source_of
 from sublet.data.whereabouts import NOWHERE, EntryFinder, Whereabouts
 from sublet.data.write_back import check_write_backs
+from sublet.kernel.deadline import gather_few
 from sublet.kernel.errors import SubletError
 from sublet.kernel.value_names import last_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import SQUASHED, ArchiveFile
 from sublet.movers.port import SIMPLE, AnyMover, Resolves
-from sublet.platforms.caching import CachesData, FetchesImages, MakesImages
+from sublet.platforms.caching import (
+    CachesData,
+    FetchesImages,
+    MakesImages,
+    can_fetch_images,
+    can_make_images,
+    has_cache,
+)
 from sublet.platforms.port import Platform
 
 
@@ -105,6 +113,8 @@ class StagingPlan:
 
     def tell_sizes(self, request: Request) -> Request:
         """The request, with the sizes of its data that were looked up."""
+        if not request.data:
+            return request
         known = {item.data.name: item.data.size for item in self.items}
         data = (each if each.size is not None else replace(each, size=known.get(each.name)) for each in request.data)
         return replace(request, data=tuple(data))
@@ -156,7 +166,7 @@ class StagingPlan:
     def _predict_making(self, item: PlannedItem, platform: Platform, entries: Collection[str]) -> Spread:
         """How long it takes until a container tool has what it runs, where that is before a session's time."""
         is_made = item.data.location in entries or item.where.entry in entries
-        if not item.is_archive or is_made or not isinstance(platform, MakesImages):
+        if not item.is_archive or is_made or not can_make_images(platform):
             return Spread()
         guess = MAKE_LEAST + timedelta(seconds=(item.data.size or 0) // MAKE_GUESS)
         return predict_transfer(item.data.size, find_transfers(self.history, "", platform.name, Hop.MADE), guess)
@@ -185,23 +195,23 @@ async def find_there(platform: Platform, plan: StagingPlan, seconds: float) -> C
 
 def must_be_asked(platform: Platform, plan: StagingPlan) -> bool:
     """Whether only the platform itself knows what it has of what a plan needs."""
-    has_cache = bool(plan.entries) and isinstance(platform, CachesData)
-    has_images = (plan.images and isinstance(platform, FetchesImages)) or (
-        plan.archives and isinstance(platform, MakesImages)
+    return bool(
+        (plan.entries and has_cache(platform))
+        or (plan.images and can_fetch_images(platform))
+        or (plan.archives and can_make_images(platform))
     )
-    return has_cache or bool(has_images)
 
 
 def _counts(item: PlannedItem, platform: Platform) -> bool:
     """Whether there is something to do for it on a platform before a session's own time."""
     if item.is_image:
         return _is_fetched_before(platform)
-    return not item.is_only_made or isinstance(platform, MakesImages)
+    return not item.is_only_made or can_make_images(platform)
 
 
 def _is_fetched_before(platform: Platform) -> bool:
     """Whether images are fetched before a session's own time begins, not by the session."""
-    return not platform.fetches or isinstance(platform, FetchesImages)
+    return not platform.fetches or can_fetch_images(platform)
 
 
 def _is_there(item: PlannedItem, platform: Platform, entries: Collection[str]) -> bool:
@@ -242,12 +252,12 @@ async def plan_staging(
     async def find(mover: AnyMover, data: Data) -> Whereabouts:
         return await finder.find(movers, mover, request, data, person) if finder and look else NOWHERE
 
-    places = asyncio.gather(*(find(mover, data) for mover, data in moves))
+    places = gather_few(*(find(mover, data) for mover, data in moves))
     images = _plan_images(kinds, movers, executable, finder if look else None, guest=guest)
-    whereabouts, pulled = await asyncio.gather(places, images)
+    whereabouts, pulled = await asyncio.gather(places, images) if moves else (await places, await images)
     if archives := _list_archives(kinds, executable):
         pulled += await asyncio.to_thread(_plan_archives, archives)
-    planned = await asyncio.gather(
+    planned = await gather_few(
         *(
             _plan_item(movers, mover, data, where, look, guest=guest)
             for (mover, data), where in zip(moves, whereabouts, strict=True)

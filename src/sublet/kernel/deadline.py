@@ -9,6 +9,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
+async def gather_few(*questions: Coroutine[Any, Any, T]) -> list[T]:
+    """All answers, in order. A single question is asked here: a task of its own would cost more than most do."""
+    return await asyncio.gather(*questions) if len(questions) > 1 else [await question for question in questions]
+
+
 async def gather_within(
     questions: Mapping[str, Coroutine[Any, Any, T]], seconds: float, waiting: set[str]
 ) -> dict[str, T | BaseException]:

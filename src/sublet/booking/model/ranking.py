@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import Any, Literal, TypeVar, get_args
 
 Preference = Literal["soonest", "here", "cheapest"]
@@ -57,11 +58,13 @@ ORDERS: dict[Preference, tuple[str, ...]] = {  # what is compared first, second,
     "cheapest": ("needs_login", "price", "sure_start", "is_guess", "is_away"),
 }
 THEN = ("cores", "memory", "start", "platform", "terms", "detail")  # so that the order is always the same
+KEYS = {prefer: attrgetter(*order, *THEN) for prefer, order in ORDERS.items()}
 
 
 def rank(rated: Rated, prefer: Preference = "soonest") -> tuple[Any, ...]:
     """The key by which offers are sorted, the best first."""
-    return tuple(getattr(rated, name) for name in (*ORDERS[prefer], *THEN))
+    key: tuple[Any, ...] = KEYS[prefer](rated)
+    return key
 
 
 def sort_offers(offers: Iterable[T], rate: Callable[[T], Rated], prefer: Preference = "soonest") -> list[T]:
