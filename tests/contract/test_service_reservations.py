@@ -141,3 +141,15 @@ async def test_a_reservation_outlives_no_phase_that_ends_an_offer(tmp_path: Path
         assert cancelled.phase is Phase.CANCELLED
         await care_of(service).look_after(service.now())
         assert cluster.given_up == [offer.id]
+
+
+async def test_the_reservation_of_a_session_that_was_deleted_is_given_up_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, loop=False) as service:
+        cluster, care = put_cluster(service), care_of(service)
+        await cluster.open(tmp_path / "far")
+        [offer] = [one for one in (await ask(service, platform="far")).offers if one.offer.reservation]
+        await care.look_after(service.now())
+        await service.sessions.cancel(offer.id, ME)
+        await service.sessions.delete(offer.id, ME)
+        await care.look_after(service.now())
+        assert cluster.given_up == [offer.id]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from sublet.booking.model.phases import ACTIVE, Phase
+from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import LoginNeeded, PlatformUnreachable, SubletError
 from sublet.kernel.log import log
 from sublet.platforms.reserving import Reserves
 from sublet.store.store import Store
-from sublet.store.tx import Tx
 
 PAUSE = 2.0  # seconds between two looks
 AGAIN = timedelta(seconds=30)  # after a try that failed
@@ -27,6 +26,7 @@ class ReservationCare:
         """Nothing was looked at yet."""
         self._store, self._platforms, self._now, self._pause = store, platforms, now, pause
         self._again: dict[str, datetime] = {}  # platforms that failed → when they are tried again
+        self._written: set[str] = set()  # reservations whose sessions were written down when they were last seen
 
     async def run(self) -> None:
         """Until it is stopped."""
@@ -57,18 +57,16 @@ class ReservationCare:
         made = await platform.list_reservations()
         if not made:
             return
-        surplus = await self._store.read(lambda tx: _find_surplus(tx, made, now))
+        sessions = await self._store.read(lambda tx: {key: tx.sessions.get(key) for key in made})
+        surplus = [key for key, session in sessions.items() if not self._is_wanted(key, session, made[key], now)]
+        self._written |= {key for key, session in sessions.items() if session}
         if surplus:
             await platform.give_up(surplus)
+            self._written.difference_update(surplus)
             log.info("reservations.given_up", platform=name, sessions=surplus)
 
-
-def _find_surplus(tx: Tx, made: Mapping[str, datetime], now: datetime) -> list[str]:
-    """Those whose offers are over and whose sessions don't go on, and those of which nothing was ever written down."""
-    surplus = []
-    for key, when in made.items():
-        session = tx.sessions.get(key)
-        is_wanted = session.phase in ACTIVE | {Phase.OFFERED} if session else now - when < UNWRITTEN
-        if not is_wanted:
-            surplus.append(key)
-    return surplus
+    def _is_wanted(self, key: str, session: Session | None, made: datetime, now: datetime) -> bool:
+        """Whether its offer stands, or its session goes on; one that is not written down yet is waited for a while."""
+        if session:
+            return session.phase in ACTIVE | {Phase.OFFERED}
+        return key not in self._written and now - made < UNWRITTEN
