@@ -250,6 +250,11 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     text = (await op.get(here)).text
     assert all(words in text for words in ("hal@example.org", ">People</a>", f"Role of {gus}"))
     assert all(f">{words}<" in text for words in ("Add a person", "Role", "Can sign in", "Filter", "Search"))
+    assert "with a second factor" not in text
+    now = service.now()
+    await service.store.write(lambda tx: (tx.factors.put(gus, "sealed", now), tx.factors.confirm(gus, (), now)))
+    rows = (await op.get(here)).text.split("<tr>")
+    assert [gus in row for row in rows if "with a second factor" in row] == [True]
     assert f"Role of {boss}" not in text, "nobody takes away their own part by a slip"
     assert (await act("role", name=gus, role="reviewer")).status_code == 303
     assert gus in (await op.get(here, params={"only": "reviewer"})).text

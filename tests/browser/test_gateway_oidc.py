@@ -13,6 +13,7 @@ from tests.browser.conftest import comes_with, looked_at
 from tests.browser.test_gateway import NO_WAY_ON
 from tests.openid import trusting_gateway
 from tests.openid_server import PASSWORD
+from tests.qr_reader import read_path
 
 ANN = "ann@illinois.edu"
 
@@ -37,6 +38,8 @@ def test_a_person_comes_by_a_provider_and_then_with_a_second_factor(browser: Bro
     looked_at(page, "off")
     page.get_by_role("button", name="Set it up").click()
     secret = page.locator("main code").inner_text().replace(" ", "")
+    picture = page.get_by_role("img", name="QR code")
+    assert f"secret={secret}&" in read_path(picture.locator("path").get_attribute("d") or "")
     looked_at(page, "begun")
     page.get_by_label("Code").fill(pyotp.TOTP(secret).now())
     page.get_by_role("button", name="Turn it on").click()

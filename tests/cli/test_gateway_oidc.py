@@ -12,8 +12,11 @@ import httpx2
 import pyotp
 import pytest
 
+from sublet.cli.screen import width_of
 from tests.cli.test_gateway import PATIENCE, SUBLET, Someone
+from tests.cli.test_terminal import at_terminal
 from tests.openid import OpenId, trusting_gateway
+from tests.qr_reader import read_blocks
 from tests.smtp import Mailbox
 
 ANN = "ann@illinois.edu"
@@ -64,6 +67,12 @@ def test_a_terminal_signs_in_by_a_page_and_shows_a_second_factor(there: There, t
     unknown = ann.types("login", there.url, "--oidc", "nowhere")
     assert (unknown.returncode, "There are: campus." in unknown.stderr) == (1, True)
 
+    words = ("-m", "sublet.cli", "person", "totp", "on", "--code", "000000")
+    screen = at_terminal(*words, SUBLET_HOME=str(ann.home))
+    assert "Scan this with your authenticator" in screen
+    assert read_blocks(screen) in screen.split()  # the address, which stands below
+    assert max(map(width_of, screen.partition("Scan")[0].splitlines())) <= 80
+
     secret = ""
 
     def shown(found: str) -> str:
@@ -75,6 +84,10 @@ def test_a_terminal_signs_in_by_a_page_and_shows_a_second_factor(there: There, t
     recovery = said.splitlines()[1:]
     assert len(recovery) == 8
     assert "8 recovery codes" in ann.types("person", "totp", "status").stdout
+    operator = Someone(tmp_path / "gateway", Mailbox())
+    [line] = [line for line in operator.types("person", "list").stdout.splitlines() if line.startswith(ANN)]
+    assert re.search(r"person +yes ", line)
+    assert re.search("second factor +yes\n", ann.types("person", "show", ANN).stdout)
     assert ann.types("token", "make", "--scope", "read", "--expires", "7d", "--quiet").stdout.startswith("sublet_")
     assert " read " in ann.types("token", "list").stdout
     ann.types("logout")
@@ -87,4 +100,5 @@ def test_a_terminal_signs_in_by_a_page_and_shows_a_second_factor(there: There, t
     assert "second factor" in told
     off = ann.types("person", "totp", "off", stdin=f"{recovery[1]}\n")
     assert (off.returncode, off.stdout) == (0, "It is off.\n"), off.stderr
+    assert re.search("second factor +no\n", operator.types("person", "show", ANN).stdout)
     assert secret not in said + told

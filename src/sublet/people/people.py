@@ -32,6 +32,7 @@ class Profile:
     known: Known
     identities: tuple[Identity, ...]
     groups: tuple[str, ...]
+    has_factor: bool = False  # a second one, which counts
 
 
 @dataclass
@@ -210,7 +211,8 @@ def role_of(word: str) -> Role:
 
 
 def _profile(tx: Tx, known: Known, now: datetime) -> Profile:
-    return Profile(known, tuple(tx.people.identities(known.name)), tx.groups.everywhere(known.name, now))
+    groups = tx.groups.everywhere(known.name, now)
+    return Profile(known, tuple(tx.people.identities(known.name)), groups, tx.factors.on(known.name))
 
 
 def _refuse_oneself(person: Person, known: Known, act: str) -> None:

@@ -146,6 +146,7 @@ def person_view(profile: Profile) -> PersonView:
         blocked=known.blocked is not None,
         why=known.blocked or "",
         by=known.by,
+        second_factor=profile.has_factor,
         identities=tuple(
             IdentityView(kind=identity.kind, value=identity.value, created=identity.created)
             for identity in profile.identities

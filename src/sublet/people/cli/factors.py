@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ import click
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output
 from sublet.cli.prompts import ask_for
+from sublet.cli.screen import columns_of, has_colours
 from sublet.kernel.errors import WrongCode
 from sublet.people.calls import factors
 
@@ -25,16 +27,31 @@ def totp() -> None:
 @command("on", "sublet person totp on")
 @click.option("--code", metavar="CODE", help="What the authenticator shows; else it is asked for.")
 def on(out: Output, code: str | None) -> None:
-    """Turn it on: give the secret to your authenticator, then type a code that it shows.
+    """Turn it on: scan the QR code with your authenticator, or give it the secret, then type a code that it shows.
 
     The recovery codes that are printed let you in without it, each once. Keep them somewhere safe.
     """
     link = out.link()
     begun = link.do(factors.begin())
-    out.note("Add this to your authenticator, by its address or by the secret alone:")
+    picture = _draw(begun.uri) if not out.quiet else []
+    for line in picture:
+        click.echo(line, err=True)
+    scan = "Scan this with your authenticator, or add it" if picture else "Add this to your authenticator,"
+    out.note(f"{scan} by its address or by the secret alone:")
     out.note(f"\n  {begun.uri}\n  {begun.secret}\n")
     made = link.do(factors.confirm(code)) if code else _confirm(out, link)
     out.show(made, lambda: ["It is on. Your recovery codes:", *made.codes], lambda: made.codes)
+
+
+def _draw(uri: str) -> list[str]:
+    """The address as a QR code, if it fits on a terminal there; dark on light, whatever colours the terminal has."""
+    from sublet.people.model.qr_code import draw_blocks, make_code  # only needed here
+
+    code, columns = make_code(uri), columns_of(sys.stderr)
+    lines = draw_blocks(code) if code and columns else []
+    if not columns or not lines or len(lines[0]) > columns or not sys.stderr.encoding.lower().startswith("utf"):
+        return []
+    return [f"\033[38;5;231;48;5;16m{line}\033[0m" for line in lines] if has_colours(sys.stderr) else lines
 
 
 def _confirm(out: Output, link: Link) -> RecoveryView:

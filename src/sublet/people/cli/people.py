@@ -68,12 +68,20 @@ def list_people(out: Output, role: str | None, blocked: bool) -> None:
             break
         after = page.next
     rows = [
-        (view.name, view.role, ", ".join(view.groups), moment(view.seen, now), _describe_blocked(view))
+        (
+            view.name,
+            view.role,
+            "yes" if view.second_factor else "",
+            ", ".join(view.groups),
+            moment(view.seen, now),
+            _describe_blocked(view),
+        )
         for view in views
     ]
+    head = ("PERSON", "ROLE", "SECOND FACTOR", "GROUPS", "SIGNED IN", "BLOCKED")
     out.show(
         {"items": views},
-        lambda: table(("PERSON", "ROLE", "GROUPS", "SIGNED IN", "BLOCKED"), rows) if rows else [],
+        lambda: table(head, rows) if rows else [],
         lambda: (view.name for view in views),
     )
 
@@ -86,6 +94,7 @@ def show(out: Output, address: str) -> None:
     lines = [
         ("person", view.name),
         ("role", view.role),
+        ("second factor", "yes" if view.second_factor else "no"),
         ("blocked", _describe_blocked(view)),
         ("groups", ", ".join(view.groups)),
         ("known since", when(view.created, now)),

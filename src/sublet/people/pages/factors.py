@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from sublet.api.people import host_of, service_of
 from sublet.kernel.errors import NotFound, SubletError, WrongCode
+from sublet.people.model.qr_code import QUIET, draw_path, make_code
 from sublet.web.drawing import page
 from sublet.web.entry import Visitor
 from sublet.web.reading import read_form, visitor
@@ -49,7 +50,7 @@ async def _page(request: Request, who: Visitor, wrong: SubletError | None = None
         if on or shown["secret"] or shown["codes"]
         else await service.people.factors.find_factor_obstacle(who.person)
     )
-    text = wrong.sentences if wrong else ""
-    return page(
-        request, "factor.html", who, wrong.status if wrong else 200, on=on, wrong=text, obstacle=obstacle, **shown
-    )
+    status, text = (wrong.status, wrong.sentences) if wrong else (200, "")
+    code = make_code(str(shown["uri"])) if shown["uri"] else None
+    picture = {"path": draw_path(code), "size": len(code) + 2 * QUIET} if code else None
+    return page(request, "factor.html", who, status, on=on, wrong=text, obstacle=obstacle, picture=picture, **shown)

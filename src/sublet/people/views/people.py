@@ -120,6 +120,7 @@ class PersonView:
     blocked: bool = False
     why: str = ""  # they are blocked
     by: str = ""  # the operator who added them; empty: they came by themselves
+    second_factor: bool = False  # a code of an authenticator is asked for when they sign in
     identities: tuple[IdentityView, ...] = ()
     groups: tuple[str, ...] = ()
     work: WorkView | None = None  # where one person is shown, or blocked
