@@ -5,6 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 COUNT = $$(grep -c == $(1))
+# uv trusts whom this machine trusts, if it has a store of certificates (or SSL_CERT_FILE names one): proxies may look into TLS.
+ifneq ($(SSL_CERT_FILE)$(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),)
+export UV_SYSTEM_CERTS ?= true
+endif
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
 .PHONY: help setup demo test engines elsewhere soak chaos check bench serve guide reference lock system box site clean

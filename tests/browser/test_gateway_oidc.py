@@ -41,7 +41,7 @@ def test_a_person_comes_by_a_provider_and_then_with_a_second_factor(browser: Bro
     picture = page.get_by_role("img", name="QR code")
     assert f"secret={secret}&" in read_path(picture.locator("path").get_attribute("d") or "")
     looked_at(page, "begun")
-    page.get_by_label("Code").fill(pyotp.TOTP(secret).now())
+    page.get_by_role("textbox", name="Code").fill(pyotp.TOTP(secret).now())
     page.get_by_role("button", name="Turn it on").click()
     recovery = page.locator("pre").inner_text().split()
     assert len(recovery) == 8

@@ -48,10 +48,13 @@ def test_an_answer_that_is_not_a_services_is_exit_code_3(type_in: Type, canned: 
 
 
 def test_the_unexpected_is_told_without_a_traceback(
-    type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch
+    type_in: Type, canned: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fail(**filters: object) -> None:
         raise RuntimeError("a defect")
+
+    (tmp_path / "sublet.toml").write_text('[logs]\nfile = "/var/log/sublet/mine.log"\n')
+    monkeypatch.setenv("SUBLET_HOME", str(tmp_path))
 
     canned({})
     monkeypatch.setattr("sublet.booking.calls.sessions.sessions", fail)
@@ -59,6 +62,7 @@ def test_the_unexpected_is_told_without_a_traceback(
     assert (typed.code, typed.out) == (1, "")
     assert typed.err.startswith("error: something unexpected happened: ")
     assert "Traceback" not in typed.err
+    assert "The service's log is /var/log/sublet/mine.log;" in " ".join(typed.err.split())
 
 
 def test_the_doctor_finds_what_is_bad(type_in: Type, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from sublet.client.link import unreachable
 from sublet.client.waiting import carry_out
 from sublet.kernel.errors import (
     BadRequest,
+    ClientClosed,
     NoOffers,
     NotFound,
     NotOverYet,
@@ -51,6 +52,18 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             return Client(stack.enter_context(canned.serving(tmp_path))), canned
 
         yield made
+
+
+def test_a_closed_client_says_that_it_is_closed(serve: Serve) -> None:
+    client, _ = serve({f"GET /v1/sessions/{ID}": Said(a_session())})
+    with client:
+        session = client.session(ID)
+    for use in (client.health, session.refresh, session.wait, lambda: client.ask(run="true")):
+        with pytest.raises(ClientClosed, match="This client was closed"):
+            use()
+    with pytest.raises(ClientClosed):
+        next(session.logs(follow=True))
+    client.close()
 
 
 def test_an_offer_is_accepted_by_its_id(serve: Serve) -> None:

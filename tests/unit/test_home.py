@@ -34,6 +34,21 @@ def test_the_home_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch,
     assert sublet_home().socket == str(tmp_path / ".local/share/sublet/run/sublet.sock")
 
 
+@pytest.mark.parametrize(
+    ("settings", "log"),
+    [
+        ('[logs]\nfile = "mine.log"\n', "{}/mine.log"),
+        ('[logs]\nfile = "/var/log/sublet.log"\n', "/var/log/sublet.log"),
+        ("[logs]\nkeep = 3\n", "{}/logs/service.log"),
+        ("logs = 7\n", "{}/logs/service.log"),
+        ("not TOML", "{}/logs/service.log"),
+    ],
+)
+def test_the_log_is_named_where_the_settings_put_it(tmp_path: Path, settings: str, log: str) -> None:
+    (tmp_path / "sublet.toml").write_text(settings)
+    assert Home(str(tmp_path)).find_log() == log.format(tmp_path)
+
+
 def test_the_home_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     home = Home(str(tmp_path / "a" / "sublet"))
     home.make()

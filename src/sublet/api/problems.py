@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import compile_path
 
+from sublet.api.people import service_of
 from sublet.kernel.errors import BadRequest, ServiceFull, ServiceShort, SubletError, TooLarge, TooMany
 from sublet.kernel.shortage import find_shortage
 
@@ -111,11 +112,14 @@ async def _machine(request: Request, error: Exception) -> Response:
     raise error
 
 
+def describe_log(request: Request) -> str:
+    """Where to read what went wrong: the file that the settings name, else a service's own."""
+    return f"Its log says what: {service_of(request).settings.logs.file or 'logs/service.log'}."
+
+
 async def _answer_unexpected(request: Request, error: Exception) -> Response:
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
-    document = problem(
-        500, "internal", "Something went wrong inside the service.", "Its log says what: logs/service.log."
-    )
+    document = problem(500, "internal", "Something went wrong inside the service.", describe_log(request))
     return Response(to_json(document), 500, media_type=MEDIA_TYPE)
 
 

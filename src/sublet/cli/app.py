@@ -226,7 +226,7 @@ def _describe_unexpected(error: Exception) -> Problem:
         raise error
     from sublet.kernel.home import sublet_home
 
-    hint = f"The service's log is {sublet_home().log}; with SUBLET_DEBUG=1 the command shows where it happened."
+    hint = f"The service's log is {sublet_home().find_log()}; with SUBLET_DEBUG=1 the command shows where it happened."
     return Problem(f"something unexpected happened: {type(error).__name__}: {error}", hint, 1, "unexpected", 500)
 
 

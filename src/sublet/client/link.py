@@ -9,7 +9,7 @@ from sublet.client.address import Address
 from sublet.client.call import Call
 from sublet.client.http import Reply, send
 from sublet.client.problems import raise_for
-from sublet.kernel.errors import ServiceUnreachable
+from sublet.kernel.errors import ClientClosed, ServiceUnreachable
 from sublet.kernel.version import VERSION
 
 T = TypeVar("T")
@@ -29,6 +29,11 @@ class Link:
         """`note` is told, in words, what is being waited for."""
         self.address = address
         self._note = note
+        self._closed = False
+
+    def close(self) -> None:
+        """Send nothing more; no connection is kept between calls."""
+        self._closed = True
 
     def do(self, call: Call[T]) -> T:
         """Send it and read its answer."""
@@ -52,6 +57,8 @@ class Link:
             reply.close()
 
     def _send(self, call: Call[T], timeout: float | None) -> Reply:
+        if self._closed:
+            raise ClientClosed
         if self.address.token_ends:
             return self._send_renewed(call, timeout)
         try:

@@ -127,7 +127,7 @@ def _read_log_since(log: IO[bytes], begin: int) -> str:
 def _wait(
     address: Address, home: Home, process: subprocess.Popen[bytes], written: Callable[[], str], waiting: Waiting
 ) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline, log = time.monotonic() + PATIENCE, home.find_log()
     while not _answers(address):
         if process.poll() is not None:
             lines = [line.rstrip() for line in written().splitlines() if line.strip()]
@@ -137,7 +137,7 @@ def _wait(
         if time.monotonic() > deadline:
             raise ServiceUnreachable(address=address.text, why=f"it did not answer in {PATIENCE:.0f} s")
         doing = "asks its platforms" if os.path.exists(home.database) else "is being loaded, and makes its database"
-        waiting.pause(0.02, f"your service, which {doing}; its log is {home.log}")
+        waiting.pause(0.02, f"your service, which {doing}; its log is {log}")
 
 
 def _find_disk_trouble(home: Home) -> str:
@@ -160,7 +160,7 @@ def _failure(address: Address, home: Home, lines: list[str], problem: dict[str, 
     if not why and (trouble := _find_disk_trouble(home)):
         why, hint = f"nothing can be written to {home.root}: {trouble}", "Make room there, then try again."
     why = why or "it ended at once:\n  " + "\n  ".join(lines[-LAST_LINES:])
-    return ServiceUnreachable(address=address.text, why=why, hint=hint or f"Its log is {home.log}.")
+    return ServiceUnreachable(address=address.text, why=why, hint=hint or f"Its log is {home.find_log()}.")
 
 
 def _read_problem(lines: list[str]) -> dict[str, object]:

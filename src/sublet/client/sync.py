@@ -65,7 +65,8 @@ class Client:
         return f"<Client of {self.link.address.text}>"
 
     def close(self) -> None:
-        """Let go of the service. No connection is kept between calls, so this is for symmetry with `AsyncClient`."""
+        """Let go of the service: each later call says that the client was closed."""
+        self.link.close()
 
     def upload(self, *places: str | os.PathLike[str], name: str = "") -> UploadView:
         """Send a folder or files to the service, where they are kept for a while; `address` of what comes back is data.

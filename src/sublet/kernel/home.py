@@ -67,6 +67,18 @@ class Home:
         """What the service that started by itself has said."""
         return os.path.join(self.root, "logs", "service.log")
 
+    def find_log(self) -> str:
+        """Where its service logs to: the file that its settings name, else its own."""
+        import tomllib  # only where something is wrong, or slow
+
+        try:
+            with open(self.settings, "rb") as file:
+                logs = tomllib.load(file).get("logs")
+        except (OSError, ValueError):
+            return self.log
+        named = logs.get("file") if isinstance(logs, dict) else None
+        return os.path.join(self.root, named) if isinstance(named, str) and named else self.log
+
     def make(self) -> None:
         """Make the directories, for their owner alone; refuse what someone else made first."""
         for directory in (self.root, self.run, os.path.dirname(self.log)):

@@ -22,7 +22,7 @@ from sublet.access.pages import access, audit, rules, usage
 from sublet.annexes.pages import annexes
 from sublet.api.answers import AnswerHeads
 from sublet.api.paths import allow_any_path
-from sublet.api.problems import FULL
+from sublet.api.problems import FULL, describe_log
 from sublet.apps.pages import apps
 from sublet.apps.pages import runs as app_runs
 from sublet.booking.pages import (
@@ -201,9 +201,7 @@ async def _answer_unexpected(request: Request, error: Exception) -> Response:
     if isinstance(error, OSError) and error.errno in FULL:
         return await _ours(request, ServiceFull())
     log.error("page.failed", method=request.method, path=request.url.path, exc_info=error)
-    return await _error(
-        request, 500, "Something went wrong inside the service.", "Its log says what: logs/service.log."
-    )
+    return await _error(request, 500, "Something went wrong inside the service.", describe_log(request))
 
 
 async def _error(request: Request, status: int, message: str, hint: str) -> Response:

@@ -8,7 +8,7 @@ from sublet.kernel.errors.error import SubletError
 class ClientClosed(SubletError, RuntimeError):
     """This client was closed, and can't be used any more."""
 
-    hint = "Use it inside its `async with`, before `close()`, or make another one."
+    hint = "Use it inside its `with` or `async with`, before `close()`, or make another one."
     exit_code = 2
 
 
