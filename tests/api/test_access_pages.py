@@ -63,6 +63,10 @@ async def test_someone_asks_on_the_page_and_an_operator_decides_by_the_link_of_t
     assert "There is also keeling, which you may not use" in first
     assert all(words in first for words in ("The parts of open", "night", ">12<"))
     assert ('<option value="open">' in form, "keeling" in form) == (True, False)
+    asked = await sent(anna, "/web/ask", "/web/ask", document="run: 'true'\nplatform: keeling\n")
+    refused = (await anna.get(asked.headers["location"])).text
+    assert '<a href="/web/access">what you have access to, or ask for it</a>' in refused
+    assert "--reason" not in refused
     assert (await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="")).status_code == 400
     answer = await sent(anna, "/web/access", "/web/access/ask", name="keeling", why="<script>flood</script>\nmodel")
     assert answer.status_code == 303

@@ -152,6 +152,8 @@ async def test_offers_are_given_back_on_the_page(eve: httpx2.AsyncClient, servic
     where = (await eve.post("/web/ask", data=document)).headers["location"]
     refused = (await eve.get(where)).text
     assert "Your own unaccepted offer holds 2 cores of trial" in refused
+    assert "your other offers given back, by the button above" in refused
+    assert "sublet reject" not in refused
     action = f"{where}/reject-all"
     answer = await eve.post(action, data={"token": token_in(refused, action)})
     assert answer.headers["location"] == f"/web/ask?from={where.rpartition('/')[2]}"

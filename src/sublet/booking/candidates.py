@@ -364,7 +364,7 @@ class Candidates:
         if only and kind.outside:
             needs = OUTSIDE if has_tools else f"{needs}, and {OUTSIDE}"
         why = f"{name} can't run {executable.kind} sessions{f' ({only})' if only else ''}; that needs {needs}."
-        nearest = f"a platform with {needs}{', or a container image (--image)' if only else ''}"
+        nearest = f"a platform with {needs}{', or a container: name its image' if only else ''}"
         if kind.extra and platform.is_here and not only:
             nearest = f"pip install 'sublet[{kind.extra}]' where the service runs, which finds it within a minute"
         return Reason("urn:not-supported", "executable.kind", why, executable.kind, needs, nearest, name)

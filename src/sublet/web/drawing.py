@@ -47,6 +47,7 @@ def environment() -> Environment:
         "pledge": pledge_text,
         "why": describe_why,
         "enough": words.describe_enough,
+        "nearest": words.describe_nearest,
         "resources": words.resources,
         "price": words.price,
         "local": localize,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from sublet.access.model.access import NOUNS
 from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.offer import Node, Offer, Quote, Reason, Take
 from sublet.booking.model.phases import Phase
@@ -164,6 +165,21 @@ def _quote(quote: Quote) -> str:
 def kind_text(kind: str) -> str:
     """A kind of executable in words."""
     return KINDS.get(kind, kind)
+
+
+# What would be possible, for who reads a page and not a terminal: by kind and field of a reason, with where it is done.
+NEAREST = {
+    ("urn:held", "offers"): ("your other offers given back, by the button above", ""),
+    ("urn:not-allowed", "executable.kind"): ("one of the apps here, or yours once it was reviewed", "/web/apps"),
+    ("urn:not-allowed", "executable.app"): ("one of the apps here", "/web/apps"),
+    ("urn:unknown-app", "executable.app"): ("one of the apps here", "/web/apps"),
+}
+NEAREST |= {("urn:not-allowed", noun): ("what you have access to, or ask for it", "/web/access") for noun in NOUNS}
+
+
+def describe_nearest(reason: Reason) -> tuple[str, str]:
+    """What would be possible instead, and the page where it is done, if there is one."""
+    return NEAREST.get((reason.kind, reason.field), (reason.nearest, "")) if reason.nearest else ("", "")
 
 
 def describe_enough(hint: Reason) -> str:
