@@ -164,6 +164,19 @@ async def test_text_that_people_wrote_is_text_on_every_page(eve: httpx2.AsyncCli
         assert evil in unescape(text)
 
 
+async def test_steps_are_asked_for_in_the_form_and_changed_there(eve: httpx2.AsyncClient) -> None:
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    form = {"token": token, "what": "steps", "cores": "1", "time": "10m", "steps_how": "together"}
+    empty = await eve.post("/web/ask", data=form)
+    assert (empty.status_code, "Say what the steps run." in empty.text) == (400, True)
+    unclosed = await eve.post("/web/ask", data=form | {"steps": "true\necho 'a"})
+    assert (unclosed.status_code, 'id="steps-wrong"' in unclosed.text) == (400, True)
+    where = (await eve.post("/web/ask", data=form | {"steps": "make=echo 1\r\necho 2\r\n"})).headers["location"]
+    again = unescape((await eve.get(f"/web/ask?from={where.rpartition('/')[2]}")).text)
+    assert "make=echo 1\necho 2</textarea>" in again
+    assert '<option value="together" selected>' in again
+
+
 async def test_browsers_are_told_to_be_strict(eve: httpx2.AsyncClient, anonymous: httpx2.AsyncClient) -> None:
     for answer in (await eve.get("/web/"), await anonymous.get("/web/login"), await eve.get("/web/nowhere")):
         headers = answer.headers

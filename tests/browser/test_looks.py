@@ -35,6 +35,8 @@ def test_every_page_is_labelled_readable_and_no_wider_than_the_screen(
         page.goto(address)
         found |= objections(page, name)
     page.goto("/web/ask")
+    page.locator("#what-steps").check(force=True)
+    found |= objections(page, "form for steps")
     page.get_by_role("button", name="See the offers").click()
     page.get_by_role("alert").wait_for()
     found |= objections(page, "form with a complaint")

@@ -27,6 +27,8 @@ def asked(values: Values) -> Request:
         {"script": "#!/bin/sh\necho 'a  b' $(id)\n", "cores": "2-8", "memory": "512MiB-4GiB"},
         {"script": "true", "gpus": "1", "nodes": "2-4", "name": "<b>;$(", "platform": "here"},
         {"what": "image", "image": "docker.io/library/python:3.12", "image_run": "python -c 'print(1)'"},
+        {"what": "steps", "steps": "make=python make.py\npython 'a  b.py'", "steps_how": "keep_going"},
+        {"what": "steps", "steps": "true", "steps_how": "together", "steps_image": "docker.io/library/python:3.12"},
         {"what": "notebook", "notebook": "https://example.org/a.ipynb", "requirements": "numpy>=2\npandas"},
         {"what": "interactive", "interface": "shell", "start": "mon,tue,wed 09:00-12:00 Europe/London"},
         {"script": "true", "start": "2027-03-02T09:00:00Z/2027-03-02T12:00:00Z", "time": "1h30m"},
@@ -45,6 +47,10 @@ def test_what_is_typed_can_be_asked_and_typed_again(more: Values) -> None:
 def test_a_request_that_the_form_can_not_say_is_not_said_in_part() -> None:
     for short in (
         {"bag": [["true"]]},
+        {"steps": {"run": ["true"], "together": True, "keep_going": True}},
+        {"steps": [{"run": "true", "env": {"A": "1"}}]},
+        {"steps": [["sh", "-c", "true\nfalse"]]},
+        {"steps": [["a=b"]]},
         {"run": "true", "storage": "1GiB"},
         {"run": "true", "max_cost": 1},
         {"run": "true", "pledge": "lab"},

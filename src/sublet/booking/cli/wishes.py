@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sublet.booking.model.steps import STEP_NAME
+from sublet.booking.model.steps import read_step
 from sublet.cli.command import with_options
 from sublet.cli.output import Output
 from sublet.cli.scheduler import read_scheduler_flags, scheduler_flags
@@ -195,11 +195,7 @@ def _read_steps(given: dict[str, Any]) -> dict[str, Any]:
     how = {name: True for name in ("together", "keep_going") if given[name]}
     if how and not given["step"]:
         raise click.UsageError("--together and --keep-going are for steps: name them with --step.")
-    steps: list[Any] = []
-    for item in given["step"] or ():
-        name, named, line = item.partition("=")
-        is_named = bool(named) and STEP_NAME.fullmatch(name) is not None
-        steps.append({"name": name, "run": line} if is_named else item)
+    steps = [read_step(item) for item in given["step"] or ()]
     return {"steps": {"run": steps, **how}} if steps else {}
 
 

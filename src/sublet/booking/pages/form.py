@@ -12,6 +12,7 @@ from sublet.booking.model.amounts import duration_text, memory_text, parse_count
 from sublet.booking.model.places import PlaceWish
 from sublet.booking.model.request import Data, Executable, Range, Recurring, Request, Window
 from sublet.booking.model.scheduler import SCHEDULER_NAMES
+from sublet.booking.model.steps import read_step, write_step
 from sublet.booking.model.windows import DAYS, parse_start
 from sublet.booking.pages.scheduler import fill_scheduler_fields, read_scheduler_fields
 from sublet.kernel.data_urls import is_data_url
@@ -26,6 +27,9 @@ EMPTY: Values = {
     "script": "",
     "image": "",
     "image_run": "",
+    "steps": "",
+    "steps_how": "",
+    "steps_image": "",
     "notebook": "",
     "requirements": "",
     "interface": "lab",
@@ -42,10 +46,18 @@ EMPTY: Values = {
     "platform": "",
     **dict.fromkeys(SCHEDULER_NAMES, ""),
 }
-WHAT = {"command": "script", "image": "image", "notebook": "notebook", "interactive": "interface"}
+WHAT = {
+    "command": "script",
+    "steps": "steps",
+    "image": "image",
+    "notebook": "notebook",
+    "interactive": "interface",
+}
+STEPS_HOW = ("keep_going", "together")  # else they run one after the other, up to one that fails
 SAID_OF_INTERACTIVE = {"interface", "idle", "standard_image", "recipe"}  # the last two by the service itself
 NEEDED = {
     "script": ("Say what is to run.", "Write a command as you would in a terminal, or a whole script."),
+    "steps": ("Say what the steps run.", "Write a command a line, with name= before it if you like."),
     "image": ("Name the image.", "Write it as docker.io/library/python:3.12."),
     "notebook": ("Say where the notebook is.", "Write an https: or file: address that ends in .ipynb."),
 }
@@ -63,6 +75,7 @@ FIELDS = {
     "run": "script",
     "argv": "script",
     "script": "script",
+    "steps": "steps",
     "image": "image",
     "command": "image_run",
     "location": "notebook",
@@ -132,6 +145,8 @@ def short_of(values: Values) -> dict[str, Any]:
         short["image"] = values["image"].strip()
         if values["image_run"].strip():
             short["run"] = values["image_run"].strip()
+    elif what == "steps":
+        short |= _write_steps(values)
     elif what == "notebook":
         short["notebook"] = values["notebook"].strip()
     elif what == "interactive":
@@ -149,6 +164,13 @@ def short_of(values: Values) -> dict[str, Any]:
         "places": values["places"].replace(",", " ").split(),
     }
     return short | {name: items for name, items in lists.items() if items} | read_scheduler_fields(values)
+
+
+def _write_steps(values: Values) -> dict[str, Any]:
+    """Several commands, how they run, and the image that they run in, if one is named."""
+    how = {values["steps_how"]: True} if values["steps_how"] in STEPS_HOW else {}
+    image = {"image": values["steps_image"].strip()} if values["steps_image"].strip() else {}
+    return {"steps": {"run": [read_step(line) for line in lines_of(values["steps"])], **how}, **image}
 
 
 def lines_of(text: str) -> list[str]:
@@ -215,10 +237,11 @@ def _executable(executable: Executable) -> Values | None:
     if executable.kind == "command" and set(fields) == {"argv"}:
         return {"what": "command", "script": shlex.join(fields["argv"])}
     if executable.kind == "docker-container" and set(fields) <= {"image", "command"}:
-        image = fields.get("image") or {}
-        locations = image.get("locations") or []
-        if set(image) == {"locations"} and len(locations) == 1:
-            return {"what": "image", "image": locations[0], "image_run": shlex.join(fields.get("command", []))}
+        image = _name_image(fields.get("image"))
+        if image:
+            return {"what": "image", "image": image, "image_run": shlex.join(fields.get("command", []))}
+    if executable.kind == "steps":
+        return _fill_steps(fields)
     requirements = fields.pop("requirements", [])
     plain = all(isinstance(line, str) for line in requirements)
     if executable.kind == "jupyter-notebook" and set(fields) == {"location"} and plain:
@@ -227,6 +250,26 @@ def _executable(executable: Executable) -> Values | None:
         typed = {"interface": fields.get("interface", "lab"), "idle": str(fields.get("idle", ""))}
         return {"what": "interactive", **typed, "requirements": "\n".join(requirements)}
     return None
+
+
+def _name_image(image: Any) -> str | None:
+    """What to type for an image; None if it says more than where it is."""
+    locations = image.get("locations") or [] if isinstance(image, Mapping) else []
+    return str(locations[0]) if set(image or ()) == {"locations"} and len(locations) == 1 else None
+
+
+def _fill_steps(fields: Mapping[str, Any]) -> Values | None:
+    """What to type for steps; None if lines can't say it all."""
+    how = [name for name in STEPS_HOW if fields.get(name)]
+    image = _name_image(fields["image"]) if "image" in fields else ""
+    is_plain = set(fields) <= {"steps", "image", *STEPS_HOW} and len(how) < 2
+    if not is_plain or image is None or any(step.get("environment") for step in fields["steps"]):
+        return None
+    lines = [write_step(str(step.get("name", "")), step["argv"]) for step in fields["steps"]]
+    if None in lines:
+        return None
+    steps = "\n".join(line for line in lines if line)
+    return {"what": "steps", "steps": steps, "steps_how": "".join(how), "steps_image": image}
 
 
 def _line(data: Data, path: str) -> str | None:
