@@ -29,7 +29,7 @@ NAME = "request → offers held durably, over HTTP, one process"
 CONNECTIONS = 16
 SECONDS = 4.0  # of each run
 ROUNDS = 3  # bare and Sublet take turns, so that a slow moment of the machine hits both
-PATIENCE = 30.0
+PATIENCE = 60.0
 NODES = 1024
 
 

@@ -41,7 +41,7 @@ def run(size: Size = WHOLE) -> list[Row]:
     start_logs(level=logging.WARNING)
     rows: list[Row] = []
     try:
-        for latency in (0, 50):
+        for latency in (0, 50) if size.is_whole else (0,):
             with site("--latency", str(latency)) as there, tempfile.TemporaryDirectory() as home:
                 rows += asyncio.run(measure(there, Path(home), size, latency))
     except NoSite as why:

@@ -26,7 +26,7 @@ from tests.examples import SEARCHING
 if TYPE_CHECKING:
     import schemathesis  # which takes seconds, and every worker collects this file
 
-EXAMPLES = 30 if SEARCHING else 6  # of each address
+EXAMPLES = 30 if SEARCHING else 4  # of each address
 SECRET = "sublet_known-before-there-is-a-service"
 
 

@@ -32,4 +32,5 @@ def tried_on(path: str, test: str) -> str:
     markers = markers_of(path, test)
     real = " and ".join(name for mark, name in (("htcondor", "HTCondor"), ("slurm", "Slurm")) if mark in markers)
     ring = Path(path).parts[1]
-    return f"{f'real {real}' if real else f'neither: {ring} test'}, `make {'soak' if 'soak' in markers else 'test'}`"
+    command = next((mark for mark in ("soak", "engines") if mark in markers), "test")
+    return f"{f'real {real}' if real else f'neither: {ring} test'}, `make {command}`"

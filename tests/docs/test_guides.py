@@ -42,8 +42,11 @@ def at_a_site(site: Site, directory: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "guide",
-    [guide for guide in GUIDES if guide.stem not in ELSEWHERE],
-    ids=lambda guide: guide.stem,
+    [
+        pytest.param(guide, id=guide.stem, marks=[pytest.mark.engines] if guide.stem in ON_A_SITE else [])
+        for guide in GUIDES
+        if guide.stem not in ELSEWHERE
+    ],
 )
 def test_a_guide_shows_what_its_commands_say(guide: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     here = tmp_path / "here"

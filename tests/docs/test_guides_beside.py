@@ -12,6 +12,7 @@ import pytest
 from tests.docs.guides import run_guide
 from tests.sites import Site
 
+pytestmark = pytest.mark.engines
 ROOT = Path(__file__).parents[2]
 
 

@@ -20,6 +20,7 @@ from tests.serving import eventually
 from tests.sites import Site
 from tests.smtp import running_smtp
 
+pytestmark = pytest.mark.engines
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 # What a reader does by hand: opens the mail, and asks the centre.

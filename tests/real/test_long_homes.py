@@ -26,6 +26,7 @@ from tests.serving import Serving, eventually
 from tests.sshd import Sshd, make_key, needs_sshd, sshd
 
 pytestmark = pytest.mark.anyio
+LARGE = pytest.mark.engines
 HELLO = Command(("echo", "hello"), read_printed)
 
 
@@ -155,7 +156,7 @@ async def test_a_service_is_reached_again_after_it_was_killed(serving: Serving) 
         assert (await client.health()).version == before.version
 
 
-@pytest.mark.parametrize("interface", ["shell", "lab", "desktop"])
+@pytest.mark.parametrize("interface", ["shell", pytest.param("lab", marks=LARGE), pytest.param("desktop", marks=LARGE)])
 def test_an_interactive_session_becomes_available_and_is_found_again(serving: Serving, interface: str) -> None:
     if interface == "desktop" and not (shutil.which("Xvnc") and Path("/usr/share/novnc/vnc.html").exists()):
         pytest.skip("TigerVNC or noVNC is not installed: no desktop was started")

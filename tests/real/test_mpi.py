@@ -44,6 +44,7 @@ def needs(kind: str) -> None:
         pytest.skip("mpi4py was installed for another Python than the system's")
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize(("kind", "manager"), [("mpich", "pmi2"), ("openmpi", "pmix")])
 def test_an_mpi_program_runs_over_two_nodes_as_a_command_a_container_and_an_app(
     client: Client, site: Site, tmp_path: Path, shared: Path, kind: str, manager: str

@@ -14,6 +14,7 @@ from testbed.network import is_used
 
 from tests.sites import CANNOT, COMMAND, Site, control, running, succeed
 
+pytestmark = pytest.mark.soak  # of the testbed, not of Sublet: all others stand on it
 TOO_LONG = ("sbatch", "--parsable", "-p", "debug", "-t", "60", "--wrap", "true")
 SLURMD = 6818
 ODD = ("--lax", "--one-time-codes", "--cgroups", "--ap", "--nat", "--bashrc", "noisy", "--nodes", "2")

@@ -112,6 +112,7 @@ async def test_a_shell_on_a_node_is_reached_by_who_has_the_secret_and_comes_back
     await _until(lambda: not tunnel.exists() and not tunnel.with_suffix(".end").exists())
 
 
+@pytest.mark.engines
 async def test_jupyterlab_on_a_node_is_reached_through_the_service(service: Service) -> None:
     session = await begin(service, "lab")
     connect = ConnectProxy(service.connections, service.secrets, service.session_notices)

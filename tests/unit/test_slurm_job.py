@@ -184,7 +184,7 @@ def test_a_term_from_elsewhere_is_told_apart_from_a_cancel(tmp_path: Path) -> No
         while started.poll() is None:
             os.killpg(started.pid, signal.SIGTERM)
             try:
-                started.wait(0.5)
+                started.wait(5)
             except subprocess.TimeoutExpired:
                 continue
         record = json.loads((place / "end.json").read_text())

@@ -9,21 +9,26 @@
 root=$1 name=$2 key=$3 owner=$4
 case $name$key in */* | .*) exit 64 ;; esac
 umask 077
-mkdir -p -m 700 "$root/kept" || exit 73
-own "$root" "$root/kept" || exit
-mkdir -p "$root/kept/$name/users" || exit 73
-if [ -n "$key" ]; then
-    if [ ! -d "$root/sessions/$key" ]; then
-        for try in 1 2 3; do # an empty directory goes with another one's end, also just now
-            mkdir -p -m 700 "$root/incoming" || exit 73
-            own "$root/incoming" || { code=$?; [ -e "$root/incoming" ] && exit "$code"; continue; }
-            mkdir -p "$root/incoming/$key" && break
-        done
-        printf '%s\n' "$owner" >"$root/incoming/$key/owner" || exit 73
+note() { # all of it; 73 if something can't be made
+    mkdir -p -m 700 "$root/kept" || return 73
+    own "$root" "$root/kept" || { code=$?; [ -e "$root/kept" ] && return "$code"; return 73; }
+    mkdir -p "$root/kept/$name/users" || return 73
+    if [ -n "$key" ]; then
+        if [ ! -d "$root/sessions/$key" ]; then
+            mkdir -p -m 700 "$root/incoming" || return 73
+            own "$root/incoming" || { code=$?; [ -e "$root/incoming" ] && return "$code"; return 73; }
+            mkdir -p "$root/incoming/$key" && printf '%s\n' "$owner" >"$root/incoming/$key/owner" || return 73
+        fi
+        : >"$root/kept/$name/users/$key" || return 73
     fi
-    : >"$root/kept/$name/users/$key" || exit 73
-fi
-: >"$root/kept/$name/used" || exit 73
-[ -z "$5" ] || [ -e "$root/kept/$name/label" ] || printf '%s\n' "$5" >"$root/kept/$name/label" || exit 73
+    : >"$root/kept/$name/used" || return 73
+    [ -z "$1" ] || [ -e "$root/kept/$name/label" ] || printf '%s\n' "$1" >"$root/kept/$name/label" || return 73
+}
+for try in 1 2 3 4 5 6 7 8 9; do # whoever cleans up after another session may remove what is empty, also just now
+    said=$(note "$5" 2>&1)
+    code=$?
+    [ "$code" = 73 ] || break
+done
+[ "$code" = 0 ] || { printf '%s\n' "$said" >&2; exit "$code"; }
 [ -f "$root/kept/$name/content" ] && ln -f "$root/kept/$name/content" "$root/kept/$name/$name" 2>/dev/null
 if [ -e "$root/kept/$name/content" ]; then echo there; else echo missing; fi

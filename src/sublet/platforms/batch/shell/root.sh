@@ -13,8 +13,12 @@ case $path in
     '~/'*) path=${path#??} ;;
 esac
 umask 077
-mkdir -p -m 700 "$path" || exit 1 # whatever the default is there: an access control list can make it wider than umask
-cd "$path" && path=$(pwd -P) || exit 1
+tries=3 # it may go with another one's last session just now
+until mkdir -p -m 700 "$path" && cd "$path"; do # whatever the default is there: an access control list can be wider than umask
+    tries=$((tries - 1))
+    [ "$tries" -gt 0 ] || exit 1
+done
+path=$(pwd -P) || exit 1
 own "$path" || exit
 mkdir -p -m 700 "$path/sessions" "$path/incoming" || exit 1
 own "$path/sessions" "$path/incoming" "$path/kept" "$path/trash" "$path/t" || exit
