@@ -26,6 +26,7 @@ from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.request import Compute, Data, Executable, Range, Request
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.kinds.compose import COMPOSE
 from sublet.platforms.openstack import door, servers
 from sublet.platforms.openstack.access import CloudAccess
 from sublet.platforms.openstack.api import CloudCalls
@@ -186,6 +187,27 @@ async def test_people_connect_to_what_listens_in_a_machine_and_its_end_is_ordere
 def ask_for(kind: str) -> Request:
     compute = Compute(cores=Range(1, 1), memory=Range(128 * MIB, 128 * MIB))
     return Request(executable=Executable(kind), compute=compute, duration=timedelta(hours=1))
+
+
+COMPOSE_FILE = """services:
+  web: {image: docker.io/library/nginx, ports: ["80"]}
+  db: {image: docker.io/library/redis}
+"""
+
+
+async def test_a_compose_file_is_offered_a_whole_machine_where_its_image_is_said_to_have_podman(
+    platform: OpenStack, nova: PlayedNova
+) -> None:
+    executable = Executable("docker-compose", fields={"compose": COMPOSE_FILE})
+    assert COMPOSE.ways(executable, (await platform.survey()).tools) == []
+    with_podman = platform.model_copy(update={"tools": ("python3", "podman")})
+    (way,) = COMPOSE.ways(executable, (await with_podman.survey()).tools)
+    asked = replace(ask_for("docker-compose"), executable=executable)
+    (offer,) = (await with_podman.offers(asked, [way.name], datetime.now(UTC))).offers
+    assert "as tiny" in offer.why
+    closed = OpenStack(name="cloud", image="guest", tools=("python3", "podman"), network="none")
+    words = [reason.message for reason in closed.unfit(asked)]
+    assert ["nobody can connect" in words[0], "can pull no image" in words[1]] == [True, True]
 
 
 async def test_an_offer_says_which_way_a_machine_is_reached(platform: OpenStack, nova: PlayedNova) -> None:

@@ -42,6 +42,7 @@ class DoorSettings:
     port: int = 0
     floating_network: str = ""
     bastion: str = ""
+    has_network: bool = True  # whether machines have one at all
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import yaml
+
 from sublet.booking.model.amounts import memory_text
 from sublet.booking.model.choices import Choices, find_lacking, has_features, merge_names
 from sublet.booking.model.offer import Answer, Node, Reason
@@ -56,11 +58,32 @@ class OfferTerms:
     door: DoorSettings
 
 
+def is_compose(request: Request) -> bool:
+    """Whether it is a Docker Compose file."""
+    return request.executable is not None and request.executable.kind == "docker-compose"
+
+
+def publishes_ports(request: Request) -> bool:
+    """Whether a service of its Compose file is to be connected to."""
+    compose = request.executable.fields.get("compose") if request.executable and is_compose(request) else None
+    try:
+        written = yaml.safe_load(compose) if isinstance(compose, str) else compose
+    except yaml.YAMLError:  # its kind says what is wrong with it
+        return False
+    services = written.get("services") if isinstance(written, dict) else None
+    return isinstance(services, dict) and any(
+        isinstance(service, dict) and service.get("ports") for service in services.values()
+    )
+
+
 def refuse_request(request: Request, platform: str, door: DoorSettings) -> Sequence[Reason]:
     """Why what was asked for could never run there."""
     reasons = []
-    if listens(request) and not door.is_open:
+    if (listens(request) or publishes_ports(request)) and not door.is_open:
         why = f"{platform}: nothing leads into a virtual machine there ({UNSET}), so nobody can connect to it."
+        reasons.append(Reason("urn:not-supported", "executable.kind", why, platform=platform))
+    if is_compose(request) and not door.has_network:
+        why = f"{platform}: its virtual machines have no network (its `network` is none), so they can pull no image."
         reasons.append(Reason("urn:not-supported", "executable.kind", why, platform=platform))
     if (count := request.compute.nodes.min) > 1:
         why = f"{platform} runs each session in one virtual machine, and {count} nodes were asked for."

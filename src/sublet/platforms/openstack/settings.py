@@ -83,7 +83,7 @@ class OpenStackSettings(Platform):
     @property
     def door_settings(self) -> DoorSettings:
         """How machines are reached."""
-        return DoorSettings(self.address, self.ssh_port, self.floating_network, self.bastion)
+        return DoorSettings(self.address, self.ssh_port, self.floating_network, self.bastion, self.network != "none")
 
     @property
     def cloud_settings(self) -> CloudSettings:

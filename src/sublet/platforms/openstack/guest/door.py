@@ -82,6 +82,15 @@ def add_user(name: str, number: int, home: str) -> None:
                 file.write(row)
 
 
+def add_ranges(name: str) -> None:
+    """Users that belong to a user of ours, without which Podman runs few images for them."""
+    for path in ("/etc/subuid", "/etc/subgid"):
+        with open(path, "a+") as file:
+            file.seek(0)
+            if not any(line.startswith(name + ":") for line in file):
+                file.write(name + ":1000000:65536\n")
+
+
 def is_stopped() -> bool:
     """Whether the service has asked for the end."""
     return os.path.exists(DOOR + "/stop")

@@ -31,6 +31,7 @@ from sublet.platforms.openstack.guest.door import (
     DOOR_USER,
     PORT,
     NoDoor,
+    add_ranges,
     add_user,
     is_listening,
     is_stopped,
@@ -254,6 +255,7 @@ def become_user() -> None:
 def lay_out(job: dict[str, Any], archive: bytes) -> None:
     """The session's directory, with all that was brought, as the program's own."""
     add_user("sublet", USER, ROOT + "/work")
+    add_ranges("sublet")
     for name in ("work", "data", "tmp", "storage"):
         os.makedirs(ROOT + "/" + name, mode=0o755, exist_ok=True)
     given = {"name": DOOR + "/in"} if job["awaits"] else {"fileobj": io.BytesIO(archive)}
