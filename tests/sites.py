@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,6 +104,14 @@ class Site:
     def put_cable(self, machine: str) -> None:
         """Join a silenced machine again."""
         succeed(control("cable", self.name, machine, "up"))
+        if machine == "login":  # for a moment the kernel remembers that nobody answered there
+            self.wait(self.answers)
+
+    def answers(self) -> bool:
+        """Whether the login host can be reached."""
+        with suppress(OSError), socket.create_connection((self.host, 22), 1):
+            return True
+        return False
 
     def ssh(
         self, user: str, *argv: str, password: str = "", code: str = "", options: tuple[str, ...] = ()

@@ -161,7 +161,7 @@ def test_a_platform_is_drained_and_everyone_is_told_why(gateway: Gateway) -> Non
 def test_a_block_names_what_goes_on_or_ends_it(gateway: Gateway) -> None:
     his = gateway.begin(BEN, "keeling")
     shown = gateway.types("person", "show", BEN)[1]
-    assert "sessions     1 running, 0 waiting" in shown
+    assert "sessions       1 running, 0 waiting" in shown
     assert "allow *@example.edu on system *" in shown
     assert his[:8] in shown
     code, out, _ = gateway.types("person", "block", BEN, "--reason", "left")
