@@ -81,7 +81,7 @@ def test_a_shim_that_is_killed_is_told_as_it_was(serving: Serving, tmp_path: Pat
         assert (ended.phase, ended.end.code, witness.read_text()) == ("COMPLETED", 0, "ran\n")
     elif point in ("shim.started", "shim.ending"):
         assert (ended.phase, ended.end.kind) == ("FAILED", "unknown")
-        assert not witness.exists() or witness.read_text() == "ran\n"
+        assert not witness.exists() or witness.read_text() in ("", "ran\n")  # it may end before it has written
     else:
         assert (ended.phase, ended.end.kind) == ("FAILED", "not-started")
         assert not witness.exists()
