@@ -90,9 +90,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Images with and without Python."""
     place = tmp_path_factory.mktemp("images")
     python_archive(place / "python.tar")
-    images.docker_archive(
-        place / "busybox.tar", Labels={"of": str(os.getpid())}
-    )  # its own
+    images.docker_archive(place / "busybox.tar", Labels={"of": str(os.getpid())})  # its own
     return {name: f"docker-archive:{place / name}.tar" for name in ("python", "busybox")}
 
 

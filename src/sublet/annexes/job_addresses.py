@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import os
 import time
@@ -31,10 +30,11 @@ from sublet.kernel.log import log
 from sublet.movers.arrival import without_secrets
 from sublet.movers.http import name_of
 from sublet.movers.port import SIMPLE, Links, Progress
+from sublet.platforms.batch.far.near_plugin import REQUESTS
+from sublet.platforms.batch.kept import digest_of
 from sublet.platforms.caching import CachesData
 from sublet.platforms.port import quietly
 
-REQUESTS = "asked"  # below the directory of a bridge
 ALIVE = 2.0  # seconds between two signs of life while something is brought
 FORGOTTEN = 60.0  # seconds after which an answer that nobody has read is removed
 
@@ -131,8 +131,7 @@ async def _give_signs(request: Path) -> None:
 def _read_digest(name: str, bridge: Path) -> str:
     if not Path(os.path.realpath(name)).is_relative_to(os.path.realpath(bridge)):
         raise NotCached("it is not a file of the bridge")
-    with open(name, "rb") as file:
-        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
+    return digest_of(Path(name))
 
 
 def _say_nothing(what: str) -> Progress:

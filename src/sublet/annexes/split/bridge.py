@@ -14,7 +14,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from sublet.annexes.job_addresses import REQUESTS
 from sublet.annexes.model.annex import SLOT_DRAINING
 from sublet.annexes.model.inputs import LARGE
 from sublet.annexes.pilots.address import is_here
@@ -25,6 +24,7 @@ from sublet.annexes.split import near_half
 from sublet.annexes.split.ledger import clean
 from sublet.kernel.errors import SubletError
 from sublet.kernel.short_paths import remove_links, shorten
+from sublet.platforms.batch.far.near_plugin import REQUESTS
 from sublet.platforms.batch.fetching import NEAR_PLUGIN, read_program
 from sublet.platforms.htcondor.configuration import PLUGINS, attribute, literal, places, write_lines
 from sublet.platforms.htcondor.release import Release

@@ -26,7 +26,7 @@ class ReservationCare:
         """Nothing was looked at yet."""
         self._store, self._platforms, self._now, self._pause = store, platforms, now, pause
         self._again: dict[str, datetime] = {}  # platforms that failed → when they are tried again
-        self._written: set[str] = set()  # reservations whose sessions were written down when they were last seen
+        self._written: dict[str, set[str]] = {}  # platforms → reservations whose sessions have been written down
 
     async def run(self) -> None:
         """Until it is stopped."""
@@ -56,17 +56,19 @@ class ReservationCare:
     async def _give_up(self, name: str, platform: Reserves, now: datetime) -> None:
         made = await platform.list_reservations()
         if not made:
+            self._written.pop(name, None)
             return
         sessions = await self._store.read(lambda tx: {key: tx.sessions.get(key) for key in made})
-        surplus = [key for key, session in sessions.items() if not self._is_wanted(key, session, made[key], now)]
-        self._written |= {key for key, session in sessions.items() if session}
+        written = {key for key, session in sessions.items() if session or key in self._written.get(name, ())}
+        surplus = [key for key, session in sessions.items() if not _is_wanted(session, key in written, made[key], now)]
+        self._written[name] = written
         if surplus:
             await platform.give_up(surplus)
-            self._written.difference_update(surplus)
             log.info("reservations.given_up", platform=name, sessions=surplus)
 
-    def _is_wanted(self, key: str, session: Session | None, made: datetime, now: datetime) -> bool:
-        """Whether its offer stands, or its session goes on; one that is not written down yet is waited for a while."""
-        if session:
-            return session.phase in ACTIVE | {Phase.OFFERED}
-        return key not in self._written and now - made < UNWRITTEN
+
+def _is_wanted(session: Session | None, was_written: bool, made: datetime, now: datetime) -> bool:
+    """Whether its offer stands, or its session goes on; one that is not written down yet is waited for a while."""
+    if session:
+        return session.phase in ACTIVE | {Phase.OFFERED}
+    return not was_written and now - made < UNWRITTEN

@@ -13,8 +13,9 @@ from uuid import uuid4
 from pydantic import BeforeValidator, Field, PrivateAttr
 
 from sublet.booking.model.offer import Booked, Offer, Reason
-from sublet.booking.model.request import Window
+from sublet.booking.model.request import Request, Window
 from sublet.kernel.errors import PlatformUnreachable
+from sublet.platforms.batch.planning import round_up, windows_ahead
 from sublet.platforms.batch.platform import BatchPlatform
 from sublet.platforms.batch.reservations import Reservations
 from sublet.platforms.port import Duration
@@ -91,6 +92,13 @@ class ReservingPlatform(BatchPlatform):
             message = f"{self.scheduler.title} reserves nothing for it: {answer.refusal}"
             return Reason("urn:refused-by-platform", "schedule", message, platform=self.name)
         return replace(offer, latest_start=offer.start, terms=Booked(reservation=key))
+
+    async def reserve_ahead(
+        self, request: Request, now: datetime, reserve: Callable[[Window], Awaitable[Offer | Reason | None]]
+    ) -> list[Offer | Reason]:
+        """What is reserved in the windows of a request, as soon as may be reserved at all."""
+        soonest = round_up(max(now + self.lead, request.not_before or now))
+        return await self.reserve_windows(windows_ahead(request, soonest), reserve)
 
     async def reserve_windows(
         self, windows: Sequence[Window], reserve: Callable[[Window], Awaitable[Offer | Reason | None]]

@@ -32,6 +32,7 @@ BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("clean", "let_go"), ("aside",)),
     **dict.fromkeys(("root", "submit", "reserve", "incoming", "keep"), ("own",)),
     **dict.fromkeys(("scratch", "unscratch"), ("own", "place")),
+    **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image"), ("python",)),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
 JOB, NODES = "job", "nodes"

@@ -22,7 +22,7 @@ from sublet.kernel.errors import LoginNeeded, PlatformRefused
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import LEEWAY, SitePlan, round_up, windows_ahead
+from sublet.platforms.batch.planning import LEEWAY, SitePlan, windows_ahead
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Answers, Scheduler
@@ -93,7 +93,9 @@ class GridEngine(ReservingPlatform):
         plan = await self._find_plan(site, now)
         answers = [self._predict(request, wish, plan, ways[0], now) for wish in wishes]
         if plan and not request.after and self.reservations:
-            answers += await self._reserve_all(request, wishes[0], plan, site, ways[0], now)
+            answers += await self.reserve_ahead(
+                request, now, lambda window: self._reserve(request, wishes[0], plan, site, window, ways[0], now)
+            )
         reasons += [each for each in answers if isinstance(each, Reason)]
         return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
 
@@ -153,15 +155,6 @@ class GridEngine(ReservingPlatform):
         cut = wish.cut(min(request.parts, self._manners.parts))
         note = "" if plan else UNPLANNED
         return fitting.offer_for(GRID_ENGINE.title, request, cut, start, way, self.name, now, note)
-
-    async def _reserve_all(
-        self, request: Request, wish: GridWish, plan: SitePlan, site: GridSite, way: str, now: datetime
-    ) -> list[Offer | Reason]:
-        soonest = round_up(max(now + self.lead, request.not_before or now))
-        return await self.reserve_windows(
-            windows_ahead(request, soonest),
-            lambda window: self._reserve(request, wish, plan, site, window, way, now),
-        )
 
     async def _reserve(
         self,

@@ -22,7 +22,7 @@ from sublet.kernel.errors import LoginNeeded, PlatformUnreachable
 from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import AHEAD, LEEWAY, SitePlan, round_up, windows_ahead, windows_now
+from sublet.platforms.batch.planning import AHEAD, LEEWAY, SitePlan, windows_now
 from sublet.platforms.batch.probe import probe_site
 from sublet.platforms.batch.reserving_platform import ReservingPlatform
 from sublet.platforms.batch.scheduler import Answers, Scheduler
@@ -105,7 +105,9 @@ class Oar(ReservingPlatform):
         plan = await self._find_plan(now, nodes)
         answers = [self._predict(request, wish, plan, ways[0], now)]
         if plan and not request.after and self.reservations:
-            answers += await self._reserve_all(request, wish, plan, ways[0], now)
+            answers += await self.reserve_ahead(
+                request, now, lambda window: self._reserve(request, wish, plan, window, ways[0], now)
+            )
         reasons = [each for each in answers if isinstance(each, Reason)]
         return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
 
@@ -140,15 +142,6 @@ class Oar(ReservingPlatform):
     def _cut(self, request: Request, amounts: Amounts) -> Amounts:
         """In as many parts as the kind wants, and the settings and the site allow."""
         return replace(amounts, parts=min(request.parts, self._manners.parts))
-
-    async def _reserve_all(
-        self, request: Request, wish: OarWish, plan: SitePlan, way: str, now: datetime
-    ) -> list[Offer | Reason]:
-        soonest = round_up(max(now + self.lead, request.not_before or now))
-        return await self.reserve_windows(
-            windows_ahead(request, soonest),
-            lambda window: self._reserve(request, wish, plan, window, way, now),
-        )
 
     async def _reserve(
         self, request: Request, wish: OarWish, plan: SitePlan, window: Window, way: str, now: datetime

@@ -8,12 +8,12 @@ use one folder there and one port.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sublet.booking.model.session import Connector
+from sublet.kernel.checksums import compute_checksum
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.names import name_session
 from sublet.platforms.openstack.addresses import CloudAddresses
@@ -93,7 +93,7 @@ class MachineDoors:
             if not piece:
                 raise PlatformUnreachable(platform=session.platform, why="the archive of what it left is cut short")
             await asyncio.to_thread(_append, part, piece)
-        if await asyncio.to_thread(_digest, part) != digest:
+        if await asyncio.to_thread(compute_checksum, part, "sha256") != digest:
             part.unlink()
             why = "the archive of what it left is not the one that its machine told of"
             raise PlatformUnreachable(platform=session.platform, why=why)
@@ -194,8 +194,3 @@ def _choose_address(server: CloudServer | None, platform: str) -> str:
 def _append(file: Path, piece: bytes) -> None:
     with file.open("ab") as opened:
         opened.write(piece)
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -25,7 +25,6 @@ from sublet.platforms.batch import fitting
 from sublet.platforms.batch.commands import to_move_end
 from sublet.platforms.batch.fields import Name, is_name
 from sublet.platforms.batch.job import Submission
-from sublet.platforms.batch.planning import round_up, windows_ahead
 from sublet.platforms.batch.reserving_platform import ReservationCount, ReservingPlatform
 from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.site import SiteQueue
@@ -142,7 +141,9 @@ class Slurm(ReservingPlatform):
         if lacking and not (plans and any(isinstance(each, Offer) for each in offers)):  # features come and go
             return Answer(reasons=(lacking,))
         if self.reservations and plans and not (request.after or account.asked.reservation):
-            offers += await self._reserve_all(request, wishes[0], site, account, way, now)
+            offers += await self.reserve_ahead(
+                request, now, lambda window: self._reserve(request, wishes[0], site, account, window, way, now)
+            )
         reasons += [each for each in offers if isinstance(each, Reason)]
         return fitting.answer([each for each in offers if isinstance(each, Offer)], reasons)
 
@@ -160,16 +161,6 @@ class Slurm(ReservingPlatform):
         if isinstance(failure := self.failures.explain(plan), PlatformUnreachable):
             raise failure
         return offering.refusal(ask.wish, words, site, self.name, now)
-
-    async def _reserve_all(
-        self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount, way: str, now: datetime
-    ) -> list[Offer | Reason]:
-        """Reserve in the first queue that fits, where Slurm plans it."""
-        soonest = round_up(max(now + self.lead, request.not_before or now))
-        return await self.reserve_windows(
-            windows_ahead(request, soonest),
-            lambda window: self._reserve(request, wish, site, account, window, way, now),
-        )
 
     async def _reserve(
         self,

@@ -4,12 +4,7 @@
 dir=$1/kept/$2
 umask 077
 cd "$dir" || exit 73
-python=
-for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
-    python=$(command -v "$name") && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && break
-    python=
-done
-[ -n "$python" ] || { cat >/dev/null; echo "no python"; exit 0; }
+find_python || { cat >/dev/null; echo "no python"; exit 0; }
 rm -f failed
 head -c "$3" >"fetch.$$" && cat >"plan.$$" || { code=$?; rm -f "fetch.$$" "plan.$$"; exit "$code"; }
 alone=$(command -v setsid)

@@ -1,10 +1,5 @@
 # Unpacks an archive that is an entry of the cache, as what has come of another entry. Arguments: the root directory, and the names of both
 # in `kept`. Stdin: the program that does it. Exits with 65, and says why, if it can't or may not be unpacked; with 69 without a Python.
-python=
-for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
-    python=$(command -v "$name") && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && break
-    python=
-done
-[ -n "$python" ] || { cat >/dev/null; exit 69; }
+find_python || { cat >/dev/null; exit 69; }
 cd "$1/kept/$3" || exit 73
 exec nice -n 10 "$python" -I - "$1/kept/$2/content" "$1/kept/$3/part" claim/beat

@@ -4,12 +4,7 @@
 dir=$1/kept/$2
 trap '' HUP PIPE
 umask 077
-python=
-for name in python3 python3.13 python3.12 python3.11 python3.10 python3.9; do
-    python=$(command -v "$name") && "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null && break
-    python=
-done
-[ -n "$python" ] || { cat >/dev/null; exit 69; }
+find_python || { cat >/dev/null; exit 69; }
 made=$dir/unpacking.$$
 nice -n 10 "$python" -I - "$dir/content" "$made" "$3" "$4"
 code=$?
