@@ -45,7 +45,7 @@ test: setup system ## every ring of tests, on real components (15 minutes at mos
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@scripts/test
 
-engines: setup system ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more), and guides to sites
+engines: setup system ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more), long ones on real sites, and types
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 	@$(BIN)/python -m testbed.kubernetes.build || echo "note: Kubernetes could not be built here; its tests say why"
 	@scripts/test engines

@@ -22,7 +22,9 @@ FLAVORS = [
     {"id": "3", "name": "diskless", "vcpus": 1, "ram": 320, "disk": 0},
     {"id": "4", "name": "gpus", "vcpus": 4, "ram": 4096, "disk": 20},
 ]
-SPECS = {"4": {"pci_passthrough:alias": "gpu-a100:2", "trait:CUSTOM_SSD": "required"}}
+SPECS = {
+    "4": {"pci_passthrough:alias": "gpu-a100:2", "trait:CUSTOM_SSD": "required", "trait:CUSTOM_DRIVER_550": "required"}
+}
 
 
 @dataclass

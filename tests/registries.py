@@ -49,6 +49,26 @@ class Registry(ThreadingHTTPServer):
             entry = json.loads(tar.extractfile("index.json").read())["manifests"][0]  # type: ignore[union-attr]
         return self._put(name, tag, entry["digest"], MANIFEST, self.blobs[entry["digest"]])
 
+    def push_file(self, name: str, tag: str, file: Path) -> str:
+        """Have a Singularity image as it is, as `oras://` names it; returns the digest of its manifest."""
+        parts = {"config": b"{}", "layer": file.read_bytes()}
+        self.blobs |= {digest(content): content for content in parts.values()}
+        sif = "application/vnd.sylabs.sif"
+        kinds = {"config": f"{sif}.config.v1+json", "layer": f"{sif}.layer.v1.sif"}
+        entries = {
+            part: {"mediaType": kinds[part], "digest": digest(content), "size": len(content)}
+            for part, content in parts.items()
+        }
+        entries["layer"]["annotations"] = {"org.opencontainers.image.title": file.name}
+        manifest = {
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": entries["config"],
+            "layers": [entries["layer"]],
+        }
+        text = json.dumps(manifest).encode()
+        return self._put(name, tag, digest(text), MANIFEST, text)
+
     def push_index(self, name: str, tag: str, manifest: str) -> str:
         """Have an index with one image for each of two sorts of machine; returns its digest."""
         other = {"digest": "sha256:" + "0" * 64, "platform": {"architecture": "arm64", "os": "linux"}}

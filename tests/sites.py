@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -191,11 +192,39 @@ def mounted(place: Path, size: str) -> Iterator[bool]:
             succeed(run(["umount", "-l", str(place)]))
 
 
+@contextmanager
+def limited(folder: Path, quota: int) -> Iterator[Path | None]:
+    """A directory below a folder that has a quota of the file system (btrfs) while the block runs; None: there is none.
+
+    Should this process be killed, it is swept.
+    """
+    disk, place = folder / f"{MOUNTED}.{os.getpid()}.{started(os.getpid())}", folder / "limited"
+    place.mkdir()
+    with disk.open("wb") as file:
+        file.truncate(128 << 20)
+    made = os.geteuid() == 0 and shutil.which("mkfs.btrfs") and run(["mkfs.btrfs", "-q", str(disk)]).returncode == 0
+    made = made and run(["mount", "-o", "loop", str(disk), str(place)]).returncode == 0
+    own = str(place / "own")
+    steps = (["quota", "enable", str(place)], ["subvolume", "create", own], ["qgroup", "limit", str(quota), own])
+    try:
+        yield Path(own) if made and all(run(["btrfs", *step]).returncode == 0 for step in steps) else None
+    finally:
+        if made:
+            succeed(run(["umount", "-l", str(place)]))
+        disk.unlink()
+
+
+def _find_mounter(source: str) -> str:
+    """What was mounted, by its name: a file that is a disk has one of its own."""
+    backing = Path("/sys/block", Path(source).name, "loop", "backing_file")
+    return Path(backing.read_text().strip()).name if source.startswith("/dev/loop") and backing.exists() else source
+
+
 def sweep_mounts() -> None:
     """Unmount what runs that were killed had mounted."""
     for line in Path("/proc/mounts").read_text().splitlines():
         source, place = line.split()[:2]
-        name, _, owner = source.partition(".")
+        name, _, owner = _find_mounter(source).partition(".")
         pid, _, began = owner.partition(".")
         if name == MOUNTED and started(int(pid)) != began:
             run(["umount", "-l", place])

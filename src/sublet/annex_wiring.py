@@ -7,10 +7,11 @@ from sublet.annexes.annexes import Annexes
 from sublet.annexes.dag_moves import DagMoves
 from sublet.annexes.dags import Dags
 from sublet.annexes.drains import AnnexDrains
-from sublet.annexes.inputs import Inputs
+from sublet.annexes.inputs import PACKING, Inputs
 from sublet.annexes.invitations import Invitations
 from sublet.annexes.invited_sites import InvitedSites
 from sublet.annexes.job_addresses import JobAddresses
+from sublet.annexes.job_images import JobImages
 from sublet.annexes.job_queue import JobQueue
 from sublet.annexes.jobs import Jobs
 from sublet.annexes.lease_plans import LeasePlans
@@ -106,6 +107,7 @@ def build_annexes(
         sessions,
         direct,
     )
+    images = JobImages(settings.home / PACKING, movers, credentials)
     status = AnnexStatus(settings, store, now, leases, splits, access_points, registry)
     job_queue = JobQueue(now, authority, registry)
     jobs = Jobs(store, now, status, access_points, registry, job_queue)
@@ -125,7 +127,7 @@ def build_annexes(
         dags=Dags(access_points, job_queue),
         dag_moves=dag_moves,
         naming=Naming(store, dag_moves, access_points, job_queue),
-        inputs=Inputs(settings, store, now, platforms, leases, access_points),
+        inputs=Inputs(settings, store, now, platforms, leases, access_points, images),
         access_points=access_points,
         node_releases=node_releases,
         pilots=pilots,

@@ -36,6 +36,7 @@ async def open_service(settings: Settings, *, now: Clock = utc_now, loop: bool =
     try:
         service = build_service(settings, store, now)
         await service.people.directory.find_same_people()
+        await service.access.pledge_changes.added.read()
         first = dict(service.platforms.by_name)
         for platform in first.values():
             await service.changes.open_platform(platform)
@@ -80,6 +81,7 @@ def build_loop(service: Service) -> Loop:
     of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if has_owner(service.settings) else ()
     caretakers: list[Caretaker] = [
         service.drains,
+        service.access.pledge_changes.added,
         service.broker_outbox,
         *of_annexes,
         annexes.watch,

@@ -11,6 +11,7 @@ from sublet.access.accounts import Accounts
 from sublet.access.audit import AuditLog
 from sublet.access.budgets import Budgets
 from sublet.access.people_work import PeopleWork
+from sublet.access.pledge_changes import PledgeChanges
 from sublet.access.pledges import Pledges
 from sublet.access.quotas import Quotas
 from sublet.access.rekeying import Rekeying
@@ -142,6 +143,7 @@ class AccessCases:
     quotas: Quotas
     requests: Access
     pledges: Pledges
+    pledge_changes: PledgeChanges
     accounts: Accounts
     account_platforms: AccountPlatforms
     audit: AuditLog

@@ -8,6 +8,7 @@ from sublet.access.accounts import Accounts
 from sublet.access.audit import AuditLog
 from sublet.access.budgets import Budgets
 from sublet.access.pledge_caps import PledgeCaps
+from sublet.access.pledge_changes import PledgeChanges
 from sublet.access.pledges import Pledges
 from sublet.access.policy_service import PolicedLimits, PolicyService
 from sublet.access.quotas import OpenAccess, RuledAccess
@@ -29,6 +30,7 @@ from sublet.archive.advice import KnownHabits
 from sublet.archive.archive import SessionArchive
 from sublet.booking.asking import Asking
 from sublet.booking.brokers.forwarding import Forwarding
+from sublet.booking.brokers.giving_way import RemoteGivingWay
 from sublet.booking.brokers.lengthening import Lengthening
 from sublet.booking.brokers.outbox import BrokerOutbox
 from sublet.booking.candidates import Candidates
@@ -43,6 +45,7 @@ from sublet.booking.loop.state import LoopState
 from sublet.booking.offers import Offers
 from sublet.booking.output import SessionOutput
 from sublet.booking.pausing import Pausing
+from sublet.booking.platforms.added_pledges import AddedPledges
 from sublet.booking.platforms.drains import Drains
 from sublet.booking.platforms.drains_seen import DrainsSeen
 from sublet.booking.platforms.known import KnownPlatforms
@@ -131,7 +134,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         credentials=credentials,
         places=places,
         transfers=transfers,
-        forwarding=Forwarding(store, now, secrets),
+        forwarding=Forwarding(store, now, secrets, RemoteGivingWay(store, now)),
         projects=budgets,
         takes_any_option=is_personal,
     )
@@ -213,6 +216,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         quotas,
         Access(settings, store, now, presenter, throttle, mail, authority, rules),
         Pledges(store, now, platforms, usable, rules),
+        PledgeChanges(store, now, platforms, authority, AddedPledges(store, platforms)),
         accounts,
         account_platforms,
         AuditLog(store),

@@ -172,3 +172,26 @@ async def test_an_operator_adds_and_removes_rules_on_a_page(callers: Callers, se
     removed = await sent(op, "/web/rules", path, confirmed="yes")
     assert "is removed" in removed.text
     assert rule.id not in {one.id for one in await service.access.rules.rules(Person(OP, True))}
+
+
+async def test_an_operator_pledges_a_part_of_a_platform_on_its_page_and_takes_it_back(
+    callers: Callers, service: Service
+) -> None:
+    op = await signed_in(callers, service, OP, operator=True)
+    page = "/web/platforms/open"
+    assert "by the settings" in (await op.get(page)).text, "what the settings pledge is shown, and can't be changed"
+    refused = await sent(op, page, f"{page}/pledge", pledge="day", cores="many")
+    assert (refused.status_code, "many is not a number" in refused.text) == (400, True)
+    assert (await sent(op, page, f"{page}/pledge", pledge="day", cores="2", title="Courses")).status_code == 303
+    filled = (await op.get(page, params={"pledge": "day"})).text
+    assert all(words in filled for words in ('value="Courses"', "Save the pledge", f"{page}?pledge=day"))
+    assert (await sent(op, page, f"{page}/pledge", pledge="day", cores="3", memory="1GiB")).status_code == 303
+    [state] = await service.access.pledges.pledges(Person(OP, operator=True), "day")
+    assert (state.cores, state.pledged.memory, state.title) == (3, 1 << 30, "")
+    asked = await sent(op, page, f"{page}/unpledge", pledge="day")
+    assert "Remove the pledge day of open?" in asked.text
+    assert (await sent(op, page, f"{page}/unpledge", pledge="day", confirmed="yes")).status_code == 303
+    assert "Courses" not in (await op.get(page)).text
+    anna = await signed_in(callers, service, ANNA)
+    form = {"token": await token_on(op, page, f"{page}/pledge"), "pledge": "mine", "cores": "1"}
+    assert (await anna.post(f"{page}/pledge", data=form)).status_code == 403

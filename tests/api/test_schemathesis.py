@@ -26,6 +26,8 @@ from tests.examples import SEARCHING
 if TYPE_CHECKING:
     import schemathesis  # which takes seconds, and every worker collects this file
 
+pytestmark = pytest.mark.engines
+
 EXAMPLES = 30 if SEARCHING else 4  # of each address
 SECRET = "sublet_known-before-there-is-a-service"
 

@@ -95,6 +95,7 @@ def end(page: Page, session: str) -> None:
     expect(page.get_by_text("It was cancelled by")).to_be_visible()
 
 
+@pytest.mark.engines
 def test_a_desktop_is_accepted_opened_and_typed_into_and_a_second_person_is_refused(
     person: Page, browser: Browser
 ) -> None:

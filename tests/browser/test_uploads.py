@@ -172,6 +172,16 @@ def test_from_a_folder_in_the_browser_to_results_in_ones_own_bucket(
     results = bucket.directory / "mine" / "run1"
     found = {str(file.relative_to(results)): file.read_text() for file in results.rglob("*") if file.is_file()}
     assert found == {"result/loud/all.txt": "RAIN\nSTORM\n"}
+    page.get_by_role("link", name="Send to storage").click()
+    page.get_by_label("Send results to").fill("s3://mine/later/")
+    page.get_by_label("Which files").fill("result/loud/*")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.locator("#sending")).to_contain_text("1 file was sent to s3://mine/later/")
+    assert (bucket.directory / "mine" / "later" / "all.txt").read_text() == "RAIN\nSTORM\n"
+    looked_at(page, "send-to-storage")
+    page.get_by_label("Send results to").fill("s3://others/")
+    page.get_by_role("button", name="Send", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("others")
 
 
 def test_a_folder_that_is_dropped_is_listed_kept_and_removed(page: Page, folder: Path) -> None:

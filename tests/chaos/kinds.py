@@ -76,6 +76,7 @@ FAULTS = (
         (3.0, 6.0),
         details=("3600", "-3600"),
         needs=frozenset({"own-clock"}),  # no site: its jobs are given times of this machine's clock
+        explains=frozenset({"window-passed"}),  # by that clock it has, for what had not begun
     ),
     _kind(
         "controller-crash",

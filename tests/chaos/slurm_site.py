@@ -87,6 +87,12 @@ class SlurmSite:
         words = f"sbatch --hold --job-name={TRIED} --wrap true && scancel --name={TRIED}"
         self.site.wait(lambda: self.site.ssh(USER, words).returncode == 0, 60)
         self.site.wait(lambda: TRIED in self.find_cancelled() & self.find_cancels(), 60)
+        self.site.wait(self._has_no_trial, 60)  # a slow controller may have taken one whose answer was lost
+
+    def _has_no_trial(self) -> bool:
+        """Cancel what was submitted to try this; whether nothing of it is left."""
+        done = self.site.ssh(USER, f"/usr/bin/scancel --name={TRIED}; squeue --noheader --name={TRIED}")
+        return done.returncode == 0 and not done.stdout.strip()
 
     def find_cancelled(self) -> frozenset[str]:
         """The sessions whose jobs Slurm says were cancelled, and that somebody of the account asked for.

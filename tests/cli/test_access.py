@@ -108,6 +108,7 @@ title         For the night shift
 size          4 cores
 taken now     0 cores
 free now      4 cores
+made by       the settings
 you may       no: no rule allows it
 to be let in  sublet access ask --pledge night --reason TEXT
 rule          ID allow *@night.org: 2 cores

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.views.offers import ReasonView
+from sublet.booking.model.gpu_sorts import GpuSort
+from sublet.booking.views.offers import ReasonView, RunWayList, RunWayView
 from sublet.booking.views.quotes import QuoteView, TermsView
 from sublet.booking.views.results import ResultList
 from sublet.booking.views.sessions import ConnectorView
@@ -37,6 +38,39 @@ def test_ask_says_no_with_exit_code_1(type_in: Type, canned: Serve) -> None:
     assert (type_in("ask", "--", "true").code, type_in("run", "--", "true").code) == (1, 1)
     assert type_in("ask", "--", "true").out.splitlines()[:2] == ["NO", "  No way."]
     assert type_in("ask", "-q", "--", "true").out == ""
+
+
+POSSIBLE = RunWayView(platform="here", way="papermill", possible=True)
+IMPOSSIBLE = RunWayView(platform="far", way="podman", possible=False, why="there is no podman")
+
+
+def test_ways_are_explained(type_in: Type, canned: Serve) -> None:
+    canned({"POST /v1/offersets/ways": Said(RunWayList(items=(POSSIBLE, IMPOSSIBLE)))})
+    typed = type_in("ask", "--explain-ways", "--", "true")
+    assert (typed.code, [line.split() for line in typed.out.splitlines()]) == (
+        0,
+        [
+            ["WHERE", "WAY", "POSSIBLE", "WHY", "NOT"],
+            ["here", "papermill", "yes"],
+            ["far", "podman", "no", "there", "is", "no", "podman"],
+        ],
+    )
+    assert type_in("ask", "--explain-ways", "-q", "--", "true").out == "here papermill\n"
+
+
+def test_without_a_way_the_exit_code_is_1(type_in: Type, canned: Serve) -> None:
+    canned({"POST /v1/offersets/ways": Said(RunWayList(items=(IMPOSSIBLE,)))})
+    assert type_in("ask", "--explain-ways", "--", "true").code == 1
+
+
+def test_the_sorts_of_gpu_of_an_offer_and_of_a_session_are_told(type_in: Type, canned: Serve) -> None:
+    sorts = (GpuSort("a100", "550.54"), GpuSort("v100"))
+    offer = an_offer(gpus=2, gpu_sorts=sorts)
+    session = a_session(gpus=2, gpu_sorts=sorts)
+    canned({"POST /v1/offersets": Said(a_yes(offer)), f"GET /v1/sessions/{ID}": Said(session)})
+    typed = type_in("ask", "--gpus", "2", "--", "true")
+    assert f"note: {offer.platform}: GPUs: a100, driver 550.54 or v100" in typed.err.splitlines()
+    assert "2 GPUs (a100, driver 550.54 or v100)" in type_in("status", ID).out
 
 
 def test_data_that_is_in_its_address_is_no_folder_called_data(type_in: Type, canned: Serve) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from sublet.booking.views.offers import OfferView, PendingList, PendingView, ReasonView
+from sublet.booking.model.offer import HINT
+from sublet.booking.views.offers import OfferView, PendingList, PendingView, ReasonView, RejectedView
 from sublet.booking.views.quotes import TermsView
 from tests.canned import ID, NOW, Heard, Said, a_no, a_session, a_yes, an_end, an_offer
 from tests.cli.conftest import Serve, Type
@@ -174,3 +176,20 @@ def test_on_a_terminal_a_login_is_offered_and_no_is_exit_code_4(canned: Serve, t
         terminal.types("n")
         terminal.reads("sublet system login mine")
         assert terminal.ends() == 4
+
+
+def test_on_a_terminal_one_key_takes_a_hint_and_what_was_offered_before_is_given_back(
+    canned: Serve, type_in: Type
+) -> None:
+    hint = ReasonView(kind=HINT, field="memory", message="80 % used under 2.5GiB of 8GiB.", nearest="3GiB")
+    first, better = a_yes(here(), reasons=(hint,)), a_yes(here())
+    rejected = Said(RejectedView(offers=1))
+    service = canned({"POST /v1/offersets": [Said(first), Said(better)], f"DELETE /v1/offersets/{first.id}": rejected})
+    with in_terminal("ask", "--memory", "8GiB", "--", "true") as terminal:
+        terminal.reads("Take a hint? [1, any other key: none]")
+        terminal.presses("1")
+        terminal.reads("1 offer")
+        assert terminal.ends() == 0
+    asked = [json.loads(heard.body)["memory"] for heard in service.heard if heard.target == "/v1/offersets"]
+    assert asked == ["8GiB", "3GiB"]
+    assert [heard.method for heard in service.heard if first.id in heard.target] == ["DELETE"]

@@ -102,7 +102,7 @@ def test_completion_scripts_are_printed(shell: str, type_in: Type) -> None:
 def typed_in(line: str) -> list[str]:
     """The words of an example after `sublet`, up to where the shell takes over."""
     words = shlex.split(line)[1:]
-    return words[: next((i for i, word in enumerate(words) if word[:1] in "<>|&"), len(words))]
+    return words[: next((i for i, word in enumerate(words) if word.startswith(("<", ">", "|", "&"))), len(words))]
 
 
 EXAMPLES = [

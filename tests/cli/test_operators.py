@@ -174,3 +174,19 @@ def test_a_block_names_what_goes_on_or_ends_it(gateway: Gateway) -> None:
     assert blocked["cancelled"] == [his]
     waited(lambda: gateway.types("status", his, "--quiet")[1] == "CANCELLED\n")
     assert gateway.types("person", "block", BEN)[1] == f"{BEN} is blocked.\nThey have nothing under way.\n"
+
+
+def test_pledges_are_added_changed_and_removed_at_a_terminal(gateway: Gateway) -> None:
+    hours = ("--when", "nights, weekends", "--zone", "Europe/London")
+    added = gateway.types("pledge", "add", "srcnet", "--platform", "keeling", "--cores", "4", *hours)
+    assert added[:2] == (0, "Pledge srcnet of keeling is added: 4 cores, nights, weekends (Europe/London).\n"), added
+    changed = gateway.types("pledge", "edit", "srcnet", "--cores", "2", "--memory", "1GiB", "--when", "")
+    assert changed[:2] == (0, "Pledge srcnet of keeling is changed: 2 cores, 1GiB of memory.\n"), changed
+    shown = gateway.types("pledge", "show", "srcnet")[1]
+    assert "an operator" in shown
+    code, _, why = gateway.types("pledge", "add", "x", "--platform", "keeling", who=ANNA)
+    assert (code, "Only an operator" in why) == (1, True), why
+    assert gateway.types("pledge", "edit", "srcnet")[0] == 2, "nothing is said of what is to change"
+    removed = gateway.types("pledge", "remove", "srcnet")
+    assert removed[1].startswith("Pledge srcnet of keeling is removed"), removed
+    assert "srcnet" not in gateway.types("pledge", "list")[1]

@@ -277,7 +277,7 @@ def test_results_are_chosen_and_their_sizes_told_before_anything_is_fetched(type
     service = canned({f"GET /v1/sessions/{ID}/results": Said(ResultList(items=tuple(files)))})
     typed = type_in("result", ID, "plots", "--list")
     assert [line.split()[0] for line in typed.out.splitlines()] == ["FILE", "plots/b.png", "plots/c.png"]
-    assert typed.err == f"2 files, 3 KiB. Fetch with: sublet result {ID} --out DIR\n"
+    assert typed.err == f"2 files, 3 KiB. Fetch with: sublet result get {ID} plots --out DIR\n"
     assert type_in("result", ID, "*.tar", "--list").code == 1
     assert {heard.target for heard in service.heard} == {f"/v1/sessions/{ID}/results"}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sublet.booking.cli.result_previews import describe_file
 from sublet.booking.views.results import ResultFileView, ResultKept, ResultList
 from tests.canned import ID, NOW, Said
 from tests.cli.conftest import Serve, Type
@@ -34,6 +35,8 @@ def test_what_would_be_fetched_is_told_and_nothing_is_fetched(
     listed = type_in("result", "ls", ID, "plots/*")
     assert [line.split()[0] for line in listed.out.splitlines()] == ["FILE", "plots/b.png", "plots/c.txt"]
     assert "2 files, 44 B, kept until" in listed.err
+    assert listed.err.endswith(f"Fetch with: sublet result get {ID} 'plots/*' --out DIR\n")
+    assert type_in("result", "get", ID, "--dry-run").err.endswith("This would be fetched into this directory.\n")
     dry = type_in("result", "get", ID, "plots", "--dry-run", "--out", "there")
     assert dry.out == listed.out
     assert dry.err.endswith("This would be fetched into there.\n")
@@ -61,6 +64,7 @@ def test_a_preview_shows_text_tables_and_the_facts_of_images(
     assert "plots/c.txt: text, 2 lines" in shown
     assert "raw.bin: not text, 3 B" in shown
     assert "\x1b[31m" not in type_in("result", "preview", ID, "plots/c.txt").out
+    assert describe_file("x.csv", 8, b"a\n1\n", 10).facts.startswith("table, more than 1 row of 1 column,")
 
 
 def test_results_are_sent_and_what_fails_on_the_way_is_told(

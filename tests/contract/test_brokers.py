@@ -16,9 +16,10 @@ import pytest
 from sublet.booking.model.brokers import BrokerAsk
 from sublet.booking.model.offer import Booked, Predicted, Remote, find_first_terms
 from sublet.booking.model.phases import Phase
+from sublet.kernel.errors import OfferGaveWay
 from sublet.people.model.person import Person
 from tests.brokers import RunningBroker, platforms_of, running_broker
-from tests.contract.services import ME, OTHER, ask, in_phase, over, reach
+from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach
 
 pytestmark = pytest.mark.anyio
 SOON = 5.0  # seconds: one is what it takes on a machine with nothing else to do
@@ -284,3 +285,20 @@ async def test_a_broker_that_knows_the_asker_by_two_names_is_offered_by_the_shor
         await tree.one.nothing_is_held()  # for who was asked for by the longer way
     finally:
         await _remove_cam(tree)
+
+
+async def test_ones_own_earlier_offers_give_way_at_another_broker_as_they_do_here(tmp_path: Path) -> None:
+    small = {"slurm": {"kind": "memory", "nodes": 1, "cores": 1, **QUICK}}
+    async with (
+        running_broker(tmp_path / "site", platforms=small) as site,
+        running_broker(tmp_path / "top", brokers={"cam": site}) as top,
+    ):
+        first, second = [(await ask(top.service, cores=1, time="1h")).offers[0] for _ in range(2)]
+        assert second.offer.start - first.offer.start < timedelta(minutes=5), "it does not wait for the earlier offers"
+        with pytest.raises(OfferGaveWay):
+            await top.service.sessions.accept(first.id, ME)
+        kept = await ask(top.service, ME, KEEP, cores=1, time="1h")
+        assert kept.offers[0].offer.start - second.offer.start > timedelta(minutes=30), "unless they are to be kept"
+        assert await site.open_offers() == 1 + len(kept.offers), "nothing else is held there"
+        ended = await over(top.service, (await top.service.sessions.accept(second.id, ME)).id)
+        assert ended.phase is Phase.COMPLETED

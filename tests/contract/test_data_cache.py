@@ -29,7 +29,7 @@ from sublet.kernel.errors import DataNotThere, DiskFull
 from sublet.movers import http
 from sublet.movers.http import HttpMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Progress, ResolvedFile
-from sublet.movers.xrootd import XrootdMover
+from sublet.movers.rsync import RsyncMover
 from sublet.platforms.batch.far import fetcher, sources
 from sublet.platforms.batch.fetching import FAR, read_program
 from sublet.platforms.batch.kept import read_image_program
@@ -184,7 +184,7 @@ async def test_checksums_of_every_kind_are_checked_on_both_roads(
 
 async def bring_named(slurm: Slurm, *files: ResolvedFile) -> Arrival | None:
     data = Data("survey", SIMPLE, "catalogue:survey")
-    movers = Movers([HttpMover(UNLIMITED, tries=2, pause=0.01), XrootdMover(UNLIMITED)])
+    movers = Movers([HttpMover(UNLIMITED, tries=2, pause=0.01), RsyncMover(UNLIMITED)])
     journey = Journey(await slurm.open_cache(), "far", "s1", "me", ignore)
     return await travel(journey, Request(None, data=(data,)), data, Catalogue(files), movers)
 
@@ -225,12 +225,29 @@ async def test_a_file_of_a_named_folder_that_is_not_what_its_catalogue_says_is_n
     await platform.close()
 
 
+async def test_an_address_that_only_this_machine_reaches_gives_way_to_one_that_the_system_reaches(
+    tmp_path: Path, source: WebSource
+) -> None:
+    platform = await open_platform(tmp_path, tmp_path / "far")
+    content = os.urandom(5000)
+    with serve_source("127.0.0.1") as near:
+        (await platform.open_cache()).note_no_way(near.address, "far can't reach it")
+        places = (near.put("/near", content), source.put("/elsewhere", content))
+        arrival = await bring_named(platform, ResolvedFile("a.fits", [describe(place, content) for place in places]))
+        assert arrival
+        assert (arrival.taken.road, arrival.taken.source) == (Road.THERE, source.address)
+        alone = await bring_named(platform, ResolvedFile("a.fits", [describe(places[0], content)]))
+        assert alone
+        assert (alone.taken.road, alone.taken.why) == (Road.STREAMED, "far can't reach it")
+    await platform.close()
+
+
 def describe(address: str, content: bytes) -> Data:
     return Data("", SIMPLE, address, size=len(content), checksum=f"md5:{hashlib.md5(content).hexdigest()}")
 
 
 async def test_a_name_that_leads_to_what_no_link_reads_is_brought_here_first(slurm: Slurm, tmp_path: Path) -> None:
-    assert await bring_named(slurm, ResolvedFile("a", [Data("", SIMPLE, "root://server//a")])) is None
+    assert await bring_named(slurm, ResolvedFile("a", [Data("", SIMPLE, "rsync://server/module/a")])) is None
 
 
 async def test_a_system_is_asked_once_for_all_and_remembers_what_it_said(

@@ -36,6 +36,7 @@ from tests.sshd import Sshd, needs_sshd, sshd
 
 pytestmark = [pytest.mark.anyio, needs_sshd]
 MIB = 1 << 20
+OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUq0iEcNlT3XVtZpZ9L9xVnTNzIeqwJH4tYl0wVY3lC"
 USED = {"why": "", "killed": 0, "wall": 2.0, "cpu": 1.0, "peak": 5 * MIB}
 
 
@@ -141,8 +142,7 @@ async def test_files_of_any_size_go_and_come_by_ssh_and_nothing_of_the_way_stays
 async def test_a_machine_that_shows_another_host_key_gets_nothing(
     platform: OpenStack, nova: PlayedNova, machine: Sshd
 ) -> None:
-    other = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIPUq0iEcNlT3XVtZpZ9L9xVnTNzIeqwJH4tYl0wVY3lC"
-    await start(platform, nova, machine, job_of(files={"noise": os.urandom(MIB)}), other)
+    await start(platform, nova, machine, job_of(files={"noise": os.urandom(MIB)}), OTHER)
     state = await ask_until(platform, State.QUEUED, "host key")
     assert state.condition.startswith("its files are being brought: ")
     assert list(machine.home.iterdir()) == []
@@ -150,6 +150,51 @@ async def test_a_machine_that_shows_another_host_key_gets_nothing(
     end = (await ask_until(platform, State.ENDED)).end
     assert end is not None
     assert (end.kind, end.by) == (EndKind.CANCELLED, "marie")
+
+
+@pytest.fixture
+def bastion(machine: Sshd, tmp_path: Path) -> Iterator[Sshd]:
+    """A host that lets its user go on to the machine, and do nothing else."""
+    only = {"PermitOpen": f"127.0.0.1:{machine.port}", "ForceCommand": "false", "LogLevel": "VERBOSE"}
+    with sshd(tmp_path / "bastion", **only) as started:
+        yield started
+
+
+async def start_behind(bastion: Sshd, platform: OpenStack, nova: PlayedNova, machine: Sshd) -> None:
+    place = {"bastion": f"{bastion.user}@127.0.0.1:{bastion.port}", "bastion_ssh": bastion.options}
+    behind = OpenStack.model_validate({**platform.model_dump(), **place})
+    servers = platform._servers
+    assert servers is not None
+    servers.doors.settings = behind.door_settings
+    await start(platform, nova, machine, job_of(files={"noise": os.urandom(MIB)}))
+
+
+async def test_a_machine_behind_a_bastion_is_reached_through_it(
+    platform: OpenStack, nova: PlayedNova, machine: Sshd, bastion: Sshd
+) -> None:
+    await start_behind(bastion, platform, nova, machine)
+    with anyio.fail_after(60):
+        while not (machine.home / "in").exists():
+            await state_of(platform)
+            await anyio.sleep(0.05)
+    assert "Accepted publickey" in (bastion.directory / "sshd.log").read_text()
+    await platform.cancel(["one"], "marie")
+
+
+@pytest.mark.parametrize("what", ["unknown", "changed"])
+async def test_nothing_goes_through_a_bastion_whose_host_key_is_not_the_known_one(
+    platform: OpenStack, nova: PlayedNova, machine: Sshd, bastion: Sshd, what: str
+) -> None:
+    known = bastion.directory / "known_hosts"
+    other = known.read_text().split()[0] + " " + OTHER + "\n"
+    known.write_text("" if what == "unknown" else other)
+    before = known.read_text()
+    await start_behind(bastion, platform, nova, machine)
+    state = await ask_until(platform, State.QUEUED, "host key")
+    assert state.condition.startswith("its files are being brought: ")
+    assert (list(machine.home.iterdir()), known.read_text()) == ([], before)
+    assert "Accepted" not in (bastion.directory / "sshd.log").read_text()
+    await platform.cancel(["one"], "marie")
 
 
 class Page(http.server.BaseHTTPRequestHandler):

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from sublet.booking.model.request import Data
+from sublet.data.model.links import name_entry
 from sublet.kernel.errors import DataNotThere
 from sublet.kinds.inside.image_files import Archive
 from sublet.movers.logins import ImageLogin
 from sublet.movers.oci import OciMover
-from sublet.movers.port import UNLIMITED, Policy
+from sublet.movers.port import UNLIMITED, Policy, SourceChanged
 from sublet.movers.registries import read_reference
 from tests.real import images
 from tests.registries import Registry, registry
@@ -61,6 +62,52 @@ async def test_an_image_comes_as_an_archive_that_is_known_by_its_digest(
     archive.verify_layers()
     archive.close()
     assert pushed in archive.list_digests()
+
+
+async def read_all(mover: OciMover, box: Data, offset: int = 0) -> bytes:
+    [link] = (await mover.links(box)).links
+    return b"".join([piece async for piece in mover.read(box, link, offset)])
+
+
+async def test_an_image_is_read_as_the_same_archive_from_where_any_of_its_parts_begins(
+    server: Registry, pushed: str, tmp_path: Path
+) -> None:
+    mover, box = OciMover(UNLIMITED), image(f"{server.address}/tools/box:1")
+    await mover.bring(box, folder(tmp_path, "whole"), lambda *step: None)
+    whole = (tmp_path / "whole" / "image.tar").read_bytes()
+    files = await mover.links(box)
+    [link] = files.links
+    assert (link.size, link.version, link.path) == (len(whole), pushed, "box.tar")
+    assert name_entry(files, "ann", "s1") == name_entry(
+        await mover.links(image(link_by_digest(server, pushed))), "b", "s2"
+    )
+    assert await read_all(mover, box) == whole
+    half = len(whole) // 2
+    start = await mover.find_start(box, link, half)
+    assert 0 < start <= half, "a layer that broke off is read from its beginning, and what is before it is not"
+    assert await read_all(mover, box, start) == whole[start:]
+    with pytest.raises(SourceChanged):
+        await read_all(mover, box, half + 1 if start == half else half)
+
+
+def link_by_digest(server: Registry, digest: str) -> str:
+    return f"{server.address}/tools/box@{digest}"
+
+
+async def test_a_layer_that_is_not_what_its_digest_says_is_never_read_whole(server: Registry, pushed: str) -> None:
+    mover, box = OciMover(UNLIMITED), image(f"{server.address}/tools/box:1")
+    [link] = (await mover.links(box)).links
+    layer = max(server.blobs, key=lambda digest: len(server.blobs[digest]))
+    wrong = server.blobs[layer] = b"x" * len(server.blobs[layer])
+    read = bytearray()
+
+    async def drain() -> None:
+        async for piece in mover.read(box, link, 0):
+            read.extend(piece)
+
+    with pytest.raises(DataNotThere, match=f"what .* has as {layer} is sha256:"):
+        await drain()
+    assert wrong not in read, "the last of it was held back"
 
 
 async def test_an_image_for_many_machines_is_known_by_the_digest_that_it_was_asked_for_with(

@@ -73,8 +73,14 @@ async def test_a_group_and_a_project_are_charged_by_all_together(tmp_path: Path)
         assert [reason.kind for reason in refused.reasons] == ["urn:not-allowed"]
         assert refused.reasons[0].nearest == "sublet access ask --project flood --reason TEXT"
         await allow(service, "group:lab", noun="project", name="flood")
-        await accept(service, ANNA, project="flood")
+        first = await accept(service, ANNA, project="flood")
         await accept(service, BOB, project="flood")
+        for by, why in (
+            ("1h", "The group lab's budget is 5 core-hours"),
+            ("15m", "The project flood's budget is 2 kWh"),
+        ):
+            with pytest.raises(NotAllowed, match=why):
+                await service.sessions.extend(first.id, ANNA, by=by)
         assert (await wish(service, ANNA, project="flood")).reasons[0].message == (
             "The group lab's budget is 5 core-hours a month; 1 core-hour is left, and this needs 2 core-hours."
         )

@@ -96,6 +96,7 @@ async def test_a_day_is_left_out_another_is_moved_and_the_rest_is_given_back(tmp
         assert await service.bookings.get(booked.id, ME) == moved, "without room there, everything stays as it is"
         cancelled = await service.bookings.cancel(booked.id, ME)
         assert cancelled.state is SeriesState.CANCELLED
+        assert states(cancelled) == ["skipped", "moved", "cancelled", "cancelled"]
         for seat in cancelled.seats:
             session = await service.sessions.get(seat.offer, ME)
             assert session.cancel_by or session.phase is Phase.CANCELLED

@@ -32,5 +32,11 @@ def tried_on(path: str, test: str) -> str:
     markers = markers_of(path, test)
     real = " and ".join(name for mark, name in (("htcondor", "HTCondor"), ("slurm", "Slurm")) if mark in markers)
     ring = Path(path).parts[1]
-    command = next((mark for mark in ("soak", "engines") if mark in markers), "test")
+    command = other_command(path, test) or "test"
     return f"{f'real {real}' if real else f'neither: {ring} test'}, `make {command}`"
+
+
+def other_command(path: str, test: str = "") -> str:
+    """Which command but `make test` runs it: soak, engines, or none."""
+    markers = markers_of(path, test)
+    return next((mark for mark in ("soak", "engines") if mark in markers), "")

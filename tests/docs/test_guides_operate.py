@@ -26,6 +26,8 @@ from tests.docs.guides import Written, parts, run_guide
 from tests.iam import iam_server
 from tests.serving import Serving, eventually
 
+pytestmark = pytest.mark.engines
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operate.md"
 PROGRAMS = ("nginx", "openssl", "curl", "systemd-analyze")
 BIN = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"

@@ -37,7 +37,8 @@ c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = "{home}/homes/{{username}}"
 c.Spawner.cmd = ["{bin}/jupyterhub-singleuser"]
 c.Spawner.args = ["--allow-root", "--ServerApp.log_level=WARN"]
-c.Spawner.start_timeout = 60
+c.Spawner.start_timeout = 120
+c.Spawner.http_timeout = 120
 c.Spawner.default_url = "/lab"
 c.JupyterHub.allow_named_servers = {named}
 c.JupyterHub.cleanup_servers = True

@@ -88,8 +88,8 @@ def restart_after_death(serving: Serving) -> Client:
     return serving.start()
 
 
-@pytest.mark.parametrize("terms", ["predicted", "booked"])
-@pytest.mark.parametrize("point", ["submit.after"])
+@pytest.mark.parametrize("terms", ["predicted", pytest.param("booked", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("point", [pytest.param("submit.before", marks=pytest.mark.soak), "submit.after"])
 def test_a_service_that_is_killed_there_finds_its_one_job_again(
     site: CrashSite, serving: Serving, point: str, terms: str
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sublet.kernel.errors import SubletError
-from sublet.kernel.faults import BROKER_POINTS, LENGTHEN_POINTS, REJECT_POINTS
+from sublet.kernel.faults import BROKER_POINTS, CANCEL_POINTS, LENGTHEN_POINTS, REJECT_POINTS
 from tests.broker_processes import BrokerProcess
 from tests.serving import eventually
 
@@ -132,6 +132,69 @@ def test_a_broker_that_dies_while_it_is_told_to_give_back_holds_nothing_when_it_
     assert session.wait(timeout=60).phase == "COMPLETED"
     federation.wait_until_nothing_is_held()
     assert len(federation.list_sessions()) == 1
+
+
+@pytest.mark.parametrize("point", REJECT_POINTS)
+def test_an_aggregator_that_dies_while_it_rejects_leaves_nothing_held(federation: Federation, point: str) -> None:
+    top = federation.top
+    top.restart(SUBLET_CRASH_AT=point)
+    offers = top.client.ask(run=["true"], time="2m")
+    with contextlib.suppress(SubletError):
+        offers.reject()
+    assert top.serving.died() == -9
+    top.restart()
+    assert bool(top.count_offers()) == (point == "reject.before"), "what it was told and recorded counts"
+    for left in top.client.open_offers():
+        left.reject()
+    federation.wait_until_nothing_is_held()
+    assert federation.list_sessions() == []
+
+
+@pytest.mark.parametrize("who_dies", ["aggregator", "broker"])
+@pytest.mark.parametrize("point", CANCEL_POINTS)
+def test_what_was_cancelled_is_cancelled_at_its_site_whoever_dies_meanwhile(
+    federation: Federation, point: str, who_dies: str
+) -> None:
+    top = federation.top
+    session = top.client.ask(run=["true"], time="1h", env={"SUBLET_PLAY_TAKES": "1h"})[0].accept()
+    eventually(lambda: session.refresh().phase == "RUNNING", "running")
+    site = federation.one if session.platform == "one" else federation.two
+    victim = top if who_dies == "aggregator" else site
+    victim.restart(SUBLET_CRASH_AT=point)
+    with contextlib.suppress(SubletError):
+        top.client.session(session.id).cancel()
+    assert victim.serving.died() == -9
+    victim.restart()
+    assert top.client.session(session.id).wait(timeout=60).phase == "CANCELLED"
+    phases = lambda: {each.phase for each in site.client.sessions()} - {"REJECTED"}  # noqa: E731
+    eventually(lambda: phases() == {"CANCELLED"}, "being cancelled at the site")
+    federation.wait_until_nothing_is_held()
+
+
+@pytest.mark.parametrize("point", ["passing.answered", "submit.before", "submit.after"])
+def test_a_broker_in_the_middle_that_dies_leaves_one_session_and_nothing_held(
+    federation: Federation, tmp_path: Path, point: str
+) -> None:
+    middle = federation.top
+    above = BrokerProcess.start(tmp_path / "above", NONE)
+    try:
+        above.add("middle", middle)
+        middle.restart(SUBLET_CRASH_AT=point)
+        offers = above.client.ask(run=["true"], time="2m")
+        if point == "passing.answered":
+            assert not offers, "it costs its own answer only"
+            assert middle.serving.died() == -9
+            middle.restart()
+        else:
+            session = offers[0].accept()
+            assert middle.serving.died() == -9
+            middle.restart()
+            assert session.wait(timeout=60).phase == "COMPLETED"
+        federation.wait_until_nothing_is_held()
+        eventually(lambda: not middle.count_offers(), "giving back what the middle holds")
+        assert len(federation.list_sessions()) == (0 if point == "passing.answered" else 1)
+    finally:
+        above.serving.stop()
 
 
 def test_a_site_that_is_away_while_another_is_accepted_gives_back_when_it_returns(federation: Federation) -> None:

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from testbed.kubernetes.cluster import Cluster
 
+from sublet.booking.model.gpu_sorts import GpuSort
 from sublet.booking.model.job import Job, State
 from sublet.booking.model.offer import Answer
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.conformance import ConformanceTrial
 from sublet.platforms.kubernetes.platform import Kubernetes
 from tests.contract.services import ask, serving
@@ -23,7 +25,7 @@ from tests.engines.asking import request_for
 from tests.engines.kubernetes_cluster import Namespace, make_namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
-GPU, LABEL = "example.com/gpu", "example.com/gpu-type"
+GPU, LABEL, DRIVER = "example.com/gpu", "example.com/gpu-type", "example.com/gpu.driver-version"
 SMALL = 128 << 20
 SETTINGS = {"gpu_resource": GPU, "gpu_label": LABEL, "licenses": {"matlab": "example.com/matlab"}}
 
@@ -32,7 +34,7 @@ SETTINGS = {"gpu_resource": GPU, "gpu_label": LABEL, "licenses": {"matlab": "exa
 def seen(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Namespace:
     """A namespace for dora, who sees a node with two GPUs of a type, three licences and a label."""
     cluster.advertise(gpu=2, matlab=3)
-    cluster.kubectl("label", "--overwrite", "node", "node1", f"{LABEL}=A100", "disk=ssd")
+    cluster.kubectl("label", "--overwrite", "node", "node1", f"{LABEL}=A100", "disk=ssd", f"{DRIVER}=550.54")
     return make_namespace(cluster, tmp_path_factory.mktemp("nodes"))
 
 
@@ -147,4 +149,24 @@ async def test_an_offer_states_what_was_asked_of_its_nodes(seen: Namespace, tmp_
         (offered,) = offerset.offers
         stated = offered.offer.scheduler
         assert (stated.gpu_type, stated.constraint, stated.licenses) == ("A100", "disk=ssd", "matlab:1")
+        assert offered.offer.gpu_sorts == (GpuSort("A100", "550.54"),)
         assert (offered.offer.shape.gpus, offered.offer.shape.disk) == (1, 1 << 30)
+
+
+async def test_several_nodes_are_a_no_that_names_the_version_of_a_server_without_numbered_pods(
+    trial: ConformanceTrial,
+) -> None:
+    request = request_for(trial.platform.name, nodes=2)
+    assert request.executable
+    wanted = replace(request, executable=replace(request.executable, fields={"each_node": True}))
+    (reason,) = (await trial.platform.offers(wanted, ["exec"], datetime.now(UTC))).reasons
+    assert "it is Kubernetes 1.20, and several need 1.22" in reason.message
+    job = trial.job("true")
+    program, amounts = replace(job.program, each_node=True), replace(job.amounts, nodes=2)
+    with pytest.raises(PlatformRefused, match="gives the pods of a Job no numbers"):
+        await trial.platform.submit(replace(job, program=program, amounts=amounts), trial.key())
+
+    async def is_gone() -> bool:
+        return not await trial.platform.list_left()
+
+    await trial.until("the end of what it made", is_gone)

@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 BOB = Person("bob@example.org")
 SIZES = {"run": None, "time": "5m", "memory": "1GiB", "platform": "lab"}
 PATIENCE = 180
+FILES = ("stdout", "stderr", "end.json")
 
 
 async def run(service: Service, person: Person, way: str, **short: Any) -> tuple[str, Phase]:
@@ -96,3 +97,21 @@ async def test_a_platform_whose_own_image_has_papermill_runs_notebooks_in_it_als
         assert await read(service, BOB, id) == "42\n"
         refused = await ask(service, BOB, run=["true"], platform="lab", time="2m")
         assert "containers only" in refused.reasons[0].message, "a command is no container, wherever it runs"
+
+
+async def test_steps_run_one_after_the_other_in_one_pod(namespace: Namespace, tmp_path: Path) -> None:
+    steps = [
+        {"name": "prepare", "run": ["sh", "-c", "echo 7 >x"]},
+        ["python3", "-c", "print(int(open('x').read()) * 6)"],
+    ]
+    lab = {"kind": "kubernetes", **namespace.settings()}
+    async with serving(tmp_path, platforms={"lab": lab}) as service:
+        id, phase = await run(service, ME, "kubernetes", steps=steps, image="localhost/python:3")
+        assert phase is Phase.COMPLETED, await read(service, ME, id, "stderr")
+        assert "42" in await read(service, ME, id)
+        left = {file.path for file in (await service.output.results(id, ME)).files}
+        assert left == {"x", *(f"steps/{name}/{file}" for name in ("prepare", "step-2") for file in FILES)}
+        failing = [["sh", "-c", "exit 3"], ["true"]]
+        id, phase = await run(service, ME, "kubernetes", steps=failing, image="localhost/python:3")
+        session = await service.sessions.get(id, ME)
+        assert (phase, session.end and session.end.code) == (Phase.FAILED, 3)

@@ -90,6 +90,24 @@ async def test_only_its_cores_are_reserved_where_memory_comes_with_them(slurm: S
     assert [(row["Nodes"], row["CoreCnt"]) for row in rows] == [("c2", "2"), ("c2", "2")], "beside one another"
 
 
+async def test_what_the_first_queue_has_no_room_for_is_reserved_in_the_next(site: SlurmSite, tmp_path: Path) -> None:
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
+    window = Window(tomorrow, tomorrow + timedelta(minutes=30))
+    words = ("ReservationName=care", "Users=root", "Nodes=c1", f"StartTime={tomorrow:%Y-%m-%dT%H:%M:%S}", "Duration=60")
+    site.site.on("ctl", "scontrol", "update", "PartitionName=compute", "Nodes=c1")
+    site.site.on("ctl", "scontrol", "create", "reservation", *words)
+    try:
+        async with opening(Slurm, "slurm", site, tmp_path / "home", reservations="yes") as slurm:
+            booked = await find_booked(slurm, window)
+            rows = [row for row in list_reserved(site) if row["ReservationName"] != "care"]
+            assert [(row["PartitionName"], row["Nodes"]) for row in rows] == [(booked.queue, "c2")]
+            assert (booked.queue != "compute", booked.start) == (True, tomorrow)
+            await slurm.give_up([booked.reservation])
+    finally:
+        site.site.on("ctl", "scontrol", "delete", "ReservationName=care")
+        site.site.on("ctl", "scontrol", "update", "PartitionName=compute", "Nodes=c[1-2]")
+
+
 async def test_who_may_not_reserve_is_told_so_and_gets_predicted_offers(slurm: Slurm, site: SlurmSite) -> None:
     site.let_reserve("none")
     try:

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.access_points import Person
+from tests.passages import passage
+from tests.real import images
 from tests.real.workers import SMALL, Worker
+from tests.registries import registry
 from tests.web_source import serve_source
 
 TOOLS = f"""executable = solver
@@ -24,6 +27,14 @@ transfer_input_files = {{address}}
 output = address.$(Cluster).$(Process).out
 {SMALL.replace("request_disk = 1M", "request_disk = 200M")}
 queue 3
+"""
+PULLED = f"""universe = container
+container_image = docker://{{image}}
+executable = /bin/sh
+arguments = "-c 'echo $WORD'"
+output = pulled.$(Cluster).$(Process).out
+{SMALL.replace("16M", "64M")}
+queue 2
 """
 SOLVER = "#!/bin/sh\necho ${0##*/}\nenv/bin/tool\ncat part\nexit 0\n"
 
@@ -73,3 +84,30 @@ def share_addresses(worker: Worker) -> None:
         digest, disk = (worker.place / f"address.{cluster}.{n}.out").read_text().split()
         assert digest == hashlib.sha256(content).hexdigest()
         assert int(disk) >= 200 << 10  # KiB
+
+
+def share_registry_images(worker: Worker) -> None:
+    """Jobs that name an image of a registry: their system pulls it once, and anew when its tag was moved."""
+    site = worker.person.site
+    site.on("researcher@login", "sh", "-c", "echo export APPTAINER_NOHTTPS=true >>~/.bashrc")  # no certificate here
+    with registry() as shop, passage(site, "ap", shop.server_port), passage(site, "login", shop.server_port):
+        image = f"{shop.address}/tools/job:1"
+        for word in ("first", "second"):
+            images.oci_archive(worker.place / f"{word}.tar", Entrypoint=[], Env=["PATH=/bin", f"WORD={word}"])
+            shop.push("tools/job", "1", worker.place / f"{word}.tar")
+            fetched = shop.fetched()
+            cluster = worker.submits(worker.has("pulled.sub", PULLED.format(image=image)), "pictures")
+            ended = ("condor_history", cluster, "-af", "ExitCode")
+            site.wait(lambda: len(worker.condor(*ended).split()) == 2, 90)  # noqa: B023
+            said = [(worker.place / f"pulled.{cluster}.{n}.out").read_text() for n in (0, 1)]
+            assert said == [f"{word}\n"] * 2, worker.condor(*ended)
+            assert shop.fetched() - fetched == 2, "its configuration and its layer, once for both jobs"
+        shop.push_file("tools/file", "1", worker.place / "tool.sif")
+        file = PULLED.format(image=f"{shop.address}/tools/file:1").replace("docker:", "oras:")
+        cluster = worker.submits(worker.has("file.sub", file.replace("echo $WORD", "cat /app/doc")), "pictures")
+        site.wait(lambda: len(worker.condor("condor_history", cluster, "-af", "ExitCode").split()) == 2, 90)
+        assert (worker.place / f"pulled.{cluster}.0.out").read_text() == "made for tests\n"
+    away = PULLED.format(image="127.0.0.1:9/none:1").replace("queue 2", "requirements = TARGET.Colour =?= 5\nqueue")
+    cluster = worker.submits(worker.has("away.sub", away), "pictures")
+    site.wait(lambda: "Its image is pulled by its node" in worker.explained(cluster), 60)
+    worker.types("job", "remove", cluster)

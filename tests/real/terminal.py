@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import subprocess
+import termios
 import time
 from collections.abc import Mapping, Sequence
 
@@ -47,6 +48,14 @@ class Terminal:
                 self.seen += os.read(self.master, 65536).decode("utf-8", "replace")
             except OSError:
                 raise AssertionError(f"it ended, and showed: {self.seen}") from None
+
+    def presses(self, key: str) -> None:
+        """Press one key, once single keys are waited for: what is typed before that is thrown away."""
+        deadline = time.monotonic() + PATIENCE
+        while termios.tcgetattr(self.master)[3] & termios.ICANON:
+            assert time.monotonic() < deadline, f"no key is waited for: {self.seen}"
+            time.sleep(0.01)
+        os.write(self.master, key.encode())
 
     def types(self, text: str) -> None:
         """Type it, and Enter."""

@@ -158,6 +158,7 @@ def hasty(swept: None) -> Iterator[Leaser]:
         person.types("annex", "setup", "--stop")
 
 
+@pytest.mark.engines
 def test_dead_nodes_are_shown_dead_their_jobs_wait_again_and_a_lease_without_any_is_given_back(hasty: Leaser) -> None:
     """One loses power, the EP of another is killed, and the network of a third is silent."""
     assert hasty.typed("create", "lost", *WHOLE, "--yes", "--wait", "--quiet") == "lost#1\n"

@@ -17,7 +17,7 @@ from tests.access_points import Person
 from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
 
-pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm, pytest.mark.engines]
 
 WHERE = "annex-work"
 # The schedd, whose id is printed, and then the shadows, which may end by themselves meanwhile.
@@ -115,6 +115,9 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     contained.wait(120)
     assert (contained.phase, "".join(contained.logs())) == ("COMPLETED", "contained\n"), contained.view.end
     assert contained.result("left").text() == "left\n"
+    mine = ("-constraint", f'SubletSession == "{contained.id}"', "-af", "TransferInputStats.CedarSizeBytesTotal")
+    assert int(person.condor("condor_history", *mine)) < person.file("image.tar").stat().st_size, "it was kept there"
+    assert "preparing the image" not in "".join(contained.logs(stream="stderr")), "it was made there before"
     bag.wait(120)
     lines = [json.loads(line) for line in bag.result("tasks.jsonl").text().splitlines()]
     assert sorted((line["task"], line["code"]) for line in lines) == [(x, int(x == 7)) for x in range(12)]

@@ -20,7 +20,7 @@ print(json.dumps([astuple(row) for row in rows]))
 """
 
 
-@pytest.mark.parametrize("name", [*list_benchmarks(), pytest.param("split", marks=pytest.mark.engines), "store"])
+@pytest.mark.parametrize("name", [*list_benchmarks(), pytest.param("split", marks=pytest.mark.soak), "store"])
 def test_a_benchmark_runs_to_its_end_and_measures_what_the_page_shows(name: str, swept: None) -> None:
     words = [sys.executable, "-c", RUN, name]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)

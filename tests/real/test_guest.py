@@ -94,6 +94,7 @@ def run_everything(person: Researcher, client: Client, site: Site, here: Path) -
         assert person.types("delete", sessions[name].id).returncode == 0
 
 
+@pytest.mark.soak
 def test_a_guest_runs_everything_and_leaves_nothing(host: Site, tmp_path: Path) -> None:
     before = everything(host)
     with at(host, tmp_path / "home", "--path", "/scratch/software/jupyter/bin") as person:

@@ -11,7 +11,12 @@ from sublet.annexes.calls import annexes
 from tests.access_points import Person
 from tests.real import images
 from tests.real.corpus import Corpus
-from tests.real.shared_inputs import serving_files, share_addresses, share_directories_and_programs
+from tests.real.shared_inputs import (
+    serving_files,
+    share_addresses,
+    share_directories_and_programs,
+    share_registry_images,
+)
 from tests.real.workers import NAME, SMALL, Worker
 from tests.sites import Site
 
@@ -244,11 +249,18 @@ def kept(site: Site) -> list[str]:
     return sorted(path.name for path in Path(site.facts["home"]).glob("researcher/.sublet/kept/*"))
 
 
+def build_image(worker: Worker) -> None:
+    """`tool.sif` in the directory of the jobs, unless it is there."""
+    if not (worker.place / "tool.sif").exists():
+        images.docker_archive(worker.place / "tool.tar", Entrypoint=[])
+        worker.runs("apptainer", "--silent", "build", "tool.sif", "docker-archive:tool.tar")
+
+
+@pytest.mark.engines
 def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nodes(worker: Worker) -> None:
     person, site = worker.person, worker.person.site
     already, told = set(kept(site)), person.kept("logs", "service.log").read_text().count('"input.kept"')
-    images.docker_archive(worker.place / "tool.tar", Entrypoint=[])
-    worker.runs("apptainer", "--silent", "build", "tool.sif", "docker-archive:tool.tar")
+    build_image(worker)
     (worker.place / "big.dat").write_bytes(b"x" * (17 << 20))
     (worker.place / worker.has("look.sh", LOOK)).chmod(0o755)
     worker.has("small.dat", "small")
@@ -277,6 +289,7 @@ def test_an_image_and_a_large_input_cross_once_for_jobs_before_and_after_the_nod
     assert log.count('"input.kept"') - told == 2
     share_directories_and_programs(worker)
     share_addresses(worker)
+    share_registry_images(worker)
     lease = person.client().do(annexes.annex("pictures")).leases[0]
     person.kills_service()  # as if the power went off, and the lease ended meanwhile
     site.on("ctl", "scancel", f"--name={lease.session}")
@@ -338,6 +351,7 @@ def test_a_guest_runs_containers_on_a_shared_annex_and_nothing_else(worker: Work
     there = {"SUBLET_URL": url, "SUBLET_TOKEN": token}
     bob = Person(person.site, "nothing", "rival")
     place = f"annex-{NAME}"
+    build_image(worker)
     assert "Nothing is shared with you" in bob.types("run", "--", "id", **there).stdout
     told = person.types("annex", "share", NAME, "bob", "--yes").stderr
     assert "as your own account, in containers only" in told

@@ -10,7 +10,7 @@ from sublet.annexes.calls import annexes
 from sublet.annexes.views.annexes import LeaseView
 from tests.real.workers import SMALL, Worker
 
-pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm, pytest.mark.engines]
 
 ADDED = """options: [--nice=7]
 pilot:

@@ -91,6 +91,7 @@ def settle_release(person: Person, checksum: str) -> None:
     settle(person, 'release = "http://127.0.0.1:8000/release.tar"', f'release_sha256 = "{checksum}"')
 
 
+@pytest.mark.engines
 def test_without_htcondor_both_ways_to_it_are_told(bare_site: Site, release: str) -> None:
     person = Person(bare_site, "without")
     refused = person.types("annex", "setup")
@@ -103,6 +104,7 @@ def test_without_htcondor_both_ways_to_it_are_told(bare_site: Site, release: str
     person.types("down")
 
 
+@pytest.mark.engines
 def test_a_release_with_another_checksum_is_refused_and_leaves_nothing(bare_site: Site, release: str) -> None:
     person = Person(bare_site, "wrong")
     settle_release(person, "0" * 64)
@@ -113,6 +115,7 @@ def test_a_release_with_another_checksum_is_refused_and_leaves_nothing(bare_site
     person.types("down")
 
 
+@pytest.mark.engines
 def test_a_release_is_fetched_unpacked_and_used_without_any_privilege(bare_site: Site, release: str) -> None:
     person = Person(bare_site, "right")
     settle_release(person, release)
@@ -161,6 +164,7 @@ def queued(person: Person, cluster: str) -> bool:
     return bool(person.did("condor_q", "-af", "ClusterId", "-constraint", f"ClusterId=={cluster}"))
 
 
+@pytest.mark.engines
 def test_where_one_line_of_an_administrators_is_needed_it_is_printed_and_suffices(department: Site) -> None:
     strict = "SEC_DEFAULT_AUTHENTICATION_METHODS = FS"
     configure(department, strict)

@@ -12,7 +12,7 @@ from tests.access_points import Person
 from tests.real.leased import Lessee
 from tests.sites import Site
 
-pytestmark = pytest.mark.htcondor
+pytestmark = [pytest.mark.htcondor, pytest.mark.engines]
 
 
 def test_a_site_answers_a_request_with_a_node_of_its_own_and_is_left_as_it_was(ap_site: Site) -> None:

@@ -14,7 +14,7 @@ from tests.access_points import SITE
 from tests.real.leased import SYSTEM, Lessee, closed, left, without_htcondor
 from tests.sites import Site, running
 
-pytestmark = [pytest.mark.htcondor, pytest.mark.slurm]
+pytestmark = [pytest.mark.htcondor, pytest.mark.slurm, pytest.mark.engines]
 
 ENDPOINT = 9790  # where pilots ask
 TOKENS = 20  # seconds that a pilot's tokens are good for

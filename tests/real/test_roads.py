@@ -26,8 +26,11 @@ from sublet.platforms.caching import EntryPhase
 from sublet.platforms.port import quietly
 from sublet.service import Service
 from tests.contract.services import ME
+from tests.real import images
 from tests.real.clusters import Cluster
+from tests.real.container_tools import find_tools
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of, submitted
+from tests.registries import registry
 from tests.sites import Site
 from tests.storage_servers import serve_s3, serve_webdav, sign_address
 from tests.web_source import WebSource, serve_source
@@ -129,6 +132,20 @@ async def test_results_of_a_session_on_the_same_system_are_linked_there_and_pass
     assert not find_files(home, "a.csv")
     platform = service.platforms.get("far")
     assert b"".join([piece async for piece in platform.read(first.id, "one.bin")]) == b"x"
+
+
+async def test_what_lies_on_the_system_itself_is_copied_there_and_passes_through_nothing(
+    service: Service, site: Site, home: Path
+) -> None:
+    site.on("researcher@login", "sh", "-c", "mkdir -p mine/deep; echo own >mine/deep/own.csv")
+    for road in ("copied on far", "in the cache of far"):
+        data = [{"location": "ssh://far/~/mine/", "path": "in"}]
+        session = await run(service, run=["cat", "in/deep/own.csv"], data=data)
+        assert (session.phase, await output(service, session)) == (Phase.COMPLETED, "own\n"), session.end
+        [told] = await roads(service, session)
+        assert road in told, told
+    assert not find_files(home, "own.csv")
+    site.on("researcher@login", "rm", "-rf", "mine")
 
 
 async def test_two_sessions_that_want_one_file_at_once_have_it_fetched_once(
@@ -244,6 +261,24 @@ async def test_results_are_sent_by_the_system_itself_and_through_this_machine_on
     assert not find_files(home, "big.txt")
     for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):
         assert site.on("login", "grep", "-rl", secret, "/home/researcher", check=False) == ""
+
+
+async def test_an_image_of_a_registry_is_streamed_to_the_system_once_and_this_machine_keeps_nothing(
+    service: Service, home: Path, tmp_path: Path
+) -> None:
+    find_tools("charliecloud")
+    await asyncio.to_thread(images.oci_archive, tmp_path / "tool.tar", Entrypoint=[], Env=["PATH=/bin", "BY=road"])
+    with registry() as shop:
+        shop.push("tools/road", "1", tmp_path / "tool.tar")
+        for road, there in (("streamed from", False), ("in the cache of far", True)):
+            session = await run(service, image=f"{shop.address}/tools/road:1", run=["sh", "-c", "echo by $BY"])
+            assert session.phase is Phase.COMPLETED, session.end
+            assert bool(session.offer.staging.there) is there
+            assert await output(service, session) == "by road\n"
+            [told] = await roads(service, session)
+            assert road in told, told
+        assert shop.fetched() == 2, "its configuration and its layer, once each"
+    assert not find_files(home, "*.tar")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from tests.globus_server import TOKEN, GlobusDouble, serve_globus
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of
 from tests.sites import Site
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.engines]
 CONTENT = os.urandom(MIB)
 
 

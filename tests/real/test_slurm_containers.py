@@ -25,6 +25,8 @@ from tests.sites import Site
 from tests.sites import running as site_running
 from tests.web_source import serve_source
 
+pytestmark = pytest.mark.engines
+
 KEPT = "/home/researcher/.sublet/kept"
 LOOK = "cat /compute_shared/dem.txt; (echo x >/compute_shared/new) 2>/dev/null || echo refused"
 MANIFEST = {"name": "flood", "container": "box", "execution_stage": "sh /job/executable/main.sh"}
@@ -221,6 +223,19 @@ stages:
     assert "yes" not in said(session, "stderr").splitlines()
     assert session.end.detail == "the stage post failed"
     assert session.result("result/1").text() == "1 of 3: $(id); 'x'\n"
+
+
+def test_a_container_for_each_node_runs_once_on_each_and_is_told_where_the_first_is(
+    client: Client, box: Site, made: Path
+) -> None:
+    images.oci_archive(made / "each.tar", Entrypoint=[])
+    script = 'echo "$SUBLET_NODE_NUMBER of $SUBLET_NODES $SLURMD_NODENAME $SUBLET_FIRST_NODE"'
+    image = f"file://{made}/each.tar"
+    session = asked(client, box, image, "sh", "-c", script, nodes=2, each_node=True)
+    assert session.wait(timeout=120).exit_code == 0, said(session, "stderr")
+    (zero, first, named), (one, second, also) = (line.rsplit(maxsplit=2) for line in sorted(said(session).splitlines()))
+    assert (zero, one) == ("0 of 2", "1 of 2")
+    assert first == named == also != second
 
 
 @pytest.mark.soak

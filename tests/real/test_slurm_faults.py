@@ -63,8 +63,9 @@ def broken(swept: None) -> Iterator[Site]:
 
 
 @pytest.fixture(autouse=True)
-def all_nodes(broken: Site) -> None:
-    """Each test has all nodes, whatever one before did to them, or a busy machine to their daemons."""
+def all_nodes(broken: Site) -> Iterator[None]:
+    """Each test has all nodes, whatever one before did to them, or a busy machine to their daemons; one that fails
+    shows them."""
 
     def list_unusable() -> set[str]:
         rows = map(str.split, broken.on("ctl", "sinfo", "-h", "-N", "-o", "%N %T").splitlines())
@@ -73,6 +74,8 @@ def all_nodes(broken: Site) -> None:
     for node in list_unusable():
         broken.on("ctl", "scontrol", "update", f"nodename={node}", "state=resume", check=False)
     broken.wait(lambda: not list_unusable(), 60)
+    yield
+    print(broken.on("ctl", "sinfo", "-N", "-o", "%N %P %T %E"), broken.on("ctl", "squeue"), sep="\n")
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -11,11 +12,12 @@ import pytest
 from sublet.booking.model.job import Mount, State
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.model.session import EndKind
+from sublet.booking.model.shape import Shape
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, Rule, RuleFinding, try_rule
 from sublet.platforms.port import Results
 from sublet.platforms.slurm.platform import Slurm
-from tests.real.clusters import Cluster, a_bag, ended, logged_in, opening, running, small, tasks_of, until
+from tests.real.clusters import MEMORY, Cluster, a_bag, ended, logged_in, opening, running, small, tasks_of, until
 from tests.sites import Site
 from tests.sites import running as site_running
 
@@ -232,6 +234,26 @@ async def test_several_nodes_are_one_job_and_leave_nothing_on_any_of_them(slurm:
     assert (len(set(nodes)), count, sorted(there)) == (2, "2", nodes), await slurm.output(name, "stderr", 0, 1000)
     assert "/t/sublet-" in place, "a short path, where all of them see it"
     assert not cluster.site.on("login", "find", place, "-maxdepth", "0", check=False)
+
+
+async def test_a_program_for_each_node_runs_on_each_and_the_first_that_fails_ends_all(slurm: Slurm) -> None:
+    greet = 'echo "$SUBLET_NODE_NUMBER of $SUBLET_NODES, $(hostname), $(getent hosts "$SUBLET_FIRST_NODE" | wc -l)"; '
+    fail = "[ $SUBLET_NODE_NUMBER = 0 ] && : >there && exec sleep 300; until [ -e there ]; do sleep 0.2; done; exit 3"
+    names = []
+    for script in (greet + "echo $OMP_NUM_THREADS", greet + fail):
+        wanted = small("sh", "-c", script, queue="compute", count=2, shape=Shape(2, MEMORY))
+        names.append(await slurm.submit(replace(wanted, program=replace(wanted.program, each_node=True)), key()))
+    for name, code in zip(names, (0, 3), strict=True):
+        state = await ended(slurm, name)
+        assert state.end
+        assert (state.end.kind, state.end.code) == (EndKind.EXITED, code), await slurm.output(name, "stderr", 0, 2000)
+        lines = sorted((await output(slurm, name)).splitlines())
+        greetings = [line.split(", ") for line in lines if " of " in line]
+        assert [line[0] for line in greetings] == ["0 of 2", "1 of 2"]
+        assert len({line[1] for line in greetings}) == 2
+        assert [line[2] for line in greetings] == ["1", "1"], "each finds the first by its name"
+        assert code or [line for line in lines if line.isdigit()] == ["2", "2"], "with all cores of its node"
+        await slurm.clean(name)
 
 
 async def test_a_nodes_own_disk_is_used_as_long_as_it_runs(slurm: Slurm, cluster: Cluster) -> None:

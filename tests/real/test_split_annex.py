@@ -11,10 +11,13 @@ import pytest
 
 from sublet.booking.calls.results import results
 from tests.access_points import at_ap
+from tests.passages import passage
 from tests.real import images
 from tests.real.corpus import Corpus
 from tests.real.far_away import NODES, FarAway, left_on
 from tests.real.shared_inputs import serving_files
+from tests.real.workers import SMALL
+from tests.registries import registry
 from tests.serving import eventually
 from tests.sites import HASTY, running
 
@@ -98,6 +101,7 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     shutil.copy(scratch / "image.sif", person.file("image.sif"))
     own = {"universe": "container", "container_image": "image.sif", "output": "own.out", "request_memory": "512M"}
     cluster = far.submits("test -e /usr/bin/python3 || echo own; exit 4", **own)
+    run_registry_image(far)
     command.wait(120)
     assert (command.view.end.kind, command.view.end.code) == ("exited", 3)
     assert "".join(command.logs()) == "brought"
@@ -106,6 +110,9 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     assert person.client().do(results(command.id)).folders == ("a/b",), "a folder with nothing in it comes home too"
     contained.wait(120)
     assert (contained.phase, "".join(contained.logs())) == ("COMPLETED", "contained\n"), contained.view.end
+    mine = ("-constraint", f'SubletSession == "{contained.id}"', "-af", "TransferInputStats.CedarSizeBytesTotal")
+    assert int(far.condor("condor_history", *mine)) < person.file("image.tar").stat().st_size, "it was kept there"
+    assert "preparing the image" not in "".join(contained.logs(stream="stderr")), "it was made there before"
     bag.wait(120)
     lines = [json.loads(line) for line in bag.result("tasks.jsonl").text().splitlines()]
     assert sorted((line["task"], line["code"]) for line in lines) == [(x, int(x == 7)) for x in range(12)]
@@ -127,6 +134,21 @@ def test_sessions_and_jobs_of_every_kind_run_there(far: FarAway) -> None:
     with serving_files(person, "web") as address:
         share_inputs(far, f"{address}/cube.dat")
     assert person.file("web.log").read_text().count("GET /cube.dat") == 1, "for two jobs"
+
+
+def run_registry_image(far: FarAway) -> None:
+    """A job with an image of a registry, which its node can't reach: the system has pulled it before."""
+    person, lines = far.person, "executable = /bin/sh\narguments = \"-c 'echo $WORD'\"\noutput = pulled.out\n"
+    far.site.on("researcher@login", "sh", "-c", "echo export APPTAINER_NOHTTPS=true >>~/.bashrc")  # no certificate here
+    images.oci_archive(person.file("registry.tar"), Entrypoint=[], Env=["PATH=/bin", "WORD=pulled"])
+    with registry() as shop, passage(far.site, "ap", shop.server_port), passage(far.site, "login", shop.server_port):
+        shop.push("tools/far", "1", person.file("registry.tar"))
+        named = f"universe = container\ncontainer_image = docker://{shop.address}/tools/far:1\n"
+        person.file("pulled.sub").write_text(f"{named}{lines}{SMALL}queue\n")
+        [cluster] = json.loads(person.typed("job", "submit", "pulled.sub", "--annex", far.name, "--json"))["clusters"]
+        far.site.wait(lambda: not far.states(str(cluster)), 90)
+        assert shop.fetched() == 2, "its configuration and its layer"
+    assert person.file("pulled.out").read_text() == "pulled\n"
 
 
 def share_inputs(far: FarAway, address: str) -> None:

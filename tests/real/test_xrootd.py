@@ -20,7 +20,7 @@ from sublet.kernel.errors import DataNotSent, DataNotThere
 from sublet.movers import xrootd_commands
 from sublet.movers.digests import ask_digest
 from sublet.movers.http import HttpMover
-from sublet.movers.port import SIMPLE, UNLIMITED, Content, Policy
+from sublet.movers.port import SIMPLE, UNLIMITED, Content, Interrupted, Policy, SourceChanged
 from sublet.movers.webdav import WebDavMover
 from sublet.movers.xrootd import XrootdMover
 from sublet.movers.xrootd_commands import XrootdFailed, XrootdServer
@@ -84,6 +84,25 @@ async def test_a_folder_is_brought_with_all_that_is_in_it(server: XrootdTestServ
     assert seen(tmp_path) == TREE
     await MOVER.bring(at(server, "tree"), tmp_path, quiet)  # what is there is not brought again
     assert seen(tmp_path) == TREE
+
+
+async def test_files_are_read_as_links_from_any_byte_on_with_the_servers_checksums(server: XrootdTestServer) -> None:
+    files = await MOVER.links(at(server, "tree/"))
+    links = {link.path: link for link in files.links}
+    assert (files.is_folder, sorted(links)) == (True, sorted(TREE))
+    for path, content in TREE.items():
+        assert (links[path].size, bool(links[path].identity)) == (len(content), True)
+        assert b"".join([piece async for piece in MOVER.read(at(server, "tree/"), links[path], 0)]) == content
+    alone = at(server, "tree/deep/er/b c+ü%41.bin")
+    [link] = (await MOVER.links(alone)).links
+    assert link.checksum == ADLER
+    assert b"".join([piece async for piece in MOVER.read(alone, link, 1_234_567)]) == BODY[1_234_567:]
+    with pytest.raises(SourceChanged):
+        [piece async for piece in MOVER.read(alone, replace(link, version="another"), 0)]
+    with pytest.raises(DataNotThere, match=r"no such file or directory\n"):
+        await MOVER.links(at(server, "tree/gone"))
+    with pytest.raises(Interrupted):
+        [piece async for piece in MOVER.read(at(server, "tree/gone"), replace(link, url="x", path=""), 0)]
 
 
 async def test_which_versions_of_files_it_has_is_told_so_that_others_changes_are_seen(server: XrootdTestServer) -> None:

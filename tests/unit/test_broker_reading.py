@@ -12,7 +12,9 @@ import pytest
 
 from sublet.booking.brokers.forwarding import is_named, write_document
 from sublet.booking.calls import brokers as calls
+from sublet.booking.documents.kinds import NODE_COMPUTE
 from sublet.booking.model.brokers import LATEST, find_next_try
+from sublet.booking.model.gpu_sorts import GpuSort
 from sublet.booking.model.job import JobState, State
 from sublet.booking.model.offer import Booked, Offer, Predicted, Remote, Terms, list_route, rate_offer
 from sublet.booking.model.phases import Phase
@@ -25,7 +27,7 @@ from sublet.doors.ivoa.sessions import instant, session_document
 from sublet.doors.ivoa.terms import describe_run_time, describe_terms
 from sublet.platforms.broker.older import write_older
 from sublet.platforms.broker.pace import LONGEST, WatchPace
-from sublet.platforms.broker.reading import RUN_TIME, OfferReader, read_run_time, read_terms
+from sublet.platforms.broker.reading import RUN_TIME, OfferReader, read_gpu_sorts, read_run_time, read_terms
 from sublet.platforms.broker.states import read_state
 from sublet.platforms.broker.wire import BrokerReply
 
@@ -191,3 +193,13 @@ def test_how_long_it_will_run_is_read_and_what_can_not_be_right_is_left_out() ->
     for wrong in ({"p90": "PT1M"}, {"p10": "soon"}, {"runs": "many"}, {"runs": "9" * 99}):
         message = {"kind": RUN_TIME, "values": values | wrong}
         assert read_run_time({"messages": [message]}, timedelta(hours=1)) is None, wrong
+
+
+def test_sorts_of_gpu_that_a_broker_states_are_read_as_far_as_they_can_be() -> None:
+    sorts = [{"type": "A100", "driver": "550"}, {"type": 3}, "V100", {"type": "V100"}]
+    assert read_gpu_sorts({"gpu_sorts": sorts}) == (GpuSort("A100", "550"), GpuSort("V100"))
+    assert read_gpu_sorts({"gpu_sorts": "A100"}) == read_gpu_sorts({}) == ()
+    session = a_session(Booked())
+    stated = replace(session, offer=replace(session.offer, gpu_sorts=(GpuSort("A100", "550"),)))
+    asked = replace(_request(), compute=replace(_request().compute, kind=NODE_COMPUTE))
+    assert read_gpu_sorts(session_document(stated, asked, "http://x")["compute"]) == (GpuSort("A100", "550"),)

@@ -44,6 +44,7 @@ def laid_out(place: Path, made: Job, seconds: float = 60) -> Path:
 
 def start(place: Path, sh: str = "sh", part: str = "0") -> subprocess.Popen[bytes]:
     environment = {"PATH": os.environ["PATH"], "_CONDOR_SCRATCH_DIR": str(place), "SUBLET_PART": part}
+    environment["_CONDOR_JOB_AD"] = str(place / ".job.ad")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sh, "job.sh"], cwd=place, env=environment, **pipes)  # type: ignore[call-overload]
 
@@ -78,6 +79,19 @@ def test_what_was_brought_and_is_as_it_was_does_not_travel_back(tmp_path: Path, 
         (tmp_path / "work" / name).write_text("x")
     run(laid_out(tmp_path, job("sh", "-c", "echo y >>changed; rm gone; echo z >new")), sh)
     assert sorted(path.name for path in (tmp_path / "work").iterdir()) == [".sublet", "changed", "new"]
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_an_image_is_seen_where_the_system_keeps_it_or_as_it_came_with_the_job(tmp_path: Path, is_kept: bool) -> None:
+    place, content = tmp_path / "sandbox", tmp_path / "kept" / "sha256-7" / "content"
+    brought = job("sh", "-c", "cat ../data/image/image.tar", kept={"data/image/image.tar": "/anywhere/sha256-7"})
+    laid_out(place, brought)
+    (place / ".job.ad").write_text(f'A = 1\nSubletKept = "{content if is_kept else "shared/sha256-7"}"\n')
+    file = content if is_kept else place / "sha256-7"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("image")
+    assert run(place)[1] == "image"
+    assert (place / "data/image/image.tar").is_symlink() == is_kept
 
 
 def test_words_and_variables_arrive_as_they_are(tmp_path: Path) -> None:
@@ -141,6 +155,14 @@ def test_one_part_leaves_another_alone(tmp_path: Path) -> None:
     assert run(places[0])[0]["code"] == 0
     longer.communicate(timeout=30)
     assert longer.returncode == 0
+
+
+def test_a_session_with_an_image_waits_until_that_is_kept_unless_it_is_a_guests() -> None:
+    brought = ("program", "shared/sha256-7")
+    for guest in ("", "bob"):
+        place = JobPlace("/s", annex="a", supplier="x@y", guest=guest)
+        text = description(job("true"), KEY, place, timedelta(minutes=1), brought)
+        assert ('My.SubletKept = "shared/sha256-7"' in text, "SubletReady" in text) == (not guest, not guest)
 
 
 def test_too_much_memory_stops_it(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sublet.annexes.model.inputs import LARGE, InputCopies, NamedInput, choose_shared, combine_digests, rewritten
-from sublet.annexes.pilots.inputs import WaitingJob, forget_copies, needs_look, read_waiting, send_files
+from sublet.annexes.pilots.inputs import WaitingJob, forget_copies, needs_look, read_waiting, say_pulled, send_files
 from sublet.platforms.htcondor.commands import HELD, IDLE
 
 IMAGE = "tool.sif"
@@ -99,8 +99,47 @@ def test_what_a_job_said_first_is_what_counts() -> None:
     kept = {"SubletInputs": "shared", "SubletImage": IMAGE, "SubletFiles": f"a,{IMAGE}", "SubletReady": "l1"}
     again = read_waiting({**ad, **kept, "ContainerImage": "$$([ x ])", "TransferInput": "$$([ y ])"})
     assert (again.named, again.ready) == (first.named, "l1")
-    pulled = read_waiting({**ad, "ContainerImage": "docker://alpine"})
-    assert pulled.named.image == ""
+    pulled = read_waiting({**ad, "ContainerImage": "docker://alpine", "WantDockerImage": True})
+    assert (pulled.named.image, pulled.named.address) == ("", "docker://alpine")
+    told = read_waiting({**ad, **kept, "SubletImage": "docker://alpine", "ContainerImage": "$$([ x ])"})
+    assert told.named.address == "docker://alpine"
+    assert read_waiting({**ad, "ContainerImage": "https://example.org/tool.sif"}).named.address == "", "it is an input"
+
+
+def test_an_image_of_a_registry_is_used_where_it_lies_also_behind_a_spool() -> None:
+    address = "docker://example.org/tool:1"
+    named = NamedInput("/work", "", ("small.txt",), address=address)
+    path = "/scratch/kept/oci-sha256-12/content"
+    told = rewritten(named, [InputCopies(("l1",), {address: path})])
+    assert told["ContainerImage"].endswith(f'"l1")) ? "{path}" : "{address}") ])')
+    assert "SubletFarMachine" not in told["ContainerImage"]
+    assert "TARGET.HasDocker =!= true" in told["ContainerImage"], "Docker runs no file"
+    assert (told["TransferInput"], told["TransferInputRemaps"]) == ("small.txt", "")
+    assert rewritten(named, [])["ContainerImage"] == address
+    assert named.patience > NAMED.patience, "it has to be pulled and made there"
+
+
+def test_the_image_of_a_session_is_used_where_it_lies_and_nothing_else_of_it_is_shared() -> None:
+    image = "../../shared/sha256-7"
+    files = ("../../program", "../../data", image)
+    ad = {"ClusterId": 1, "ProcId": 0, "Iwd": "/s/parts/0", "SubletSession": "k", "SubletKept": image}
+    named = read_waiting({**ad, "TransferInput": ",".join(files)}).named
+    assert (named.image, named.candidates) == (image, (image,))
+    assert choose_shared(named, {"../../data": LARGE, image: 5}) == (image,)
+    told = rewritten(named, [InputCopies(("l1",), {image: "/k/sha256-7/content"})])
+    assert told.keys() == {"SubletKept", "TransferInput"}
+    assert told["SubletKept"].endswith(f'"l1")) ? "/k/sha256-7/content" : "{image}") ])')
+    assert told["TransferInput"].endswith(f'? "../../program,../../data" : "{",".join(files)}") ])')
+    kept = {"SubletInputs": "shared", "SubletImage": image, "SubletFiles": ",".join(files)}
+    assert read_waiting({**ad, **kept, "SubletKept": "$$([ x ])", "TransferInput": "$$([ y ])"}).named == named
+    assert rewritten(named, []) == {"SubletKept": image, "TransferInput": ",".join(files)}
+
+
+def test_a_job_says_why_its_node_pulls_its_image() -> None:
+    named = NamedInput("/work", "", (), address="docker://example.org/tool:1")
+    assert say_pulled(named, 'no $$(way)\n to "it"') == {"SubletPulled": '"no __(way) to \\"it\\""'}
+    assert say_pulled(named, "") == {"SubletPulled": "undefined"}
+    assert say_pulled(NAMED, "") == {}
 
 
 def test_a_copy_is_taken_only_while_its_file_is_known_to_be_the_same() -> None:

@@ -69,6 +69,22 @@ def test_a_broken_kind_is_shown_with_its_reason_and_the_others_go_on() -> None:
     assert "not a kind named odd" in kinds.broken["odd"]
 
 
+def test_a_command_for_each_node_is_one_for_one_node_too_and_is_told_that_it_is_the_first() -> None:
+    for fields in ({"argv": ["train"]}, {"script": "train"}):
+        (way,) = COMMAND.ways(command(**fields, each_node=True), {})
+        alone = way.program(setting())
+        assert alone.each_node
+        assert alone.environment == {
+            "SUBLET_NODES": "1",
+            "SUBLET_NODE_NUMBER": "0",
+            "SUBLET_FIRST_NODE": "localhost",
+        }
+        assert way.program(setting(amounts=Amounts(Shape(1, GIB), 2))).environment == {}, "each is told there"
+        (once,) = COMMAND.ways(command(**fields), {})
+        assert (once.program(setting()).each_node, once.program(setting()).environment) == (False, {})
+    assert refusals(command(argv=["x"], each_node="yes")) == ["executable.each_node"]
+
+
 def test_a_command_is_run_with_exactly_the_words_it_was_given() -> None:
     words = ["echo", "; rm -rf $(pwd)", ""]
     (way,) = COMMAND.ways(command(argv=words), {})

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sublet.booking.model.job import Mount
-from sublet.booking.model.request import Compute, Executable, Request, Volume
+from sublet.booking.model.request import GIB, Compute, Executable, Request, Volume
+from sublet.booking.model.shape import Amounts, Shape
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.images import read_location
 from sublet.kinds.inside import container_tools as tools
@@ -16,6 +17,7 @@ from sublet.kinds.inside.container_images import pin
 from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Machine, ToolImage
 from sublet.kinds.inside.container_variables import add_multiline
+from sublet.kinds.inside.task_launcher import describe_task
 from tests.unit.test_kinds import refusals, setting
 
 DIGEST = "sha256:" + "6e" * 32
@@ -133,6 +135,21 @@ def test_an_image_among_the_accounts_own_files_is_not_for_strangers() -> None:
     assert not contained("ghcr.io/ada/tool:1")["charliecloud"]
     for ours in ("dir:/", "docker-archive:/images/a.tar", "file:///images/a.tar"):
         assert not any(contained("ghcr.io/ada/tool:1", ours).values())
+
+
+def test_a_container_for_each_node_runs_in_as_many_tasks_as_there_are_nodes() -> None:
+    two = Amounts(Shape(1, GIB), 2)
+    told = plan(docker(each_node=True), "apptainer", amounts=two)
+    assert (told["tasks"], told["each_node"]) == (2, True)
+    task = describe_task(told, {"SLURM_PROCID": "1", "SUBLET_FIRST_NODE": "node1"})
+    assert (task["SUBLET_NODE_NUMBER"], task["SUBLET_NODES"], task["SUBLET_FIRST_NODE"]) == ("1", "2", "node1")
+    assert "SUBLET_NODE_NUMBER" not in describe_task(plan(docker(tasks=2), "apptainer", amounts=two), {})
+    alone = plan(docker(each_node=True), "apptainer")
+    assert (alone["tasks"], alone["environment"]["SUBLET_FIRST_NODE"]) == (0, "localhost")
+    for beside in ({"tasks": 2}, {"network": port()}):
+        executable = docker(each_node=True, **beside)
+        (reason,) = DOCKER.check(executable, Request(executable))
+        assert reason.field == "executable.each_node"
 
 
 def test_an_image_at_an_address_is_brought() -> None:

@@ -16,7 +16,7 @@ from sublet.booking.model.job import Job, Mount, Program
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.kubernetes.amounts import amount_of, parse_quantity
-from sublet.platforms.kubernetes.manifests import PodPlace, make_job, make_secret, write_program
+from sublet.platforms.kubernetes.manifests import PodPlace, make_first_secret, make_job, make_secret, write_program
 from sublet.platforms.kubernetes.names import label_of, name_of
 
 PLACE = PodPlace("owner-1", "python:3", "busybox:1")
@@ -67,6 +67,42 @@ def test_a_job_is_tried_once_and_its_pod_has_what_was_booked_and_no_token() -> N
     wanted = {"cpu": "2", "memory": str(1 << 30), "nvidia.com/gpu": "1", "ephemeral-storage": str(5 << 30)}
     assert main["resources"] == {"requests": wanted, "limits": wanted}
     assert all("limits" in each["resources"] for each in (*pod["containers"], *pod["initContainers"]))
+
+
+TWO = replace(PYTHON, each_node=True)
+APART = {
+    "labelSelector": {"matchLabels": {"sublet.science/session": "k"}},
+    "topologyKey": "kubernetes.io/hostname",
+}
+
+
+def test_several_nodes_are_numbered_pods_on_different_nodes_that_wait_for_one_another() -> None:
+    amounts = Amounts(Shape(2, 1 << 30), nodes=2)
+    wanted = job(TWO, amounts=amounts, nodes=("n1", "n2"))
+    spec = make_job(wanted, "k", PLACE, HOUR)["spec"]
+    assert (spec["completions"], spec["parallelism"], spec["completionMode"]) == (2, 2, "Indexed")
+    assert spec["backoffLimit"] == 0
+    affinity = spec["template"]["spec"]["affinity"]
+    terms = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [term["matchFields"][0]["values"] for term in terms] == [["n1"], ["n2"]]
+    assert affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] == [APART]
+    program = write_program(wanted, "k", timedelta(minutes=1), timedelta(minutes=10))
+    assert "nodes=2\ntogether=600\n" in program
+    once = make_job(job(PYTHON, amounts=amounts), "k", PLACE, HOUR)["spec"]
+    assert (once["completions"], "completionMode" in once) == (1, False)
+
+
+def test_an_entrypoint_on_each_node_is_told_which_it_is_and_where_the_first_is() -> None:
+    program = Program((), image="a:1", keeps_entrypoint=True, each_node=True)
+    wanted = job(program, amounts=Amounts(Shape(1, 1 << 30), nodes=2))
+    main = make_job(wanted, "k", PLACE, HOUR)["spec"]["template"]["spec"]["containers"][1]
+    told = {each["name"]: each["valueFrom"] for each in main["env"]}
+    assert "job-completion-index" in told["SUBLET_NODE_NUMBER"]["fieldRef"]["fieldPath"]
+    first = make_first_secret("k", "owner-1", "uid-1", "10.0.0.7")
+    named = told["SUBLET_FIRST_NODE"]["secretKeyRef"]
+    assert named["name"] == first["metadata"]["name"] != name_of("k")
+    assert base64.b64decode(first["data"][named["key"]]) == b"10.0.0.7"
+    assert first["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
 
 
 def test_settings_become_parts_of_the_pod() -> None:

@@ -92,12 +92,44 @@ def test_without_nodes_the_quota_or_the_settings_say_what_there_is() -> None:
 
 
 def test_what_one_pod_can_not_do_is_refused_with_the_reason() -> None:
-    assert "in one pod, and 2 nodes" in refusal_of(SEEN, ask(compute={"nodes": Range(2, 2)}))
     closed = replace(SEEN, missing=("ports",))
     lab = replace(ask(), executable=Executable("interactive", {}))
     assert "may not create pods/portforward" in refusal_of(closed, lab)
     short = KubernetesOffers("lab", longest=timedelta(minutes=30))
     assert "up to 30 min" in refusal_of(SEEN, ask(), short)
+
+
+def on_two_nodes(cores: int = 1) -> Request:
+    wanted = ask(cores, compute={"nodes": Range(2, 2)})
+    return replace(wanted, executable=Executable("command", "", {"argv": ["x"], "each_node": True}))
+
+
+def test_several_nodes_are_several_pods_of_a_newer_server_for_a_program_that_is_for_each() -> None:
+    two = replace(SEEN, nodes=(NODE, replace(NODE, name="n2")), version="1.22+")
+    (offer,) = OFFERS.answer(two, on_two_nodes(4), "exec", NOW).offers
+    assert (offer.count, offer.start, offer.amounts.total.cores) == (2, NOW, 8)
+    older = refusal_of(replace(two, version="1.20"), on_two_nodes())
+    assert "it is Kubernetes 1.20, and several need 1.22" in older
+    (reason,) = OFFERS.answer(two, ask(compute={"nodes": Range(2, 2)}), "exec", NOW).reasons
+    assert "no pod can start a program in another" in reason.message
+    assert reason.nearest == "each_node: true, or nodes: 1"
+    assert "has 1 such node" in refusal_of(replace(SEEN, version="1.23"), on_two_nodes())
+
+
+def test_several_nodes_start_when_all_of_them_are_free() -> None:
+    busy = (PodUse("n2", Shape(2, GIB), NOW + timedelta(minutes=20)),)
+    two = replace(SEEN, nodes=(NODE, replace(NODE, name="n2")), version="1.25", uses=busy)
+    assert start_of(two, on_two_nodes(2)) == NOW
+    assert start_of(two, on_two_nodes(3)) > NOW + timedelta(minutes=19)
+
+
+def test_several_nodes_take_of_a_quota_all_together() -> None:
+    two = replace(SEEN, nodes=(NODE, replace(NODE, name="n2")), version="1.25", quota=quota(6, 6))
+    assert start_of(two, on_two_nodes(3)) == NOW
+    assert "the quota of alice allows less cores than 2 such nodes have" in refusal_of(two, on_two_nodes(4))
+    hidden = ClusterView(NOW, "alice", quota=quota(6, 6), version="1.25")
+    assert start_of(hidden, on_two_nodes(3)) == NOW
+    assert "nodes of up to 3 cores" in refusal_of(hidden, on_two_nodes(4))
 
 
 TYPE = "nvidia.com/gpu.product"

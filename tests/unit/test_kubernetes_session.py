@@ -50,6 +50,29 @@ def write_archive(target: Path, *entries: tuple[str, Any]) -> Path:
     return target
 
 
+def test_what_another_node_left_and_printed_is_in_a_folder_of_its_own(session: PodSession, tmp_path: Path) -> None:
+    session.write("brought.json", json.dumps({"input": [2, 1000 * 10**9]}).encode())
+    archive = write_archive(
+        tmp_path / "a",
+        ("session/work", None),
+        ("session/work/input", b"as"),
+        ("session/work/.sublet", None),
+        ("session/work/.sublet/script", b"#!/bin/sh"),
+        ("session/work/a", None),
+        ("session/work/a/b", b"hello"),
+        ("session/work/c", (tarfile.LNKTYPE, "session/work/a/b")),
+        ("session/stdout", b"out"),
+        ("session/stderr", b""),
+        ("own/code", b"3\n"),
+    )
+    (session.work / "a").write_text("of the first")
+    assert session.unpack(archive, 1).code == 3
+    there = {str(file.relative_to(session.work)) for file in session.work.rglob("*") if file.is_file()}
+    assert there == {"a", "nodes/1/a/b", "nodes/1/c", "nodes/1.out"}
+    assert (session.work / "nodes/1.out").read_bytes() == b"out"
+    assert (session.work / "nodes/1/c").read_bytes() == b"hello"
+
+
 def test_what_a_pod_left_is_put_in_its_place_and_its_notes_are_read(session: PodSession, tmp_path: Path) -> None:
     archive = write_archive(
         tmp_path / "a",
@@ -121,8 +144,8 @@ def test_the_first_to_cancel_stands(session: PodSession) -> None:
 
 def test_how_a_program_in_a_pod_ended_is_read() -> None:
     failed = {"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "3"}]}}
-    assert [read_exit(json.dumps(each).encode()) for each in ({"status": "Success"}, failed, {})] == [0, 3, 126]
-    assert read_exit(b"\xff") == 126
+    assert [read_exit(json.dumps(each).encode()) for each in ({"status": "Success"}, failed, {})] == [0, 3, None]
+    assert read_exit(b"\xff") is None
 
 
 class PlayedApi:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sublet.annexes.pilots.dag_moves import Manager, find_parts, inherit
 from sublet.annexes.pilots.marking import mark_for
-from sublet.annexes.pilots.naming import NamingJob, choose_whole, follow_line, read_change, read_look, read_naming
+from sublet.annexes.pilots.naming import NamingJob, choose_whole, follow_line, read_look, read_naming
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -93,13 +92,3 @@ def test_a_sub_dag_without_a_line_follows_the_line_of_its_dag() -> None:
     assert inherit([named, Manager("2", parent="1")]) == [Manager("2", parent="1", annex="a", is_named=True)]
     assert inherit([named, Manager("2", parent="1", annex="b", is_named=True)]) == []
     assert inherit([Manager("1", annex="a"), Manager("2", parent="1")]) == [], "who submitted it for a said so to all"
-
-
-def test_a_queue_that_has_not_changed_is_known_by_its_log(tmp_path: Path) -> None:
-    log = tmp_path / "job_queue.log"
-    assert read_change(log) is None
-    log.write_text("1\n")
-    before = read_change(log)
-    assert read_change(log) == before is not None
-    log.write_text("1\n2\n")
-    assert read_change(log) != before

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from sublet.booking.model.gpu_sorts import GpuSort
 from sublet.booking.model.job import Job, JobState, Program, State
 from sublet.booking.model.request import Compute, Data, Executable, Range, Request
 from sublet.booking.model.scheduler import SchedulerOptions
@@ -286,7 +287,9 @@ async def test_offers_follow_the_quota_and_the_flavors(platform: OpenStack, nova
 
 async def test_features_and_types_of_gpu_choose_a_flavor_or_are_a_no_that_names_them(platform: OpenStack) -> None:
     now, request = datetime.now(UTC), ask_for()
-    assert {"types of GPU: gpu-a100", "features of nodes: CUSTOM_SSD"} <= {*(await platform.survey()).notes}
+    assert {"types of GPU: gpu-a100", "features of nodes: CUSTOM_DRIVER_550, CUSTOM_SSD"} <= {
+        *(await platform.survey()).notes
+    }
     gpus = replace(request.compute, gpus=Range(1, 1))
     for compute, asked in (
         (gpus, SchedulerOptions(gpu_type="gpu-a100")),
@@ -294,9 +297,13 @@ async def test_features_and_types_of_gpu_choose_a_flavor_or_are_a_no_that_names_
     ):
         (offer,) = (await platform.offers(replace(request, compute=compute, scheduler=asked), ["sh"], now)).offers
         assert "as gpus (4 cores" in offer.why
+        assert offer.gpu_sorts == (GpuSort("gpu-a100", "550"),)
     for asked, why in (
         (SchedulerOptions(gpu_type="h100"), "cloud has no GPUs of the type h100; it has: gpu-a100."),
-        (SchedulerOptions(constraint="fast"), "cloud has no node with the feature fast; it has: CUSTOM_SSD."),
+        (
+            SchedulerOptions(constraint="fast"),
+            "cloud has no node with the feature fast; it has: CUSTOM_DRIVER_550, CUSTOM_SSD.",
+        ),
     ):
         answer = await platform.offers(replace(request, compute=gpus, scheduler=asked), ["sh"], now)
         assert [reason.message for reason in answer.reasons] == [why]

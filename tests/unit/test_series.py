@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from sublet.booking.cli.series import draw_seats
 from sublet.booking.model.series import MOST, BookedSeat, SeatState, Series, check_size, plan_occurrences
+from sublet.booking.views.series import BookingView, SeatView
 from sublet.kernel.errors import BadAmount, BadRequest
 
 YEAR = timedelta(days=400)
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 OCTOBER = datetime(2026, 10, 12, 12, tzinfo=UTC)
 
 
@@ -76,3 +79,14 @@ def test_a_day_is_that_of_the_zone() -> None:
     seat = BookedSeat(1, 1, start, start + HOUR, SeatState.BOOKED, "id")
     made = Series("id", "me", "n", "daily 00:30-01:30 Europe/Berlin", 1, "all", "{}", start, start, seats=(seat,))
     assert (made.on(date(2026, 11, 2)), made.on(date(2026, 11, 1))) == ([seat], [])
+
+
+def test_what_was_moved_is_shown_in_the_order_of_its_days() -> None:
+    states = ((OCTOBER, "moved"), (OCTOBER + 7 * DAY, "booked"), (OCTOBER + DAY, "booked"))
+    seats = tuple(
+        SeatView(number=1, seat=1, start=time, end=time + HOUR, state=state, session=f"{time:%d}")
+        for time, state in states
+    )
+    facts: dict[str, Any] = {"name": "course", "every": "mon", "state": "booked", "fit": "all", "seats_each": 1}
+    view = BookingView(id="3f2a", short="3f2a", created=OCTOBER, expires=OCTOBER, seats=seats, **facts)
+    assert [line.split()[1] for line in draw_seats(view)[1:]] == ["2026-10-12", "2026-10-13", "2026-10-19"]

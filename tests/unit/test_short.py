@@ -207,6 +207,7 @@ def test_a_form_is_short_when_it_has_a_field_that_only_the_short_form_has() -> N
         ("run: x\nmax_cost: lots", "max_cost", ""),
         ("run: x\nvolumes: [{path: a}]", "volumes[0]", "resource"),
         ("bag: {task: [a]}", "bag.task", "tasks"),
+        ("notebook: a.ipynb\neach_node: true", "each_node", "Remove"),
         ("bag: {tasks: a}", "bag.tasks", "dash"),
     ],
 )

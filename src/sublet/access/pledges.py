@@ -38,6 +38,7 @@ class PledgeState:
     rules: tuple[AccessRule, ...] = ()  # about it, for operators
     pledged: Pledged = NOTHING_PLEDGED
     when: str = ""  # in force only then
+    is_added: bool = False  # by an operator, beside those of the settings
 
 
 @dataclass
@@ -64,9 +65,9 @@ class Pledges:
 
     async def parts_of(self, platform: str, person: Person) -> list[PledgeState]:
         """Those of one platform; none if it has no pledges, or can't be asked what it has."""
-        settings, now = self.platforms.get(platform).pledges, self.now()
+        settings, now = self.platforms.pledges.settings_of(platform), self.now()
         try:
-            await self.platforms.survey(platform)
+            await self.platforms.survey_soon(platform)
         except SubletError:
             return []
 
@@ -89,6 +90,7 @@ class Pledges:
                     _about(tx.rules.list(target[0]), target) if person.operator else (),
                     settings[name].pledged if name in settings else NOTHING_PLEDGED,
                     settings[name].spoken if name in settings else "",
+                    self.platforms.pledges.is_added(platform, name),
                 )
                 for name in order_names(sizes)
                 for target in [self._target_of(platform, name)]
@@ -106,7 +108,7 @@ class Pledges:
         size = pledge.cores or 0
         return PledgeState(
             *(platform, name, pledge.title, size, taken, max(size - taken, 0), decision, rules),
-            *(pledge.pledged, pledge.spoken),
+            *(pledge.pledged, pledge.spoken, self.platforms.pledges.is_added(platform, name)),
         )
 
     def _target_of(self, platform: str, name: str) -> AccessTarget:

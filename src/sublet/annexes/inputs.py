@@ -19,13 +19,15 @@ from tarfile import TarError
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.input_files import Fingerprint, InputFiles, read_fingerprint
 from sublet.annexes.input_trees import NotShareable, pack_tree
+from sublet.annexes.job_images import JobImages
 from sublet.annexes.kept_inputs import Brought, KeptInputs
 from sublet.annexes.leases import Leases
 from sublet.annexes.model.annex import Lease
-from sublet.annexes.model.inputs import PATIENCE, InputCopies, NamedInput, choose_shared, combine_digests, rewritten
+from sublet.annexes.model.inputs import InputCopies, NamedInput, choose_shared, combine_digests, rewritten
 from sublet.annexes.model.lease_state import PENDING
 from sublet.annexes.pilots import inputs
 from sublet.annexes.pilots.queue import to_vacate
+from sublet.annexes.queue_watch import QueueWatch
 from sublet.booking.model.phases import STARTED
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
@@ -42,6 +44,7 @@ OFTEN, SELDOM = timedelta(seconds=2), timedelta(seconds=10)  # between two looks
 SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove what is not needed any more
 PACKING = "packing"  # below SUBLET_HOME: directories on their way to a system, as archives
 AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
+AGAIN_IMAGE = timedelta(minutes=10)  # the same for an image of a registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,14 @@ class Inputs:
     platforms: KnownPlatforms
     leases: Leases
     access_points: AccessPoints
+    images: JobImages
 
     _inputs: KeptInputs = field(default_factory=KeptInputs)
     _input_files: InputFiles = field(default_factory=InputFiles)
     _inputs_looked: datetime | None = None
     _inputs_every: timedelta = OFTEN
+    _queue_watch: QueueWatch = field(default_factory=QueueWatch)
+    _nothing_waits: bool = False
     _looking: asyncio.Task[None] | None = None
 
     async def look_after(self, now: datetime) -> None:
@@ -75,6 +81,8 @@ class Inputs:
         if self.access_points.point is None or (
             self._inputs_looked and abs(now - self._inputs_looked) < self._inputs_every
         ):
+            return
+        if self._nothing_waits and not self._queue_watch.is_due(self.access_points.point, now):
             return
         if self._looking is None or self._looking.done():
             if self._inputs_looked is None:
@@ -89,11 +97,13 @@ class Inputs:
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
             leases = await self._list_there()
+            self._nothing_waits = not self._inputs.brought and all(job.seen == inputs.NONE for job in waiting)
             self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
             for jobs in _alike(waiting):
                 await self._provide(jobs, leases)
             await self._confirm(waiting, looked)
             self._input_files.forget_all_but({job.named.path(name) for job in waiting for name in job.named.candidates})
+            self.images.forget_all_but({job.named.address for job in waiting})
             await self._let_go(leases)
         except (SubletError, OSError) as error:
             log.warning("inputs.failed", why=str(error))
@@ -119,20 +129,21 @@ class Inputs:
         if first.seen == inputs.NONE:
             return
         seen = await asyncio.to_thread(_fingerprints, first.named, self._input_files)
-        digests = self._digests(first.named, seen)
+        since = max(job.since for job in jobs)
+        digests = self._digests(first.named, seen, await self._find_owner(first), since)
         if first.is_running:
             await self._restart_stale(jobs, seen, digests)
         elif digests is None:
             if first.content:
-                await self._tell_jobs(jobs, inputs.forget_copies(first.named, self._until()))
+                await self._tell_jobs(jobs, inputs.forget_copies(first.named, self._until(first.named)))
         elif digests:
-            trees = frozenset(name for name in digests if seen[name].tree)
+            trees = frozenset(name for name in digests if name in seen and seen[name].tree)
             there = [there for there in leases if there.lease.annex == first.annex]
             await self._tell_copies(jobs, digests, trees, there)
         elif not first.seen:
-            await self._tell_jobs(jobs, inputs.mark_looked_at())
+            await self._tell_jobs(jobs, inputs.mark_looked_at(first.named, self._explain_pull(first.named, {}, [])))
         elif first.waits:
-            await self._tell_jobs(jobs, inputs.send_files(first.named))
+            await self._tell_jobs(jobs, inputs.send_files(first.named, self._explain_pull(first.named, {}, [])))
 
     async def _tell_copies(
         self,
@@ -152,10 +163,19 @@ class Inputs:
         ready = ",".join(sorted(lease for copy in copies for lease in copy.leases))
         lost = [lease for lease, paths in by_lease.items() if paths is None and lease in before]
         if (is_new or ready != before) and not lost:  # what it was told before is true still, and being seen again
-            first = {} if sample.seen else inputs.first_told(sample.named, self._until())
-            again = inputs.forget_copies(sample.named, self._until()) if sample.content and is_new else {}
+            until = self._until(sample.named)
+            first = {} if sample.seen else inputs.first_told(sample.named, until)
+            again = inputs.forget_copies(sample.named, until) if sample.content and is_new else {}
             changes = inputs.change_ready(rewritten(sample.named, copies), ready, content)
-            await self._tell_jobs(jobs, {**first, **again, **changes})
+            why = inputs.say_pulled(sample.named, self._explain_pull(sample.named, digests, leases))
+            await self._tell_jobs(jobs, {**first, **again, **changes, **why})
+
+    def _explain_pull(self, named: NamedInput, digests: Mapping[str, str], leases: Sequence[There]) -> str:
+        """Why the node of a job has to pull its image, if it does."""
+        if named.address not in digests:
+            return self.images.find_why(named.address)
+        known = (self._inputs.find(there.platform.name, digests[named.address]) for there in leases)
+        return next((brought.why for brought in known if brought.why), "")
 
     async def _restart_stale(
         self, jobs: Sequence[inputs.WaitingJob], seen: Mapping[str, Fingerprint], digests: Mapping[str, str] | None
@@ -168,25 +188,36 @@ class Inputs:
             or self.access_points.point is None
         ):
             return
-        changed = max(seen[name].changed_at for name in digests)
+        files = [seen[name].changed_at for name in digests if name in seen]
+        changed = max([*files, self.images.find_move(jobs[0].named.address)])
         stale = [job.id for job in jobs if job.started >= int(changed)]
         for clause in ids(stale):
             log.info("jobs.taken-back", jobs=len(stale), first=stale[0])
             await LocalReach("access point").run(to_vacate(self.access_points.point.tools, clause))
 
-    def _digests(self, named: NamedInput, seen: Mapping[str, Fingerprint]) -> dict[str, str] | None:
-        """The digests of the files that a job shares; None while one of them is being written or read."""
+    async def _find_owner(self, job: inputs.WaitingJob) -> str:
+        """Whose annex it is that a job with an image of a registry names."""
+        annex = await self.store.read(lambda tx: tx.annexes.get(job.annex)) if job.named.address else None
+        return annex.person if annex else ""
+
+    def _digests(
+        self, named: NamedInput, seen: Mapping[str, Fingerprint], owner: str, since: int
+    ) -> dict[str, str] | None:
+        """The digests of what a job shares; None while a file is being written or read, or a registry is asked."""
         sizes = {name: fingerprint.size for name, fingerprint in seen.items()}
         wanted = choose_shared(named, sizes, [name for name in seen if seen[name].tree])
         digests: dict[str, str] = {}
         for name in wanted:
             if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
                 digests[name] = digest
-        return digests if len(digests) == len(wanted) else None
+        image = self.images.find_digest(named.address, owner, since) if named.address else ""
+        if image:
+            digests[named.address] = image
+        return None if image is None or len(digests) < len(wanted) else digests
 
-    def _until(self) -> int:
+    def _until(self, named: NamedInput) -> int:
         """When a job waits for copies no longer."""
-        return round(self.now().timestamp()) + PATIENCE
+        return round(self.now().timestamp()) + named.patience
 
     def _copies(
         self, there: There, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
@@ -197,18 +228,39 @@ class Inputs:
             brought = self._inputs.find(there.platform.name, digest)
             if brought.path and there.lease.id in brought.leases:
                 paths[name] = brought.path
-            elif brought.bringing is None and not self._lately(brought):
-                bring = self._bring_tree if name in trees else self._bring_input
+            elif brought.bringing is None and not self._lately(
+                brought, AGAIN_IMAGE if name == named.address else AGAIN
+            ):
                 brought.former.add(there.lease.id)  # written down before anything is sent
-                brought.bringing = asyncio.create_task(bring(there, named.path(name), digest, brought))
+                if name == named.address:
+                    brought.bringing = asyncio.create_task(self._bring_image(there, name, digest, brought))
+                else:
+                    bring = self._bring_tree if name in trees else self._bring_input
+                    bring = self._bring_session_image if named.is_session else bring
+                    brought.bringing = asyncio.create_task(bring(there, named.path(name), digest, brought))
                 self._inputs.save()
                 waits = True
             else:
                 waits = waits or brought.bringing is not None or there.session.phase in PENDING
         return None if waits else paths
 
-    def _lately(self, brought: Brought) -> bool:
-        return brought.failed is not None and abs(self.now() - brought.failed) < AGAIN
+    def _lately(self, brought: Brought, again: timedelta) -> bool:
+        return brought.failed is not None and abs(self.now() - brought.failed) < again
+
+    async def _bring_image(self, there: There, address: str, digest: str, brought: Brought) -> None:
+        """Have a system keep an image of a registry, for as long as the lease is there."""
+        name = there.platform.name
+        try:
+            image = await self.images.bring(there.platform, address, digest, there.session)
+            for each in (self._inputs.find(name, image.digest), brought):  # as an archive it is kept by its own digest
+                each.path, each.failed, each.why = image.path, None, ""
+                each.leases.add(there.lease.id)
+            log.info("image.kept", lease=there.lease.id, platform=name, image=address, digest=image.digest)
+        except (SubletError, OSError, ValueError) as error:
+            brought.failed, brought.why = self.now(), str(error)
+            log.warning("image.not-kept", lease=there.lease.id, platform=name, image=address, why=str(error))
+        finally:
+            brought.bringing = None
 
     async def _bring_tree(self, there: There, path: str, digest: str, brought: Brought) -> None:
         """Have a system keep a directory, as one archive."""
@@ -224,11 +276,20 @@ class Inputs:
             brought.bringing = None
             archive.unlink(missing_ok=True)
 
-    async def _bring_input(self, there: There, path: str, digest: str, brought: Brought) -> None:
+    async def _bring_session_image(self, there: There, path: str, digest: str, brought: Brought) -> None:
+        """Have a system keep a session's image, and make what its nodes run of it."""
+        await self._bring_input(there, path, digest, brought, is_image=True)
+
+    async def _bring_input(
+        self, there: There, path: str, digest: str, brought: Brought, *, is_image: bool = False
+    ) -> None:
         """Have a system keep a file, for as long as the lease is there."""
         file = Path(path)
         try:
-            brought.path = await there.platform.keep(file, digest, there.session.id)
+            content = await there.platform.keep(file, digest, there.session.id)
+            if is_image:
+                await self.images.make(there.platform, content, path, there.session.id)
+            brought.path = content
             brought.leases.add(there.lease.id)
             brought.failed = None
             log.info("input.kept", lease=there.lease.id, platform=there.platform.name, file=file.name, digest=digest)

@@ -22,6 +22,7 @@ class Brought:
     leases: set[str] = field(default_factory=set)  # those that protect it
     former: set[str] = field(default_factory=set)  # those for which an earlier service had brought it
     failed: datetime | None = None
+    why: str = ""  # it failed
     unneeded: datetime | None = None  # since when no lease has it
     tried: datetime | None = None  # when it was last tried to remove it, if that is tried seldom
     bringing: asyncio.Task[None] | None = None

@@ -6,7 +6,7 @@ import asyncio
 import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.dag_moves import DagMoves
@@ -16,8 +16,8 @@ from sublet.annexes.pilots import dag_moves, naming
 from sublet.annexes.pilots.access_point import AccessPoint
 from sublet.annexes.pilots.dag_moves import Manager
 from sublet.annexes.pilots.naming import HTCONDORS_OWN, NamingJob
-from sublet.annexes.pilots.own import OwnAccessPoint
 from sublet.annexes.pilots.queue import to_vacate
+from sublet.annexes.queue_watch import QueueWatch
 from sublet.kernel.errors import NotMarkable, SubletError
 from sublet.kernel.log import log
 from sublet.people.model.person import Person
@@ -26,30 +26,7 @@ from sublet.platforms.htcondor.slots import to_config
 from sublet.reach.local import LocalReach
 from sublet.store.store import Store
 
-OFTEN, SELDOM = timedelta(seconds=1), timedelta(seconds=10)  # between two looks at the queue, while it changes or not
-UNSEEN = timedelta(seconds=2)  # the same, where the log of the queue can't be seen
 TRUE = ("true", "t", "yes", "1")
-
-
-@dataclass
-class QueueWatch:
-    """Knows when the queue is worth another look: once a second while its log grows, else now and then."""
-
-    _looked: datetime | None = None
-    _change: tuple[int, int] | None = None
-
-    def is_due(self, point: AccessPoint, now: datetime) -> bool:
-        """Whether to look now; whoever asks then looks."""
-        waited = now - self._looked if self._looked else SELDOM
-        change = None
-        if isinstance(point, OwnAccessPoint):
-            change = naming.read_change(point.directory / "spool/job_queue.log")
-        elif waited < UNSEEN:
-            return False
-        if waited < OFTEN or (change and change == self._change and waited < SELDOM):
-            return False
-        self._looked, self._change = now, change
-        return True
 
 
 @dataclass

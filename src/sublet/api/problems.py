@@ -113,8 +113,11 @@ async def _machine(request: Request, error: Exception) -> Response:
 
 
 def describe_log(request: Request) -> str:
-    """Where to read what went wrong: the file that the settings name, else a service's own."""
-    return f"Its log says what: {service_of(request).settings.logs.file or 'logs/service.log'}."
+    """Where to read what went wrong: the file that the settings name, else where the service writes by itself."""
+    service = service_of(request)
+    if service.settings.logs.file or service.authority.has_owner:
+        return f"Its log says what: {service.settings.logs.file or 'logs/service.log'}."
+    return "Its operator finds what in its log: `journalctl`, or wherever its standard error goes."
 
 
 async def _answer_unexpected(request: Request, error: Exception) -> Response:

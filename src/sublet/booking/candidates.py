@@ -13,6 +13,7 @@ from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
 from sublet.booking.brokers.forwarding import Forwarding, is_named, names_broker
 from sublet.booking.candidate import Candidate, describe_failure
+from sublet.booking.fitness import find_unfit
 from sublet.booking.model.answers import date_reasons, find_fault
 from sublet.booking.model.drain import Drain
 from sublet.booking.model.limits import check_metrics, drop_unaffordable
@@ -224,7 +225,7 @@ class Candidates:
     def _find_unnameable(self, platform: Platform, request: Request, most: Bounds) -> Reason | None:
         """Why a pledge, or an option of a scheduler, can't be named here; None if it can, or none is."""
         name = platform.name
-        if request.pledge and request.pledge not in (known := names_of(platform.pledges)):
+        if request.pledge and request.pledge not in (known := names_of(self.platforms.pledges.settings_of(name))):
             there = ", ".join(known)
             message = f"{name} has no pledge {request.pledge}{f'; it has: {there}' if there else ''}."
             return Reason("urn:not-supported", "pledge", message, request.pledge, there, there or "leave it out", name)
@@ -302,7 +303,7 @@ class Candidates:
         executable: Any = request.executable
         return (
             self._find_unnameable(platform, request, most)
-            or _unfit(platform, request)
+            or find_unfit(platform, request)
             or self._find_bar(platform.name, executable)
         )
 
@@ -375,9 +376,3 @@ def _draining(drain: Drain) -> Reason:
     nearest = "another platform, or a time after that" if drain.until else "another platform"
     limit = f"{drain.until:%Y-%m-%dT%H:%M:%SZ}" if drain.until else ""
     return Reason("urn:platform-draining", "platform", f"{drain.sentence}.", limit=limit, nearest=nearest)
-
-
-def _unfit(platform: Platform, request: Request) -> Reason | None:
-    """What a platform could never run, whatever is booked there."""
-    reason = next(iter(platform.unfit(request)), None)
-    return replace(reason, platform=platform.name) if reason else None

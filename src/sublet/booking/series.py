@@ -127,11 +127,16 @@ class RecurringBookings:
         """Give back all that is still to come."""
         series = await self.get(name, person)
         if series.state is SeriesState.OFFERED:
+            coming = [seat for seat in series.seats if seat.state is SeatState.OFFERED]
             await self._give_back(person, series.seats)
         else:
-            coming = [seat.offer for seat in series.own if seat.end > self.now()]
-            await self.sessions.cancel_all(coming, person, f"{series.name} is cancelled")
-        return await self._change(series.id, lambda fresh: replace(fresh, state=SeriesState.CANCELLED))
+            coming = [seat for seat in series.own if seat.end > self.now()]
+            await self.sessions.cancel_all([seat.offer for seat in coming], person, f"{series.name} is cancelled")
+
+        def note(fresh: Series) -> Series:
+            return replace(_mark(fresh, coming, SeatState.CANCELLED), state=SeriesState.CANCELLED)
+
+        return await self._change(series.id, note)
 
     async def get(self, name: str, person: Person) -> Series:
         """A person's own, by its id or the beginning of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +15,8 @@ from urllib.parse import unquote, urlsplit
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
-from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.kernel.errors import NotFound, PlatformRefused, PlatformUnreachable, SubletError
 from sublet.movers.arrival import (
     check_arrived,
     check_place,
@@ -25,17 +26,31 @@ from sublet.movers.arrival import (
     safe_name,
     unsent,
 )
-from sublet.movers.port import SIMPLE, Content, Progress, ServerFiles
+from sublet.movers.port import (
+    SIMPLE,
+    UNLIMITED,
+    Content,
+    Interrupted,
+    NoLinks,
+    Policy,
+    Progress,
+    ServerFiles,
+    SourceChanged,
+)
 from sublet.movers.sending import spool
+from sublet.movers.trees import safe_path
 from sublet.reach.port import Command, Reach, read_printed
 
 SCHEME = "ssh"
 EXAMPLE = "ssh://SYSTEM/home/marie/survey/"
 HOME = "/~/"  # a path that begins with this is below the home directory there
 SPEED = 20_000_000  # bytes a second, for a guess
+PIECE = 1 << 22  # bytes that are read at a time
 MOMENT = 3.0  # seconds that an asker waits for a size
 _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"; else ls -d -- "$1"; exit 1; fi"""
 
+_FILE = """find -L "$1" -printf '%s %T@ %m'"""
+_FILES = """find -L "$1" -type f -printf '%s %T@ %m %P\\0'"""
 _VERSIONS = """find -H "$1" -type f -printf '%s %T@ %P\\0'"""
 
 
@@ -48,6 +63,7 @@ class SystemFilesMover:
     name: str = "system"
     schemes: Sequence[str] = (SCHEME,)
     kinds: Sequence[str] = (SIMPLE,)
+    policy: Policy = UNLIMITED  # it is the asker's own login, to the asker's own systems
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
@@ -117,6 +133,73 @@ class SystemFilesMover:
         rows = [row.split(" ", 2) for row in answer.split("\0") if row]
         name = basename(path.rstrip("/"))
         return ServerFiles(is_folder, {below if is_folder else name: (int(size), time) for size, time, below in rows})
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """A file; of a folder, many small files come better together (NoLinks)."""
+        require_sound(data, self.check(data))
+        try:
+            reach, path = self._find(data.location)
+            if await self._look(reach, path) == "folder":
+                raise NoLinks
+            size, version, mode = await self._describe(reach, path)
+        except PlatformRefused as error:
+            raise missing(data, error.clause) from error
+        name, is_executable = safe_name(basename(path)), bool(int(mode, 8) & 0o100)
+        link = FileLink(name, data.location, {}, size, data.checksum, version, is_executable=is_executable)
+        return LinkedFiles([link])
+
+    async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
+        """All files there, if it is this system; links are what they lead to."""
+        require_sound(data, self.check(data))
+        if urlsplit(data.location).netloc != platform:
+            return None
+        try:
+            reach, path = self._find(data.location)
+            is_folder = await self._look(reach, path) == "folder"
+            answer = await reach.run(Command(("sh", "-c", _FILES, "sh", path), read_printed))
+        except PlatformRefused as error:
+            raise missing(data, error.clause) from error
+        if is_folder and data.checksum:
+            raise missing(data, "it is a folder, and a checksum is of a file")
+        rows = [row.split(" ", 3) for row in answer.split("\0") if row]
+        links = []
+        for size, version, mode, below in rows:
+            name = str(safe_path(data, below)) if is_folder else safe_name(basename(path))
+            url = f"{data.location.rstrip('/')}/{below}" if is_folder else data.location
+            is_executable = bool(int(mode, 8) & 0o100)
+            links.append(FileLink(name, url, {}, int(size), data.checksum, version, is_executable=is_executable))
+        return path.rstrip("/") or "/", LinkedFiles(links, is_folder)
+
+    async def _describe(self, reach: Reach, path: str) -> tuple[int, str, str]:
+        """The size of a file, when it was changed, and its mode."""
+        answer = await reach.run(Command(("sh", "-c", _FILE, "sh", path), read_printed))
+        size, version, mode = answer.split()
+        return int(size), version, mode
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """It, from a byte on, over the login that is open; its next piece is read while one is used."""
+        reach, path = self._find(data.location)
+        size, at = link.size or 0, offset
+        try:
+            if (await self._describe(reach, path))[:2] != (link.size, link.version):
+                raise SourceChanged("it changed while it was read")
+            reading = asyncio.create_task(reach.read(path, at, PIECE))
+            try:
+                while piece := await reading:
+                    at += len(piece)
+                    reading = asyncio.create_task(reach.read(path, at, PIECE))
+                    yield piece
+            finally:
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+            if (await self._describe(reach, path))[:2] != (link.size, link.version):
+                raise SourceChanged("it changed while it was read")
+        except PlatformRefused as error:
+            raise missing(data, error.clause) from error
+        except PlatformUnreachable as error:
+            raise Interrupted(error.clause) from error
+        if at != size:
+            raise Interrupted(f"{at} of {size} bytes came")
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which gets its name when it is whole; it lies here until it is there."""

@@ -17,7 +17,7 @@ def refuse_untakeable(tx: Tx, session: Session, now: datetime) -> None:
     if session.phase is Phase.EXPIRED or (session.phase is Phase.OFFERED and session.expires <= now):
         raise OfferExpired(expires=instant(session.expires))
     if session.end and session.end.kind is EndKind.GAVE_WAY:
-        raise OfferGaveWay(offerset=session.end.detail[:8])
+        raise OfferGaveWay(offerset=session.end.detail[:8] or "to another broker")
     if session.phase is not Phase.OFFERED:
         raise refuse_move(session.phase, Phase.ACCEPTED, session.id)
     if drain := tx.drains.get(session.offer.platform, now):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sublet.booking.asked import Asked
 from sublet.booking.asking import Asking
 from sublet.booking.candidates import Candidates
+from sublet.booking.fitness import find_unfit
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
 from sublet.booking.model.request import Executable, Request
 from sublet.booking.platforms.known import KnownPlatforms
@@ -66,7 +67,7 @@ class Ways:
             tools = (await self.platforms.survey_soon(name)).tools
         except SubletError as error:
             return [WayFinding(name, need.name, False, error.message) for need in needs]
-        if unfit := next(iter(platform.unfit(request)), None):
+        if unfit := find_unfit(platform, request):
             return [WayFinding(name, need.name, False, unfit.message) for need in needs]
         kind = self.kinds.by_name[executable.kind]
         known = {way.name for way in kind.ways(executable, tools)}

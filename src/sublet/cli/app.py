@@ -78,7 +78,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "restore": ("cli.backing_up", "Put back what a backup has."),
         "platform": ("booking.cli.platforms", "List, show, check and drain platforms."),
         "broker": ("booking.cli.brokers", "Pass requests on to other brokers; list and check them."),
-        "pledge": ("access.cli.pledges", "Show the parts of platforms that are pledged, and what is free of them."),
+        "pledge": ("access.cli.pledges", "Show and change the parts of platforms that are pledged."),
         "system": ("systems.cli.systems", "List, show, add and check clusters that others run."),
         "account": ("access.cli.accounts", "Add, list, check and remove community accounts."),
         "usage": ("access.cli.usage", "Show what people used, by quarter."),

@@ -40,6 +40,7 @@ class Wishes(TypedDict, total=False):
     entrypoint: str | Sequence[str]
     version: int | str
     tasks: Any
+    each_node: bool  # of a command or a container on several nodes: started once on each
     data: Place | Mapping[str, Any] | Sequence[Place | Mapping[str, Any]]
     storage: str | Mapping[str, Any] | Sequence[str | Mapping[str, Any]]
     volumes: Sequence[Mapping[str, Any]]

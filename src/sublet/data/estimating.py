@@ -109,7 +109,7 @@ class StagingPlan:
     @property
     def entries(self) -> set[str]:
         """What the items are called in caches, as far as that is known."""
-        return {item.where.entry for item in self.items} - {""}
+        return {name for item in self.items for name in (item.where.entry, item.where.archive)} - {""}
 
     def tell_sizes(self, request: Request) -> Request:
         """The request, with the sizes of its data that were looked up."""
@@ -217,7 +217,8 @@ def _is_fetched_before(platform: Platform) -> bool:
 def _is_there(item: PlannedItem, platform: Platform, entries: Collection[str]) -> bool:
     """Whether nothing has to be moved to the platform for it; what many share is looked at here all the same."""
     is_image_there = (item.is_image or item.is_only_made) and item.data.location in entries
-    return is_image_there or item.where.entry in entries or item.where.platform == platform.name
+    is_kept = item.where.entry in entries or item.where.archive in entries
+    return is_image_there or is_kept or item.where.platform == platform.name
 
 
 async def plan_staging(

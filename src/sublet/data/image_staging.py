@@ -13,17 +13,19 @@ from time import monotonic
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data, Executable
 from sublet.data.bringing import StagingContext, bring_here, tell_progress
+from sublet.data.executables import ExecutableKinds
 from sublet.data.journeys import Journey
+from sublet.data.model.roads import TakenRoad
 from sublet.data.model.throughput import Hop, TransferTimes
 from sublet.data.recording import record_times
-from sublet.data.roads import Arrival
+from sublet.data.roads import Arrival, take_road
 from sublet.data.sources import source_of
 from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import ArchiveFile
-from sublet.movers.port import AnyMover, Pins, SignsIn
+from sublet.movers.port import AnyMover, Links, Pins, SignsIn
 from sublet.platforms.caching import DataCache, FetchesImages
 from sublet.platforms.port import Platform
 
@@ -33,6 +35,12 @@ RUNS_DIRECTORIES = "charliecloud"  # a tool for which images are unpacked
 NO_TIME = 0.5  # seconds: what took no longer was made before
 
 
+def list_fetched(kinds: ExecutableKinds, executable: Executable | None, way: str) -> Sequence[Data]:
+    """The images of registries that an executable needs in this way, of which one is enough."""
+    kind = kinds.by_name.get(executable.kind) if executable else None
+    return kind.fetches_for(executable, way) if kind and executable else ()
+
+
 class ImageStaging:
     """Has the images of one session where it will run."""
 
@@ -40,6 +48,7 @@ class ImageStaging:
         """Know for whom; nothing is done yet."""
         self._context, self._platform, self._way = context, platform, way
         self._place, self._session = place, session
+        self.roads: list[TakenRoad] = []  # of images of registries that took one
 
     async def stage(
         self,
@@ -51,7 +60,7 @@ class ImageStaging:
         guest: bool,
     ) -> dict[str, str]:
         """Have all of them; the paths of the session's files that its platform keeps elsewhere, and where."""
-        kept = await self.fetch(executable, guest=guest)
+        kept = await self.fetch(executable, journey, guest=guest)
         arrived = {arrival.data.name: arrival for arrival in arrivals}
         for data in [each for each in wanted if each.shared]:
             if journey and data.name in arrived:
@@ -106,21 +115,19 @@ class ImageStaging:
             made.note("", await asyncio.to_thread(os.path.getsize, archive.path), seconds)
             await record_times(self._context, self._platform.name, made, Hop.MADE)
 
-    async def fetch(self, executable: Executable | None, *, guest: bool) -> dict[str, str]:
+    async def fetch(self, executable: Executable | None, journey: Journey | None, *, guest: bool) -> dict[str, str]:
         """Where sessions can't fetch what their kind fetches: have the first of it that can be had there, once."""
-        kind = self._context.kinds.by_name.get(executable.kind) if executable else None
         failures: list[DataNotThere] = []
-        if kind is None or executable is None:
-            return {}
-        for data in kind.fetches_for(executable, self._way):
-            mover = self._context.movers.choose(data, guest=guest, reviewed=executable.kind == APP.name)
+        is_reviewed = executable is not None and executable.kind == APP.name
+        for data in list_fetched(self._context.kinds, executable, self._way):
+            mover = self._context.movers.choose(data, guest=guest, reviewed=is_reviewed)
             signs_in = isinstance(mover, SignsIn) and mover.signs_in(data)
             if self._platform.fetches and not signs_in:
                 if not await self._unpack(data, mover):
                     await self._fetch_before(data, mover)
                 return {}
             try:
-                return await self._fetch(data, mover, pulls=not signs_in)
+                return await self._fetch(data, mover, journey, pulls=not signs_in)
             except DataNotThere as error:
                 failures.append(error)
         if failures:
@@ -131,7 +138,7 @@ class ImageStaging:
         """Have it fetched here and unpacked, for a tool that runs directories; else that tool fetches it by itself."""
         if self._way == RUNS_DIRECTORIES and isinstance(self._platform, FetchesImages):
             with suppress(DataNotThere):
-                await self._fetch(data, mover, pulls=False)
+                await self._fetch(data, mover, None, pulls=False)
                 return True
         return False
 
@@ -158,8 +165,10 @@ class ImageStaging:
         if await self._platform.fetch_image(data.location, self._way, target, self._session):
             await self._note_fetched(data, began)
 
-    async def _fetch(self, data: Data, mover: AnyMover | Reason, *, pulls: bool) -> dict[str, str]:
-        """Have it there: fetched by the platform, in this way, if it may; else sent from here."""
+    async def _fetch(
+        self, data: Data, mover: AnyMover | Reason, journey: Journey | None, *, pulls: bool
+    ) -> dict[str, str]:
+        """Have it there: fetched by the platform, in this way, if it may; else streamed to its cache, or sent."""
         if isinstance(mover, Pins):
             data = await mover.pin(data)
         self._tell(data)
@@ -178,6 +187,8 @@ class ImageStaging:
                 path=path,
             )
             return {str(folder / FETCHED): path}
+        if journey and not journey.cache.is_here and isinstance(mover, Links):
+            return await self._take_road(journey, data, mover)
         brought = TransferTimes()
         bring = partial(bring_here, self._context, self._context.movers, mover, data, self._place / folder)
         await bring(self._session, brought)
@@ -185,6 +196,14 @@ class ImageStaging:
         kept = await self.keep(data)
         await self._find_unpacked(data)
         return kept
+
+    async def _take_road(self, journey: Journey, data: Data, mover: Links) -> dict[str, str]:
+        """Have its archive in the cache of the system, once for all sessions, past this machine's disk."""
+        arrival = await take_road(journey, data, mover)
+        if arrival is None:
+            return {}
+        self.roads.append(arrival.taken)
+        return await self.use_kept(journey.cache, arrival)
 
     def _tell(self, data: Data) -> None:
         self._context.loop_state.staging[self._session] = f"{self._platform.name} is fetching {data.location}"

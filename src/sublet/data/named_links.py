@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
 
 from sublet.booking.model.request import Data
 from sublet.data.executables import Movers
@@ -12,12 +13,11 @@ from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.data.racing import SilentHosts
 from sublet.data.resolving import AT_ONCE, BringableFile, find_files
 from sublet.kernel.errors import DataNotThere
-from sublet.movers.port import Links, Policy, Resolves
+from sublet.movers.port import Links, NoLinks, Policy, Resolves
 from sublet.movers.trees import safe_path
 
-
-class NoLinks(Exception):
-    """Something of it can't be read by a link, so that it is brought here first."""
+FETCHED = ("http", "https", "s3", "s3+http", "s3+https", "dav", "davs")  # addresses that a system may fetch by itself
+MOST_ASIDE = 2  # hosts that are set aside, since each costs the time that it takes to find that out
 
 
 @dataclass
@@ -29,6 +29,8 @@ class NamedLinks:
     policy: Policy = field(init=False)
     _readers: dict[str, tuple[Links, Data]] = field(default_factory=dict)  # by address
     _hosts: SilentHosts = field(default_factory=SilentHosts)
+    _aside: set[str] = field(default_factory=set)  # hosts that the system can't reach
+    _files: Sequence[BringableFile] = ()
 
     def __post_init__(self) -> None:
         """All movers of one person have one policy."""
@@ -37,6 +39,7 @@ class NamedLinks:
     async def links(self, data: Data) -> LinkedFiles:
         """All of them; NoLinks where one has no address that this could be."""
         files = await find_files(self.movers, self.resolver, data)
+        self._files = files
         if any(not any(isinstance(mover, Links) for mover, _ in file.sources) for file in files):
             raise NoLinks
         if len(files) == 1 and not files[0].path:
@@ -55,6 +58,14 @@ class NamedLinks:
         links = [task.result() for task in linking]
         return LinkedFiles(links, is_folder=len(links) > 1 or "/" in links[0].path)
 
+    def set_aside(self, host: str) -> bool:
+        """Prefer other hosts from now on; whether each file that has an address there has one elsewhere."""
+        if host in self._aside or len(self._aside) >= MOST_ASIDE:
+            return False
+        self._aside.add(host)
+        hosts = [{_host(replica) for _, replica in file.sources if _is_fetched(replica)} for file in self._files]
+        return all(each - self._aside for each in hosts if host in each)
+
     async def _link_file(self, data: Data, file: BringableFile) -> FileLink:
         linked = await self._link(data, file)
         if linked.is_folder:
@@ -64,10 +75,14 @@ class NamedLinks:
     async def _link(self, data: Data, file: BringableFile) -> LinkedFiles:
         """By the first address whose server answers this machine; else by one that the system may still reach."""
         silent: LinkedFiles | None = None
-        for mover, replica in _list_links((await self._hosts.order(file.sources)).all):
+        ordered = await self._hosts.order(file.sources)
+        prompt = sorted(
+            ordered.prompt, key=lambda source: (not _is_fetched(source[1]), _host(source[1]) in self._aside)
+        )
+        for mover, replica in _list_links([*prompt, *ordered.silent]):
             try:
                 linked = await mover.links(replica)
-            except DataNotThere:
+            except (DataNotThere, NoLinks):
                 continue
             for link in linked.links:
                 self._readers[link.url] = (mover, replica)
@@ -86,3 +101,11 @@ class NamedLinks:
 
 def _list_links(sources: Sequence[tuple[object, Data]]) -> list[tuple[Links, Data]]:
     return [(mover, replica) for mover, replica in sources if isinstance(mover, Links)]
+
+
+def _is_fetched(replica: Data) -> bool:
+    return replica.location.partition(":")[0].lower() in FETCHED
+
+
+def _host(replica: Data) -> str:
+    return urlsplit(replica.location).netloc.rpartition("@")[2]

@@ -13,13 +13,13 @@ from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.journeys import Journey
 from sublet.data.layout import is_path_of_file, list_laid_out
-from sublet.data.named_links import NamedLinks, NoLinks
-from sublet.data.roads import Arrival, take_left, take_road
+from sublet.data.named_links import NamedLinks
+from sublet.data.roads import Arrival, take_left, take_own, take_road
 from sublet.kernel.errors import DataNotThere, PlatformRefused
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.movers.arrival import missing
-from sublet.movers.port import AnyMover, FindsLeft, Links, Resolves
+from sublet.movers.port import AnyMover, FindsLeft, LiesOnSystems, Links, NoLinks, Resolves
 from sublet.platforms.caching import CachePlacement, DataCache, NoWay
 
 RECORD = "roads.json"  # in a session's directory here: what data of it is one file there, and its name
@@ -52,10 +52,12 @@ async def travel(
     try:
         if isinstance(mover, Resolves):
             return await _travel_by_name(journey, data, NamedLinks(movers, mover))
+        if isinstance(mover, LiesOnSystems) and (arrival := await take_own(journey, data, mover)):
+            return arrival
         if isinstance(mover, Links):
             return await take_road(journey, data, mover)
-    except NoWay:
-        return None  # it is to be unpacked, and can't be there
+    except (NoWay, NoLinks):
+        return None  # it is to be unpacked, and can't be there; or it can't be streamed
     if data.unpack:
         return None
     return await take_left(journey, data, mover) if isinstance(mover, FindsLeft) else None
@@ -65,8 +67,6 @@ async def _travel_by_name(journey: Journey, data: Data, named: NamedLinks) -> Ar
     """From where a name leads; what can't be had so is brought here, where every address is tried and told."""
     try:
         return await take_road(journey, data, named)
-    except NoLinks:
-        return None
     except DataNotThere as error:
         log.info("data.no-way", session=journey.session, data=data.name, platform=journey.platform, why=error.message)
         return None

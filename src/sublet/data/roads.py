@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.request import Data
 from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
@@ -18,12 +19,25 @@ from sublet.data.unpacking import UNPACKED, have_unpacked
 from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
 from sublet.movers.arrival import missing
-from sublet.movers.port import FindsLeft, LeftFiles, Links, SourceChanged
-from sublet.platforms.caching import EntryPhase, EntryState, NoWay
+from sublet.movers.port import FindsLeft, LeftFiles, LiesOnSystems, Links, SourceChanged
+from sublet.platforms.caching import CopiesOwn, EntryPhase, EntryState, HostAway, NoWay
 
 SMALL = 1 << 20  # bytes of files of this machine that go along with the session
-LOOKS = 3  # at a source that changes while it is brought
+LOOKS = 3  # at a source that changes while it is brought, or has other addresses
 STARTS = 3  # of a program that fetches and ends without a word
+
+
+@runtime_checkable
+class HasOtherAddresses(Protocol):
+    """A mover whose files may be at several hosts."""
+
+    def set_aside(self, host: str) -> bool:
+        """Prefer addresses at other hosts from now on; whether that makes a difference."""
+        ...
+
+
+class OtherAddress(Exception):
+    """The system can't reach where it was to be fetched from, and there is another address to be tried first."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,7 @@ class Arrival:
 
 async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | None:
     """Have data in the cache of the system; None: it is to be brought here, and goes along with the session."""
+    why = ""
     for _ in range(LOOKS):
         files = await mover.links(data)
         if is_small(files) or (journey.cache.is_here and not _is_worth_keeping(files)):
@@ -51,6 +66,8 @@ async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | Non
                 name, taken = await have_unpacked(journey, data, entry, files.address, have)
                 return Arrival(data, UNPACKED, name, taken)
             return Arrival(data, files, entry, await have())
+        except OtherAddress:
+            continue
         except SourceChanged as changed:
             why = str(changed)
     if journey.cache.is_here:  # its server may only contradict itself: then it is brought, and not kept
@@ -71,6 +88,39 @@ async def take_left(journey: Journey, data: Data, mover: FindsLeft) -> Arrival |
     links = [FileLink(place, f"session:{left.session}/{path}") for path, place in left.files]
     taken = TakenRoad(data.name, Road.LINKED, left.session[:8], left.size, 0.0)
     return Arrival(data, LinkedFiles(links, left.is_folder), "", taken, left)
+
+
+async def take_own(journey: Journey, data: Data, mover: LiesOnSystems) -> Arrival | None:
+    """What lies on the very system that needs it is copied there; None: it is elsewhere, or can't be."""
+    cache, why = journey.cache, ""
+    if data.unpack or not isinstance(cache, CopiesOwn):
+        return None
+    for _ in range(LOOKS):
+        located = await mover.find_on(data, journey.platform)
+        if located is None or not located[1].links:
+            return None
+        path, files = located
+        _check(data, files, 0)
+        entry, began = name_entry(files, journey.person, journey.session), time.monotonic()
+
+        async def copy(_: Mapping[str, int], entry: str = entry, path: str = path, files: LinkedFiles = files) -> None:
+            await cache.copy_own(entry, path, is_folder=files.is_folder)
+            if await mover.find_on(data, journey.platform) != (path, files):
+                raise SourceChanged("it changed while it was copied")
+            await publish_entry(cache, entry, data, files)
+
+        state, road = await cache.want(entry, journey.session, _label(data, files)), Road.CACHED
+        try:
+            if state.phase is not EntryPhase.THERE:
+                await cache.make_room(files.size or 0)
+                await bring_alone(cache, entry, journey.tell(f"copying {data.name} on {journey.platform}"), copy)
+                road = Road.COPIED
+        except SourceChanged as changed:
+            why = str(changed)
+            continue
+        seconds = time.monotonic() - began
+        return Arrival(data, files, entry, TakenRoad(data.name, road, "", files.size or 0, seconds))
+    raise missing(data, why)
 
 
 def is_small(files: LinkedFiles) -> bool:
@@ -111,6 +161,8 @@ async def _bring(
         try:
             return road, await bring(journey, data, mover, files, entry), "; ".join(reasons)
         except NoWay as no_way:
+            if isinstance(mover, HasOtherAddresses) and isinstance(no_way, HostAway) and mover.set_aside(no_way.host):
+                raise OtherAddress from no_way
             reasons += [str(no_way)] if str(no_way) else []
     why = "; ".join(reasons)
     log.info("data.no-way", session=journey.session, data=data.name, platform=journey.platform, why=why)
@@ -147,9 +199,10 @@ def _explain(journey: Journey, data: Data, files: LinkedFiles, state: EntryState
     if state.kind in ("wrong", "cut", "private"):
         raise missing(data, state.why)
     if state.kind == "unreachable":
-        journey.cache.note_no_way(files.links[0].host, f"{journey.platform} can't reach it ({state.why})")
-    reach = "can't reach it" if state.kind == "unreachable" else "could not fetch it"
-    raise NoWay(f"{journey.platform} {reach} ({state.why})")
+        why = f"{journey.platform} can't reach it ({state.why})"
+        journey.cache.note_no_way(files.links[0].host, why)
+        raise HostAway(why, files.links[0].host)
+    raise NoWay(f"{journey.platform} could not fetch it ({state.why})")
 
 
 async def _stream(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:

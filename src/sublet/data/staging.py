@@ -15,7 +15,7 @@ from sublet.booking.model.job import Mount
 from sublet.booking.model.request import Data, Request
 from sublet.data.bringing import StagingContext, bring_here, tell_progress
 from sublet.data.executables import Movers
-from sublet.data.image_staging import ImageStaging
+from sublet.data.image_staging import ImageStaging, list_fetched
 from sublet.data.journeys import Journey
 from sublet.data.layout import lay_out, list_laid_out, note_brought
 from sublet.data.model.roads import TakenRoad
@@ -81,8 +81,10 @@ async def stage(
         return []
     movers = context.movers
     journey = None
-    if context.kinds.inputs_of(request.executable, request.data) and not guest:
+    has_data = bool(context.kinds.inputs_of(request.executable, request.data))
+    if has_data and not guest:
         movers = movers.with_credentials(await context.credentials.open(person))
+    if (has_data or list_fetched(context.kinds, request.executable, way)) and not guest:
         journey = await _begin_journey(context, platform, session, person)
     began = monotonic()
     try:
@@ -148,6 +150,7 @@ async def _stage(
     await record_roads(context, platform.name, [arrival.taken for arrival in arrivals])
     images = ImageStaging(context, platform, way, place, session)
     kept = await images.stage(request.executable, wanted, journey, arrivals, guest=guest)
+    await record_roads(context, platform.name, images.roads)
     await asyncio.to_thread(lay_out, request, place, [arrival.data.name for arrival in arrivals])
     if journey and arrivals:
         context.loop_state.staging[session] = f"laying out its data on {platform.name}"
@@ -156,7 +159,7 @@ async def _stage(
             await asyncio.to_thread(note_brought, place)
         await asyncio.to_thread(record_files, place, arrivals)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
-    return [arrival.taken for arrival in arrivals]
+    return [*(arrival.taken for arrival in arrivals), *images.roads]
 
 
 def find_kept_files(place: Path) -> dict[str, str]:

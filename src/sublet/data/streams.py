@@ -14,7 +14,7 @@ from sublet.data.model.retries import TransferRetries
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import missing
-from sublet.movers.port import Interrupted, Links, Progress, SourceChanged
+from sublet.movers.port import Interrupted, Links, Progress, ReadsByParts, SourceChanged
 from sublet.platforms.caching import DataCache
 
 TOGETHER = 1 << 20  # bytes: files up to this size travel in one archive
@@ -71,6 +71,8 @@ async def _stream_file(
     while True:
         offset = (await cache.measure(entry)).get(path, 0) if can_go_on else 0
         offset = offset if link.size is None or offset <= link.size else 0
+        if offset and offset != link.size and isinstance(mover, ReadsByParts):
+            offset = await mover.find_start(data, link, offset)
         tally.add(before + offset - tally.done)
         if offset and offset == link.size:
             return

@@ -14,11 +14,11 @@ from urllib.parse import unquote, urlsplit
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.model.links import can_be_known, name_entry
-from sublet.data.named_links import NamedLinks, NoLinks
+from sublet.data.named_links import NamedLinks
 from sublet.data.placing import can_travel, is_shared_here
 from sublet.data.roads import is_small
 from sublet.kernel.errors import SubletError
-from sublet.movers.port import AnyMover, FindsLeft, Links, Pins, Resolves, SignsIn
+from sublet.movers.port import AnyMover, FindsLeft, Links, NoLinks, Pins, Resolves, SignsIn
 from sublet.platforms.batch.kept import digest_of, name_image, name_of
 
 MOMENT = 2.0  # seconds that an asker waits for an answer about one item
@@ -33,6 +33,7 @@ class Whereabouts:
     """What is known of some data before it is brought."""
 
     entry: str = ""  # its name in the cache of every system; empty: nobody knows
+    archive: str = ""  # of an image of a registry: its name there as an archive, where the system did not pull it
     platform: str = ""  # the system on which another session left it
     size: int | None = None
     has_asked: bool = False  # its server was asked, and said no more than this
@@ -67,8 +68,8 @@ class EntryFinder:
         return UNANSWERED if isinstance(mover, Links) else NOWHERE
 
     async def find_image(self, mover: object, data: Data) -> Whereabouts:
-        """Of an image that systems pull from its registry."""
-        if not isinstance(mover, Pins) or (isinstance(mover, SignsIn) and mover.signs_in(data)):
+        """Of an image that systems pull from its registry, or are sent; none pulls with this service's own logins."""
+        if not isinstance(mover, Pins):
             return NOWHERE
         when, where = self._images.get(data.location, (0.0, NOWHERE))
         if not when or time.monotonic() - when > FRESH:
@@ -106,5 +107,9 @@ async def _ask_registry(mover: Pins, data: Data) -> Whereabouts:
     with suppress(SubletError, TimeoutError, OSError):
         async with asyncio.timeout(MOMENT):
             pinned = await mover.pin(data)
-            return Whereabouts(name_image(pinned.location), size=await mover.measure(pinned))
+            entry = "" if isinstance(mover, SignsIn) and mover.signs_in(data) else name_image(pinned.location)
+            if not isinstance(mover, Links):
+                return Whereabouts(entry, size=await mover.measure(pinned))
+            files = await mover.links(pinned)
+            return Whereabouts(entry, name_entry(files, "", ""), size=files.size)
     return NOWHERE

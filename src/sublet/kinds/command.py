@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
@@ -11,7 +13,7 @@ from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
 
 SCRIPT = ".sublet/script"
-FIELDS = ("argv", "script", "environment")
+FIELDS = ("argv", "script", "environment", "each_node")
 
 
 class CommandKind(Kind):
@@ -24,7 +26,7 @@ class CommandKind(Kind):
         """Either words or a script, and an environment with proper names."""
         fields = executable.fields
         reasons = f.unknown_fields(fields, FIELDS) + f.check_environment(fields.get("environment"))
-        reasons += f.check_local_volumes(request, "a command")
+        reasons += f.check_local_volumes(request, "a command") + f.check_each_node(fields)
         argv, script = fields.get("argv"), fields.get("script")
         if argv is not None and script is not None:
             reasons.append(f.invalid("script", "give either argv or script, not both."))
@@ -40,12 +42,8 @@ class CommandKind(Kind):
 
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """As it is: every platform can start a process."""
-        environment = f.environment_of(executable.fields)
-        if "argv" in executable.fields:
-            argv = tuple(executable.fields["argv"])
-            return [Way("exec", contained=False, program=lambda setting: Program(argv, environment))]
-        text = str(executable.fields["script"])
-        return [Way("sh", contained=False, program=lambda setting: script_program(text, environment, setting))]
+        name = "exec" if "argv" in executable.fields else "sh"
+        return [Way(name, contained=False, program=partial(make_program, executable))]
 
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
         """As it is."""
@@ -54,6 +52,17 @@ class CommandKind(Kind):
     def needs(self, executable: Executable) -> str:
         """Nothing but a machine that runs processes of its own."""
         return "permission to run outside a container"
+
+
+def make_program(executable: Executable, setting: Setting) -> Program:
+    """Its words, or its script, to be started once, or once on each node."""
+    fields = executable.fields
+    environment = f.tell_only_node(fields, setting.amounts.nodes) | f.environment_of(fields)
+    if "argv" in fields:
+        program = Program(tuple(fields["argv"]), environment)
+    else:
+        program = script_program(str(fields["script"]), environment, setting)
+    return replace(program, each_node=bool(fields.get("each_node")))
 
 
 def script_program(text: str, environment: Mapping[str, str], setting: Setting) -> Program:

@@ -44,7 +44,7 @@ FOR_DOCKER = ("podman", "apptainer", "singularity", "docker", "charliecloud")
 FOR_SINGULARITY = ("apptainer", "singularity", "podman", "charliecloud")
 SHARES_PORTS = frozenset({"apptainer", "singularity", "charliecloud"})  # an inner port is the machine's own: no mapping
 DOCKER_TOOLS = "podman, apptainer, docker or charliecloud, and python3"
-SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks")
+SHARED_FIELDS = ("command", "entrypoint", "environment", "network", "tasks", "each_node")
 PORT_FIELDS = ("access", "internal", "external", "protocol", "path")
 MOST_TASKS = 100_000
 
@@ -195,8 +195,14 @@ def check_run(fields: Mapping[str, Any], request: Request) -> list[Reason]:
 
 
 def check_tasks(fields: Mapping[str, Any]) -> list[Reason]:
-    """How many copies of the container run side by side, as the ranks of an MPI program do."""
+    """How many copies of the container run side by side, as the ranks of an MPI program do, or one on each node."""
     tasks = fields.get("tasks")
+    if wrong := f.check_each_node(fields):
+        return wrong
+    if fields.get("each_node") and (tasks is not None or access_ports(fields)):
+        beside = "tasks" if tasks is not None else "network.ports"
+        message = f"a container that is started on each node has no {beside}."
+        return [f.not_supported("each_node", message, wanted=True, nearest=f"leave out each_node, or {beside}")]
     if tasks is None:
         return []
     if type(tasks) is not int or not 1 <= tasks <= MOST_TASKS:
@@ -325,15 +331,17 @@ def program(
     fields = executable.fields
     entrypoint = fields.get("entrypoint")
     ports = access_ports(fields)
+    nodes, is_on_each = setting.amounts.nodes, bool(fields.get("each_node"))
     plan = image_plan(tool, sources, digest, setting) | {
         "entrypoint": [entrypoint] if isinstance(entrypoint, str) else entrypoint,
         "command": list(fields.get("command") or ()),
         "in_work": setting.has_files and bool(fields.get("command")),  # which may name those files
-        "environment": f.environment_of(fields) | tell_places(setting),
+        "environment": f.tell_only_node(fields, nodes) | f.environment_of(fields) | tell_places(setting),
         "mounts": [[f"{setting.directory}/{m.source}", m.target, m.read_only] for m in setting.mounts],
         "port": ports[0]["internal"]["port"] if ports else 0,
         "path": ports[0].get("path") or "/" if ports else "/",
-        "tasks": fields.get("tasks") or 0,
+        "tasks": fields.get("tasks") or (nodes if is_on_each and nodes > 1 else 0),
+        "each_node": is_on_each,
         "program": PROGRAM,
         "mpi": f.environment_of(fields).get("SLURM_MPI_TYPE", ""),
     }

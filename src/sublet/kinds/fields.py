@@ -76,6 +76,21 @@ def environment_of(fields: Mapping[str, Any]) -> dict[str, str]:
     return {name: as_text(value) for name, value in (fields.get("environment") or {}).items()}
 
 
+def check_each_node(fields: Mapping[str, Any]) -> list[Reason]:
+    """Whether the program is started on each of several nodes is a yes or a no."""
+    wanted = fields.get("each_node")
+    if wanted is None or isinstance(wanted, bool):
+        return []
+    return [invalid("each_node", "each_node is true or false.", wanted=wanted, nearest="true")]
+
+
+def tell_only_node(fields: Mapping[str, Any], nodes: int) -> dict[str, str]:
+    """What a program for each node reads to know which it is, where there is one node; of several each is told."""
+    if nodes > 1 or not fields.get("each_node"):
+        return {}
+    return {"SUBLET_NODES": "1", "SUBLET_NODE_NUMBER": "0", "SUBLET_FIRST_NODE": "localhost"}
+
+
 def check_local_volumes(request: Request, kind: str) -> list[Reason]:
     """Without a container, volumes are seen below the working directory: an absolute path can't be promised."""
     return [

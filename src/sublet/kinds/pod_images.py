@@ -41,7 +41,8 @@ def make_pod_program(executable: Executable, image: str, setting: Setting) -> Pr
     places = {variable_of(place.name): place.target for place in setting.places}
     return Program(
         (*words, *command),
-        f.environment_of(fields) | places,
+        f.tell_only_node(fields, setting.amounts.nodes) | f.environment_of(fields) | places,
+        each_node=bool(fields.get("each_node")),
         image=image,
         keeps_entrypoint=not words,
         in_work=setting.has_files and bool(command),

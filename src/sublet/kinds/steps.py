@@ -9,6 +9,7 @@ from typing import Any
 
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
+from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.steps import STEP_NAME
 from sublet.kinds import container, in_image
@@ -57,7 +58,9 @@ class StepsKind(Kind):
     def ways(self, executable: Executable, tools: Mapping[str, str]) -> Sequence[Way]:
         """By a small program that starts them and writes down how each ended; where an image is named, in that."""
         if executable.fields.get(in_image.IMAGE):
-            return in_image.list_ways(executable, tools, partial(make_in_image, executable), None)
+            return in_image.list_ways(
+                executable, tools, partial(make_in_image, executable), partial(make_in_pod, executable)
+            )
         if "python3" not in tools:
             return []
         return [Way("steps", contained=False, program=partial(make_program, executable))]
@@ -65,13 +68,13 @@ class StepsKind(Kind):
     def list_needs(self, executable: Executable) -> Sequence[WayNeed]:
         """A Python for the small program, or a container tool."""
         if executable.fields.get(in_image.IMAGE):
-            return [need for need in in_image.list_needs(executable) if need.name in container.TOOLS]
+            return in_image.list_needs(executable)
         return [WayNeed("steps", ("python3",))]
 
     def needs(self, executable: Executable) -> str:
         """A Python for the small program, or a container tool."""
         if executable.fields.get(in_image.IMAGE):
-            return container.DOCKER_TOOLS
+            return f"Kubernetes, or {container.DOCKER_TOOLS}"
         return "python3, and permission to run outside a container"
 
     def brings(self, executable: Executable) -> Sequence[Data]:
@@ -114,6 +117,13 @@ def make_in_image(executable: Executable, setting: Setting) -> tuple[dict[str, A
     """The small program in the image, once for all steps: they share its files as they share the working directory."""
     plan = {"command": ["-c", START], "environment": f.environment_of(executable.fields)}
     return plan, {IN_IMAGE: pack("steps_runner"), PLAN: write_plan(executable.fields)}
+
+
+def make_in_pod(executable: Executable, setting: Setting) -> Program:
+    """The same, where the whole pod is the image."""
+    plan, files = make_in_image(executable, setting)
+    places = {variable_of(place.name): place.target for place in setting.places}
+    return Program(("sh", *plan["command"]), plan["environment"] | places, files)
 
 
 def write_plan(fields: Mapping[str, Any]) -> bytes:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
+import hashlib
 import shutil
-import tarfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -18,26 +16,27 @@ import httpx2
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.errors import DataNotThere
-from sublet.movers.arrival import guess, missing, refuse
+from sublet.kernel.streams import closing
+from sublet.movers.arrival import guess, missing, refuse, safe_name
 from sublet.movers.http import MOMENT, SPEED, HttpMover, PartFile, words
+from sublet.movers.links import read_link
 from sublet.movers.logins import login_for
-from sublet.movers.port import Policy, Progress
+from sublet.movers.oci_archive import ImageBlob, lay_out_archive
+from sublet.movers.port import Policy, Progress, SourceChanged
 from sublet.movers.registries import (
     ImageManifest,
     NotInRegistry,
     Reference,
-    digest_of,
+    find_digest,
     manifest_of,
-    raw_manifest,
     read_reference,
     sign_in,
 )
 
 FILE = "image.tar"
 PARTS = ".parts"
-LAYOUT = b'{"imageLayoutVersion": "1.0.0"}'
-INDEX = "sublet.index"  # in the archive: the index that the image was named by
 EXAMPLE = "docker://ghcr.io/owner/name:tag"
 
 
@@ -77,13 +76,40 @@ class OciMover:
         if named and named.digest and not self.policy.public_only:
             return data
         async with self._registry(data) as (client, reference):  # a stranger's one must be public, pinned or not
-            raw, _ = await raw_manifest(client, reference, reference.digest or reference.tag)
-            return replace(data, location=reference.pin(digest_of(raw)))
+            return replace(data, location=reference.pin(await find_digest(client, reference)))
 
     def signs_in(self, data: Data) -> bool:
         """Whether there is a login for it."""
         reference = read_reference(data.location)
         return reference is not None and login_for(self.policy.logins, reference) is not None
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """The one archive that it is, known by the digest of its manifest wherever it lies."""
+        async with self._registry(data) as (client, reference):
+            manifest = await manifest_of(client, reference)
+        name = f"{safe_name(reference.name.rpartition('/')[2])}.tar"
+        source, size = f"oci:{manifest.name}", lay_out_archive(manifest).size
+        return LinkedFiles([FileLink(name, data.location, size=size, version=manifest.name, source=source)])
+
+    async def find_start(self, data: Data, link: FileLink, offset: int) -> int:
+        """The byte at which the part of the image begins in which reading broke off."""
+        async with self._registry(data) as (client, reference):
+            return lay_out_archive(await manifest_of(client, reference)).find_start(offset)
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """The archive, from where a part of it begins; nothing of a part counts before all of it is checked."""
+        async with self._registry(data) as (client, reference):
+            manifest = await manifest_of(client, reference)
+            layout = lay_out_archive(manifest)
+            if manifest.name != link.version or layout.find_start(offset) != offset:
+                raise SourceChanged("it is another image now, or can't be gone on with from there")
+            for piece in layout.list_from(offset):
+                if isinstance(piece, bytes):
+                    yield piece
+                    continue
+                async with closing(_read_blob(client, reference, data, piece)) as pieces:
+                    async for part in pieces:
+                        yield part
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch it into the directory, as one archive: the same image is always the same bytes."""
@@ -95,7 +121,7 @@ class OciMover:
             manifest = await manifest_of(client, reference)
             total, done = manifest.size, 0
             for part in manifest.parts:
-                file = parts / part["digest"].replace(":", "-")
+                file = _part_file(target, part["digest"])
                 if not file.is_file():
                     where = f"{reference.url}/blobs/{part['digest']}"
                     blob = replace(data, location=where, size=part["size"], checksum=part["digest"])
@@ -127,33 +153,34 @@ def _further(progress: Progress, before: int, total: int, done: int, of: int | N
 
 def _pack(manifest: ImageManifest, target: Path) -> None:
     """Put its parts together as one archive in the OCI layout, and let go of them."""
-    entry: dict[str, object] = {"mediaType": manifest.media_type, "digest": manifest.digest, "size": len(manifest.raw)}
-    texts = {manifest.digest: manifest.raw}
-    if manifest.index:
-        texts[digest_of(manifest.index)] = manifest.index
-        entry["annotations"] = {INDEX: digest_of(manifest.index)}
-    table = json.dumps({"schemaVersion": 2, "manifests": [entry]}).encode()
     part = target / f"{FILE}.part"
-    with tarfile.open(part, "w") as tar:
-        for folder in ("blobs", "blobs/sha256"):
-            tar.addfile(_member(folder, 0, tarfile.DIRTYPE))
-        for name, content in (("oci-layout", LAYOUT), ("index.json", table)):
-            tar.addfile(_member(name, len(content)), io.BytesIO(content))
-        for digest, content in sorted(texts.items()):
-            tar.addfile(_member(_blob(digest), len(content)), io.BytesIO(content))
-        for digest in sorted({entry["digest"] for entry in manifest.parts}):
-            file = target / PARTS / digest.replace(":", "-")
-            with file.open("rb") as opened:
-                tar.addfile(_member(_blob(digest), file.stat().st_size), opened)
+    with part.open("wb") as archive:
+        for piece in lay_out_archive(manifest).pieces:
+            if isinstance(piece, bytes):
+                archive.write(piece)
+                continue
+            with _part_file(target, piece.digest).open("rb") as opened:
+                shutil.copyfileobj(opened, archive)
     part.rename(target / FILE)
     shutil.rmtree(target / PARTS)
 
 
-def _blob(digest: str) -> str:
-    return "blobs/" + digest.replace(":", "/")
+def _part_file(target: Path, digest: str) -> Path:
+    return target / PARTS / digest.replace(":", "-")
 
 
-def _member(name: str, size: int, type: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
-    made = tarfile.TarInfo(name)
-    made.size, made.type, made.mode = size, type, 0o755 if type == tarfile.DIRTYPE else 0o644
-    return made
+async def _read_blob(
+    client: httpx2.AsyncClient, reference: Reference, data: Data, blob: ImageBlob
+) -> AsyncIterator[bytes]:
+    """A part of an image; the last of it only when all of it has the right digest."""
+    link = FileLink("", f"{reference.url}/blobs/{blob.digest}", size=blob.size)
+    seen, held = hashlib.sha256(), b""
+    async with closing(read_link(client, data, link, 0)) as pieces:
+        async for piece in pieces:
+            seen.update(piece)
+            if held:
+                yield held
+            held = piece
+    if (digest := f"sha256:{seen.hexdigest()}") != blob.digest:
+        raise missing(data, f"what {reference.registry} has as {blob.digest} is {digest}")
+    yield held

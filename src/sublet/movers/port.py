@@ -152,6 +152,10 @@ class SourceChanged(Exception):
     """It is not what it was when it was looked at, so what came of it is of no use."""
 
 
+class NoLinks(Exception):
+    """Something of it can't be read by a link, or not well, so that it is brought here first."""
+
+
 @runtime_checkable
 class Links(Protocol):
     """A mover that knows where the files of its data can be read, so that they need not be brought here first."""
@@ -159,11 +163,20 @@ class Links(Protocol):
     policy: Policy
 
     async def links(self, data: Data) -> LinkedFiles:
-        """All files, each with what is known of it now; raises DataNotThere."""
+        """All files, each with what is known of it now; raises DataNotThere and NoLinks."""
         ...
 
     def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them from a byte on, in pieces; raises Interrupted, SourceChanged and DataNotThere."""
+        ...
+
+
+@runtime_checkable
+class ReadsByParts(Protocol):
+    """A mover with links whose files have parts that are checked each as a whole, and read from their beginning."""
+
+    async def find_start(self, data: Data, link: FileLink, offset: int) -> int:
+        """Where the part begins that has this byte; raises DataNotThere."""
         ...
 
 
@@ -181,6 +194,15 @@ class TellsVersions(Protocol):
 
     async def list_versions(self, data: Data) -> ServerFiles:
         """All files as they are there now; raises DataNotThere."""
+        ...
+
+
+@runtime_checkable
+class LiesOnSystems(Protocol):
+    """A mover of files that lie on a system, which may be the very one that needs them."""
+
+    async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
+        """The path on this platform's system, and all files; None: it is on another. Raises DataNotThere."""
         ...
 
 

@@ -24,6 +24,7 @@ MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
+ACCEPT = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 KEPT = ("content-type", "www-authenticate")  # headers that are looked at
 CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
@@ -97,6 +98,11 @@ class ImageManifest:
         return digest_of(self.raw)
 
     @property
+    def name(self) -> str:
+        """What all of it is known by: the digest of its index, if that led to it."""
+        return digest_of(self.index) if self.index else self.digest
+
+    @property
     def parts(self) -> list[dict[str, Any]]:
         """Its configuration and layers, each with digest and size."""
         manifest = json.loads(self.raw)
@@ -156,6 +162,18 @@ async def raw_manifest(client: httpx2.AsyncClient, reference: Reference, which: 
     return raw, answer.headers.get("content-type", "").partition(";")[0]
 
 
+async def find_digest(client: httpx2.AsyncClient, reference: Reference) -> str:
+    """The digest of what a reference means now. It is asked for alone: registries count who fetches manifests."""
+    which = reference.digest or reference.tag
+    answer = await client.head(f"{reference.url}/manifests/{which}", headers=ACCEPT)
+    digest, kind = (answer.headers.get(name, "") for name in ("docker-content-digest", "content-type"))
+    is_manifest = answer.is_success and kind.partition(";")[0] in (*INDEXES, *MANIFESTS)
+    if is_manifest and DIGEST.fullmatch(digest) and reference.digest in ("", digest):
+        return digest
+    raw, _ = await raw_manifest(client, reference, which)
+    return digest_of(raw)
+
+
 async def manifest_of(client: httpx2.AsyncClient, reference: Reference) -> ImageManifest:
     """The manifest for machines as they are here; an index is followed."""
     raw, kind = await raw_manifest(client, reference, reference.digest or reference.tag)
@@ -197,10 +215,9 @@ def _fits(platform: dict[str, Any]) -> bool:
 
 async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
     """A manifest; a registry that is busy, or away for a moment, is asked again."""
-    headers = {"Accept": ", ".join((*INDEXES, *MANIFESTS))}
     for pause in PAUSES:
         try:
-            answer = await _get_bounded(client, url, headers)
+            answer = await _get_bounded(client, url, ACCEPT)
             if answer.status_code not in TRY_AGAIN:
                 return answer
         except httpx2.TimeoutException:
@@ -208,7 +225,7 @@ async def _get(client: httpx2.AsyncClient, url: str) -> httpx2.Response:
         except httpx2.TransportError:
             pass
         await asyncio.sleep(pause)
-    return await _get_bounded(client, url, headers)
+    return await _get_bounded(client, url, ACCEPT)
 
 
 async def _get_bounded(client: httpx2.AsyncClient, url: httpx2.URL | str, headers: dict[str, str]) -> httpx2.Response:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from posixpath import basename, dirname, join
 from typing import NamedTuple
+from urllib.parse import quote
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, safe_name, unsent
 from sublet.movers.http import PartFile
-from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
+from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress, ServerFiles
+from sublet.movers.sftp_reading import SharedConnections, find_version, read_file
 from sublet.movers.ssh_access import (
     SshDenied,
     SshPlace,
@@ -57,6 +60,11 @@ class SftpMover:
     name: str = "sftp"
     schemes: Sequence[str] = ("sftp",)
     kinds: Sequence[str] = (SIMPLE,)
+    _connections: SharedConnections = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is open yet."""
+        self._connections = SharedConnections(self._connect)
 
     def check(self, data: Data) -> Sequence[Reason]:
         """What is wrong with its address or checksum."""
@@ -86,6 +94,50 @@ class SftpMover:
             argv = way.to_run("-s", "--", way.place.host, "sftp")
             async with SftpClient.open(argv, way.environment) as client:
                 yield client, way.place
+
+    @contextlib.asynccontextmanager
+    async def _connect(self, location: str) -> AsyncIterator[SftpClient]:
+        async with self._open(location) as (client, _):
+            yield client
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """The file, or all files of a folder, each with its size and when it was changed."""
+        require_sound(data, self.check(data))
+        path = split_ssh_address(data.location).path
+        try:
+            async with self._connections.use(data.location) as client:
+                entry = await client.find(path)
+                if not entry.is_folder:
+                    if not entry.is_file:
+                        raise missing(data, "it is neither a file nor a folder")
+                    file = FoundFile(path, safe_name(basename(path.rstrip("/"))), entry)
+                    return LinkedFiles([_describe(file, data.location, data.checksum)])
+                if data.checksum:
+                    raise missing(data, "it is a folder, and a checksum is of a file")
+                files = await list_below(client, data, path)
+        except (SftpRefused, SshDenied) as error:
+            raise missing(data, str(error)) from error
+        except SftpLost as lost:
+            why = await explain_refusal(split_ssh_address(data.location), str(lost))
+            raise missing(data, why) from lost
+        top = data.location.rstrip("/")
+        return LinkedFiles([_describe(file, f"{top}/{_quote(file.below)}") for file in files], is_folder=True)
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them from a byte on, over a connection that is shared by all who read now."""
+        top = split_ssh_address(data.location).path
+        path = top if link.url == data.location else join(top, link.path)
+        try:
+            async with (
+                self._connections.use(data.location) as client,
+                closing(read_file(client, path, link, offset)) as pieces,
+            ):
+                async for piece in pieces:
+                    yield piece
+        except (SftpRefused, SshDenied) as error:
+            raise missing(data, str(error)) from error
+        except SftpLost as lost:
+            raise Interrupted(str(lost)) from lost
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Bring a file under its own name, or all that is in a folder; a lost connection is opened again."""
@@ -213,6 +265,17 @@ class _Transfer:
             raise
         part.path.chmod(0o755 if file.entry.mode & 0o100 else 0o644)
         part.finish()
+
+
+def _quote(path: str) -> str:
+    return quote(path, errors="surrogateescape")
+
+
+def _describe(file: FoundFile, url: str, checksum: str = "") -> FileLink:
+    is_executable = bool(file.entry.mode & 0o100)
+    return FileLink(
+        file.below, url, {}, file.entry.size, checksum, find_version(file.entry), is_executable=is_executable
+    )
 
 
 async def list_below(client: SftpClient, data: Data, top: str, target: Path | None = None) -> list[FoundFile]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import CredentialKind, credential_for
+from sublet.data.model.links import FileLink, LinkedFiles
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import (
     DIGESTS,
@@ -33,7 +34,7 @@ from sublet.movers.arrival import (
     unsent,
 )
 from sublet.movers.http import MOMENT, SPEED, PartFile
-from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
+from sublet.movers.port import SIMPLE, Content, Interrupted, Policy, Progress, ServerFiles, SourceChanged
 from sublet.movers.trees import AT_ONCE, MOST_FILES, Tally, safe_path
 from sublet.movers.xrootd_commands import COPY, FILES, LIMITS, RemoteStat, XrootdFailed, XrootdServer
 from sublet.movers.xrootd_sending import send
@@ -242,6 +243,54 @@ class XrootdMover:
         except XrootdFailed as error:
             raise missing(data, self._explain(error)) from error
         return ServerFiles(is_folder=True, files=dict(files))
+
+    async def links(self, data: Data) -> LinkedFiles:
+        """The file, or all files of a folder, with the checksums that the server keeps of them."""
+        there = await self.list_versions(data)
+        if data.checksum and there.is_folder:
+            raise missing(data, "it is a folder, and a checksum is of a file")
+        if len(there.files) > MOST_FILES:
+            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
+        try:
+            server, turns = await self._find_server(data.location), asyncio.Semaphore(AT_ONCE)
+        except XrootdFailed as error:
+            raise missing(data, str(error)) from error
+
+        async def describe(path: str, size: int, version: str) -> FileLink:
+            name = str(safe_path(data, path)) if there.is_folder else safe_name(path)
+            url = f"{data.location.rstrip('/')}/{path}" if there.is_folder else data.location
+            async with turns:
+                known = data.checksum or await server.find_checksum(self._path(data, url, path))
+            checksum = known if known.partition(":")[0].lower() in DIGESTS else ""
+            return FileLink(name, url, {}, size, checksum, version)
+
+        files = await asyncio.gather(*(describe(path, *facts) for path, facts in there.files.items()))
+        return LinkedFiles(files, there.is_folder)
+
+    def _path(self, data: Data, url: str, path: str) -> str:
+        """Of a file on its server: the data itself, or below the folder that it is."""
+        if "?" in path:
+            raise missing(data, f"XRootD's client can't name a file with a question mark: {path}")
+        top = path_of(data.location).rstrip("/")
+        return top if url == data.location else f"{top}/{path}"
+
+    async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
+        """One of them from a byte on: the client begins at the first, and what is there already is not sent again."""
+        path, at = self._path(data, link.url, link.path), 0
+        try:
+            server = await self._find_server(data.location)
+            async with aclosing(server.read(path)) as pieces:
+                async for piece in pieces:
+                    if at + len(piece) > offset:
+                        yield piece[max(0, offset - at) :]
+                    at += len(piece)
+            stat = await server.stat(path)
+        except XrootdFailed as error:
+            raise Interrupted(self._explain(error)) from error
+        if stat.version != link.version:
+            raise SourceChanged("it changed while it was read")
+        if at != link.size:
+            raise Interrupted(f"the connection ended after {at} of {link.size} bytes")
 
     async def _is_folder(self, server: XrootdServer, path: str) -> bool:
         try:

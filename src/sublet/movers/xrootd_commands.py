@@ -23,6 +23,7 @@ PATIENCE = 120.0  # seconds for an answer
 STALL = 120.0  # seconds without one more byte
 LOOK = 0.2  # seconds between looks at how far a copy is
 MOST_OUTPUT = 64 << 20
+PIECE = 1 << 20  # bytes that are read at a time
 EXPLAINED = {  # what the client says of its own, in plain words
     "Operation expired": "the server did not answer in time",
     "Socket timeout": "the server did not answer in time",
@@ -114,6 +115,23 @@ class XrootdServer:
         if process.returncode:
             raise XrootdFailed(read_complaint(complaint.decode(errors="replace")))
 
+    async def read(self, path: str) -> AsyncGenerator[bytes, None]:
+        """A file as it comes, kept nowhere."""
+        async with self.start(COPY, "--silent", "--nopbar", self.url(path), "-") as process:
+            if process.stdout is None or process.stderr is None:
+                raise XrootdFailed("the client has no output")
+            complaining = asyncio.create_task(process.stderr.read())
+            try:
+                while piece := await asyncio.wait_for(process.stdout.read(PIECE), STALL):
+                    yield piece
+                complaint = await complaining
+            except TimeoutError:
+                raise XrootdFailed(f"nothing came for {STALL:.0f} s") from None
+            finally:
+                complaining.cancel()
+            if await process.wait():
+                raise XrootdFailed(read_complaint(complaint.decode(errors="replace")))
+
     @asynccontextmanager
     async def start(
         self, program: str, *words: str, stdin: int = asyncio.subprocess.DEVNULL
@@ -127,6 +145,7 @@ class XrootdServer:
             stderr=asyncio.subprocess.PIPE,
             env=dict(self.environment),
             start_new_session=True,
+            limit=PIECE,
         )
         try:
             yield process
@@ -169,7 +188,7 @@ def read_checksum(text: str) -> str:
 
 def read_complaint(text: str) -> str:
     """The client's last words, without what is only meant for its own log."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip(" \t\0") for line in text.splitlines() if line.strip(" \t\0")]
     errors = [line for line in lines if "ERROR]" in line or "FATAL]" in line] or lines[-1:]
     if not errors:
         return "the client failed without a word"

@@ -38,6 +38,15 @@ class NoWay(Exception):
     """The system can't fetch by itself; the words say why, and another road may lead there."""
 
 
+class HostAway(NoWay):
+    """The system can't reach the host that has it; from another host it might."""
+
+    def __init__(self, why: str, host: str) -> None:
+        """Say why, and which host that is."""
+        super().__init__(why)
+        self.host = host
+
+
 @dataclass(frozen=True, slots=True)
 class CachePlacement:
     """Content of the cache, and where a session sees it."""
@@ -182,6 +191,15 @@ class UnpacksArchives(DataCache, Protocol):
 
     async def unpack_archive(self, entry: str, target: str) -> None:
         """Unpack one entry as what comes of another; PlatformRefused says why not, NoWay that nothing there can."""
+        ...
+
+
+@runtime_checkable
+class CopiesOwn(DataCache, Protocol):
+    """A cache that takes what lies on its own system."""
+
+    async def copy_own(self, entry: str, path: str, *, is_folder: bool) -> None:
+        """Copy a file or a folder of the system as what comes of an entry; links are what they lead to."""
         ...
 
 

@@ -136,6 +136,7 @@ class Platform(BaseModel):
     tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
     is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
     runs_mpi: ClassVar[bool] = False  # whether it starts the tasks of MPI programs on their nodes by itself
+    starts_each_node: ClassVar[bool] = False  # whether it starts a program on each of several nodes: `each_node`
     addable_options: ClassVar[frozenset[str]] = frozenset()  # of its scheduler: those that a person may add to jobs
     has_places: ClassVar[bool] = False  # whether sessions there can share directories: `open_place`
     plays: ClassVar[bool] = False  # whether it only plays: no process is run
@@ -282,6 +283,10 @@ class Platform(BaseModel):
         archive.
         """
         return False
+
+    async def find_image_maker(self, tool: str) -> str:
+        """Where a tool is there that pulls images of registries into files, or makes them; empty: there is no way."""
+        return ""
 
     async def list_kept(self) -> Sequence[KeptFile]:
         """The shared files that are kept there."""

@@ -8,11 +8,14 @@ from sublet.booking.model.places import BoundPlace, variable_of
 from sublet.booking.model.shape import Amounts
 
 
-def tell_amounts(amounts: Amounts) -> dict[str, str]:
-    """The variables that a program reads to know what it has: on each node, and on how many."""
+def tell_amounts(amounts: Amounts, *, each_node: bool = False) -> dict[str, str]:
+    """The variables that a program reads to know what it has: on each node, and on how many.
+
+    One that starts others on several nodes starts them for each core; one for `each_node` has its node's cores itself.
+    """
     each = amounts.shape
     return {
-        "OMP_NUM_THREADS": str(each.cores if amounts.nodes == 1 else 1),
+        "OMP_NUM_THREADS": str(each.cores if amounts.nodes == 1 or each_node else 1),
         "SUBLET_CORES": str(each.cores),
         "SUBLET_MEMORY": str(each.memory),
         "SUBLET_GPUS": str(each.gpus),

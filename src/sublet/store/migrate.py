@@ -17,7 +17,7 @@ from sublet.kernel.errors import BrokenStore
 from sublet.store.tables import metadata
 
 log = structlog.get_logger()
-HEAD = "0029"  # the newest migration that this version ships
+HEAD = "0030"  # the newest migration that this version ships
 
 
 def migrate(database: Database, copies: CopyBefore | None = None) -> None:

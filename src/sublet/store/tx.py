@@ -30,6 +30,7 @@ from sublet.booking.store.handovers import HandOverStore
 from sublet.booking.store.holds import Holds
 from sublet.booking.store.keys import Keys
 from sublet.booking.store.offersets import OfferSets
+from sublet.booking.store.pledges import PledgeStore
 from sublet.booking.store.series import SeriesStore
 from sublet.booking.store.sessions import SessionStore
 from sublet.booking.store.starts import Starts
@@ -81,6 +82,7 @@ class Tx:
     people: PeopleStore
     pilots: PilotStore
     places: PlaceStore
+    pledges: PledgeStore
     rules: Rules
     retention: Retention
     series: SeriesStore

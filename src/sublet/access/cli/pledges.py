@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from sublet.access.calls import pledges
 from sublet.access.cli.limits import describe_limits
 from sublet.access.views.access import RuleView
-from sublet.access.views.pledges import PledgeView
+from sublet.access.views.pledges import AddedPledgeView, PledgeAsk, PledgeEdit, PledgeView
 from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.pledge import OPEN
 from sublet.cli.command import CommandGroup, Example, command
 from sublet.cli.output import Output, pairs, table
 from sublet.kernel.texts import count_text
@@ -18,10 +22,74 @@ HEAD = ("PLATFORM", "NAME", "CORES", "TAKEN", "FREE", "MAY", "TITLE")
 
 @click.group("pledge", cls=CommandGroup, epilog=Example("sublet pledge list"))
 def pledge() -> None:
-    """Show the parts of platforms that are pledged, and what is open.
+    """Show the parts of platforms that are pledged, and what is open; operators add and change them.
 
     `sublet ask --pledge NAME` asks for one of them; `sublet rule add … --pledge NAME` says who may draw on it.
     """
+
+
+def amounts(function: Callable[..., None]) -> Callable[..., None]:
+    """What is pledged, and when."""
+    options = (
+        click.option("--cores", type=click.IntRange(0), metavar="N", help="How many cores, on whichever nodes."),
+        click.option("--memory", metavar="SIZE", help="How much memory, as in 512GiB."),
+        click.option("--gpus", type=click.IntRange(0), metavar="N", help="How many GPUs."),
+        click.option("--storage", metavar="SIZE", help="How much storage, of all pools together."),
+        click.option("--when", metavar="HOURS", help="In force only then: 'nights, weekends', 'Mon-Fri 18:00-08:00'."),
+        click.option("--zone", metavar="ZONE", help="The time zone of --when, as in Europe/London; else UTC."),
+        click.option("--title", metavar="TEXT", help="What it is, in words."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@command(
+    "add",
+    "sublet pledge add srcnet --platform site --cores 500",
+    "sublet pledge add ml --platform site --gpus 6 --when 'nights, weekends' --zone Europe/London",
+)
+@click.argument("name")
+@click.option("--platform", required=True, metavar="NAME", help="Of which platform.")
+@amounts
+def add(out: Output, name: str, platform: str, **given: Any) -> None:
+    """Pledge a part of a platform, beside what its settings pledge; for operators. It counts at once.
+
+    Nobody may draw on it until a rule says so: sublet rule add allow WHO --pledge NAME
+    """
+    _show_change(out, out.link().do(pledges.add(PledgeAsk(platform=platform, name=name, **given))), "is added")
+
+
+@command("edit", "sublet pledge edit srcnet --cores 600", "sublet pledge edit ml --gpus 0 --cores 64 --when ''")
+@click.argument("name")
+@click.option("--platform", default="", metavar="NAME", help="Which, where several platforms have one of this name.")
+@amounts
+def edit(out: Output, name: str, platform: str, **given: Any) -> None:
+    """Change a pledge that was added: what is named of it. What is booked under it stays booked.
+
+    An amount of 0, or an empty text, says nothing of it any more. Pledges of the settings are changed there.
+    """
+    if all(value is None for value in given.values()):
+        raise click.UsageError("Say what is to change, as with --cores.")
+    _show_change(out, out.link().do(pledges.edit(name, PledgeEdit(**given), platform)), "is changed")
+
+
+@command("remove", "sublet pledge remove srcnet")
+@click.argument("name")
+@click.option("--platform", default="", metavar="NAME", help="Which, where several platforms have one of this name.")
+def remove(out: Output, name: str, platform: str) -> None:
+    """Remove a pledge that was added: it becomes open. What is booked under it stays booked."""
+    _show_change(out, out.link().do(pledges.remove(name, platform)), "is removed")
+
+
+def _show_change(out: Output, view: AddedPledgeView, done: str) -> None:
+    counts = {"cores": view.cores, "GPUs": view.gpus}
+    sizes = {"memory": view.memory, "storage": view.storage}
+    parts = [f"{count} {noun}" for noun, count in counts.items() if count]
+    parts += [f"{size} of {noun}" for noun, size in sizes.items() if size]
+    hours = f", {view.when} ({view.zone or 'UTC'})" if view.when else ""
+    line = f"Pledge {view.name} of {view.platform} {done}: {', '.join(parts)}{hours}."
+    out.show(view, lambda: [line], lambda: [view.name])
 
 
 @command("list", "sublet pledge list")
@@ -30,7 +98,7 @@ def list_(out: Output) -> None:
     view = out.link().do(pledges.pledges())
     out.show(view, lambda: _table(view.items), lambda: (pledge.name for pledge in view.items if pledge.allowed))
     if not view.items and out.for_people:
-        out.note("No platform has pledges; an operator makes them in its settings.")
+        out.note("No platform has pledges; an operator makes them: sublet pledge add")
 
 
 def _table(views: tuple[PledgeView, ...]) -> list[str]:
@@ -71,6 +139,7 @@ def describe_pledge(view: PledgeView) -> list[str]:
             ("GPUs", "" if view.gpus is None else str(view.gpus)),
             ("storage", "" if view.storage is None else memory_text(view.storage)),
             ("in force", view.when),
+            ("made by", "" if view.name == OPEN else "an operator" if view.added else "the settings"),
             ("you may", f"{'yes' if view.allowed else 'no'}: {view.why}"),
             ("limits", describe_limits(view.limits) if view.allowed else ""),
             ("to be let in", view.how),
@@ -84,5 +153,5 @@ def _rule(view: RuleView) -> str:
     return f"{view.id[:8]} {view.effect} {view.who}{f': {limits}' if limits else ''}"
 
 
-for one in (list_, show):
-    pledge.add_command(one)
+for each in (add, edit, list_, remove, show):
+    pledge.add_command(each)

@@ -31,6 +31,7 @@ JOB_SUPPLIER = "SubletSupplier"  # in a job: whose slots it may run on
 JOB_SESSION = "SubletSession"  # in a job: the session that it is
 JOB_BOOKED = "SubletBooked"  # in a job: that its session has its time booked
 JOB_TIME = "SubletTime"  # in a job: how many seconds it may run; it starts on no node that ends before
+JOB_KEPT = "SubletKept"  # in a session's job: its image, as it is brought; where its system keeps it, its path there
 JOB_GUEST = "SubletGuest"  # in a job: for whom it runs, when that is not the annex's owner
 # What a person writes in a submit description to name an annex: Sublet's own word, and that of HTCondor's annexes.
 JOB_LINES = ("AnnexName", "TargetAnnexName")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sublet.annexes.model.annex import JOB_TARGET, SLOT_LEASE
+from sublet.annexes.model.annex import JOB_KEPT, JOB_TARGET, SLOT_LEASE
 
 LARGE = 16 << 20  # bytes from which on an input is worth it; an image always is
 JOB_INPUTS = "SubletInputs"  # in a job: whether it was looked at: "none" of its files are shared, or "shared"
@@ -23,6 +23,7 @@ JOB_IMAGE = "SubletImage"  # in a job: its image, as it was submitted
 JOB_FILES = "SubletFiles"  # in a job: its inputs, as they were submitted
 JOB_PROGRAM = "SubletProgram"  # in a job: its executable, as it was submitted
 JOB_REMAPS = "SubletRemaps"  # in a job: how its inputs are renamed, as it was submitted
+JOB_PULLED = "SubletPulled"  # in a job: why its image, which is in a registry, is pulled by its node
 FAR = "SubletFarMachine"  # in a slot: that its node is behind a spool, so that copies can't be seen from here
 USEFUL = f"TARGET.{FAR} =?= undefined"
 ABLE = (
@@ -37,10 +38,13 @@ ABLE_FAR = (
 )
 ABLE_TREES = f'{ABLE} && stringListMember("{TREE}", TARGET.HasFileTransferPluginMethods ?: "")'
 PLAIN = re.compile(r"[\w.+-]+")  # a name that can be the end of an address
+IN_REGISTRY = re.compile(r"(docker|oras)://[\w.:/@+-]+")  # an image that Apptainer pulls
+BY_APPTAINER = "TARGET.HasDocker =!= true"  # a slot that doesn't give such an image to Docker, which takes no file
 UNSEEN = 60  # seconds that a job with an image, or large inputs, waits to be looked at, and that a look is good for
 PATIENCE = 300  # seconds that it then waits for copies, counted from when its node came up
+PULLING = 2400  # the same for an image of a registry, which is pulled and made there
 _HEAVY = (
-    f"(MY.ContainerImage =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20}"
+    f"(MY.ContainerImage =!= undefined || MY.{JOB_KEPT} =!= undefined || (MY.TransferInputSizeMB ?: 0) >= {LARGE >> 20}"
     f" || (MY.ExecutableSize ?: 0) >= {LARGE >> 10})"
 )
 _READY = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY})'
@@ -68,15 +72,24 @@ class NamedInput:
     remaps: str = ""
     program: str = ""  # its executable; empty: it is not sent
     keeps_paths: bool = False  # whether its files lie there as deep as here
+    address: str = ""  # of its image, if that is in a registry
+    is_session: bool = False  # whether it is a session's: its image alone is shared, and used where it lies
 
     def path(self, name: str) -> str:
         """The whole path of one of its files."""
         return os.path.join(self.directory, name)
 
     @property
+    def patience(self) -> int:
+        """How many seconds it waits for copies."""
+        return PULLING if self.address else PATIENCE
+
+    @property
     def candidates(self) -> tuple[str, ...]:
         """Those of its files that are here, and can be named otherwise."""
         names = [name for name in self.files if not _elsewhere(name) and not self._is_placed(name)]
+        if self.is_session:
+            return tuple(name for name in names if name == self.image)
         is_plain = bool(PLAIN.fullmatch(os.path.basename(self.program))) and not _elsewhere(self.program)
         program = [self.program] if self.program and is_plain else []
         return tuple(dict.fromkeys([*([self.image] if self.image in names else []), *names, *program]))
@@ -118,16 +131,23 @@ class InputCopies:
 def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str]:
     """The attributes of a job that takes copies where they are; what holds for its slot is chosen when it starts."""
     there = [copy for copy in copies if copy.leases and copy.paths and not any(map(_elsewhere, copy.paths.values()))]
-    able = ABLE if any(name != named.image for each in there for name in each.paths) else USEFUL
+    in_place = (named.image, named.address)
+    able = ABLE if any(name not in in_place for each in there for name in each.paths) else USEFUL
     able = ABLE_TREES if any(each.trees or named.program in each.paths for each in there) else able
-    inputs = [(each.leases, _files(named, each)) for each in there]
-    notes = [(each.leases, ",".join(_note(name, each) for name in named.files)) for each in there]
+    if named.is_session:
+        return _rewrite_session(named, there)
+    with_files = [each for each in there if set(each.paths) - {named.address}]
+    inputs = [(each.leases, _files(named, each)) for each in with_files]
+    notes = [(each.leases, ",".join(_note(name, each) for name in named.files)) for each in with_files]
     whole = ",".join(named.files)
     changes = {"TransferInput": _choose_by_slot(inputs, whole, able, (ABLE_FAR, notes))}
     changes["TransferInputRemaps"] = _remaps(named, there)
     if named.image:
         images = [(each.leases, each.paths[named.image]) for each in there if named.image in each.paths]
         changes["ContainerImage"] = _choose_by_slot(images, named.image, able)
+    if named.address:
+        pulled = [(each.leases, each.paths[named.address]) for each in there if named.address in each.paths]
+        changes["ContainerImage"] = _choose_by_slot(pulled, named.address, BY_APPTAINER)
     if named.program:
         name = os.path.basename(named.program)
         kept = [(each.leases, each.paths[named.program]) for each in there if named.program in each.paths]
@@ -137,6 +157,17 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
         )
         changes["Cmd"] = _choose_by_slot(programs, named.program, able, (ABLE_FAR, noted))
     return changes
+
+
+def _rewrite_session(named: NamedInput, there: Sequence[InputCopies]) -> dict[str, str]:
+    """The attributes of a session's job: its image doesn't travel where it is kept, also behind a spool."""
+    with_image = [each for each in there if named.image in each.paths]
+    images = [(each.leases, each.paths[named.image]) for each in with_image]
+    inputs = [(each.leases, _files(named, each)) for each in with_image]
+    return {
+        "TransferInput": _choose_by_slot(inputs, ",".join(named.files), "true"),
+        JOB_KEPT: _choose_by_slot(images, named.image, "true"),
+    }
 
 
 def _files(named: NamedInput, copies: InputCopies) -> str:
@@ -163,7 +194,7 @@ def _remaps(named: NamedInput, copies: Sequence[InputCopies]) -> str:
         os.path.basename(by_name(path)): os.path.basename(name)
         for copy in copies
         for name, path in copy.paths.items()
-        if name != named.program and name not in copy.trees
+        if name not in (named.program, named.address) and name not in copy.trees
     }
     return ";".join([*([named.remaps] if named.remaps else []), *(f"{there}={here}" for there, here in names.items())])
 

@@ -40,6 +40,7 @@ class QueuedJob:
     jobset: str = ""
     universe: str = "vanilla"
     in_place: bool = False  # whether its files are not transferred: it counts on a file system that nodes share
+    pulled: str = ""  # why its node pulls its image itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,15 @@ AMOUNTS: tuple[tuple[str, Callable[[int], str]], ...] = (
 
 
 def explain(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
-    """Why a job does not run, or that it does."""
+    """Why a job does not run, or that it does; and why its image has to be pulled in its own time, if it has."""
+    why = _explain_state(job, looked, now)
+    if not job.pulled or job.state not in ("idle", "running"):
+        return why
+    pulled = f"Its image is pulled by its node, in the job's own time: {job.pulled}"
+    return Explained((*why.sentences, pulled), why.hint)
+
+
+def _explain_state(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
     if job.state != "idle":
         return _not_waiting(job)
     if job.universe not in ON_NODES:

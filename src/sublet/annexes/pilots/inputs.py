@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sublet.annexes.model.annex import JOB_SESSION, JOB_TARGET
+from sublet.annexes.model.annex import JOB_KEPT, JOB_SESSION, JOB_TARGET
 from sublet.annexes.model.inputs import (
+    IN_REGISTRY,
     JOB_CONTENT,
     JOB_FILES,
     JOB_IMAGE,
     JOB_INPUTS,
     JOB_LOOKED,
     JOB_PROGRAM,
+    JOB_PULLED,
     JOB_READY,
     JOB_REMAPS,
     JOB_UNTIL,
@@ -29,13 +31,25 @@ from sublet.reach.port import Command
 WAITING = "(JobStatus == 1 || JobStatus == 5)"
 WORTH = (
     f"(ContainerImage =!= undefined || TransferInputSizeMB >= {LARGE >> 20} || ExecutableSize >= {LARGE >> 10}"
-    f" || {JOB_INPUTS} =!= undefined)"
+    f" || {JOB_INPUTS} =!= undefined || {JOB_KEPT} =!= undefined)"
 )
 ATTRIBUTES = (
     *("ClusterId", "ProcId", "Iwd", "ContainerImage", "WantDockerImage", "TransferInput", "TransferInputRemaps"),
     *("JobStatus", "EnteredCurrentStatus", "JobCurrentStartDate", "PreserveRelativePaths"),
     *("Cmd", "TransferExecutable", "ExecutableSize"),
-    *(JOB_TARGET, JOB_INPUTS, JOB_READY, JOB_CONTENT, JOB_LOOKED, JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM),
+    *(
+        JOB_SESSION,
+        JOB_KEPT,
+        JOB_TARGET,
+        JOB_INPUTS,
+        JOB_READY,
+        JOB_CONTENT,
+        JOB_LOOKED,
+        JOB_IMAGE,
+        JOB_FILES,
+        JOB_REMAPS,
+        JOB_PROGRAM,
+    ),
 )
 NONE, SHARED = "none", "shared"
 LOOK_AGAIN = 20  # seconds after which a job is told anew that its files are as they were
@@ -66,10 +80,11 @@ class WaitingJob:
 
 def to_waiting(tools: Tools, now: int) -> Command[list[WaitingJob]]:
     """The jobs that name an annex, and have an image or large inputs: those that wait, and those that share something
-    and have just started; none that belongs to a session."""
+    and have just started; of sessions' jobs those that bring an image."""
     just = f'(JobStatus == {RUNNING} && {JOB_INPUTS} =?= "{SHARED}" && JobCurrentStartDate > {now - RECENTLY})'
     constraint = (
-        f"{VANILLA} && ({WAITING} || {just}) && {JOB_TARGET} =!= undefined && {JOB_SESSION} =?= undefined && {WORTH}"
+        f"{VANILLA} && ({WAITING} || {just}) && {JOB_TARGET} =!= undefined"
+        f" && ({JOB_SESSION} =?= undefined || {JOB_KEPT} =!= undefined) && {WORTH}"
     )
     return reread(to_queue(tools, constraint, ATTRIBUTES), lambda ads: [read_waiting(ad) for ad in ads])
 
@@ -77,16 +92,21 @@ def to_waiting(tools: Tools, now: int) -> Command[list[WaitingJob]]:
 def read_waiting(ad: Ad) -> WaitingJob:
     """One such job; what it said when it was submitted counts, not what it was told since."""
     seen = text_of(ad.get(JOB_INPUTS))
+    is_session = ad.get(JOB_SESSION) is not None
     image, files, remaps, program = KEPT if seen else FIRST
+    image = JOB_KEPT if is_session and not seen else image
     names = tuple(name.strip() for name in text_of(ad.get(files)).split(",") if name.strip())
-    pulled = ad.get("WantDockerImage") is True or "://" in text_of(ad.get(image))
+    written = text_of(ad.get(image))
+    pulled = ad.get("WantDockerImage") is True or "://" in written
     named = NamedInput(
         directory=text_of(ad.get("Iwd")) or "/",
-        image="" if pulled else text_of(ad.get(image)),
+        image="" if pulled else written,
         files=names,
         remaps=text_of(ad.get(remaps)),
         program=text_of(ad.get(program)) if _sends_large_program(ad) else "",
         keeps_paths=ad.get("PreserveRelativePaths") is True,
+        address=written if IN_REGISTRY.fullmatch(written) else "",
+        is_session=is_session,
     )
     ready = ad.get(JOB_READY)
     id = f"{ad['ClusterId']}.{ad['ProcId']}"
@@ -115,14 +135,21 @@ FIRST = ("ContainerImage", "TransferInput", "TransferInputRemaps", "Cmd")
 KEPT = (JOB_IMAGE, JOB_FILES, JOB_REMAPS, JOB_PROGRAM)  # the same, as the job was submitted
 
 
-def mark_looked_at() -> dict[str, str]:
-    """What is set in a job that shares nothing."""
-    return {JOB_INPUTS: quote_string(NONE)}
+def mark_looked_at(named: NamedInput, why: str) -> dict[str, str]:
+    """What is set in a job that shares nothing; `why` its node has to pull its image."""
+    return {JOB_INPUTS: quote_string(NONE), **say_pulled(named, why)}
+
+
+def say_pulled(named: NamedInput, why: str) -> dict[str, str]:
+    """What is set in a job with an image of a registry: why its node pulls it; empty: it doesn't have to."""
+    plain = " ".join(why.replace("$", "_").split())[:300]  # HTCondor expands $$ in every attribute
+    return {JOB_PULLED: quote_string(plain) if plain else "undefined"} if named.address else {}
 
 
 def first_told(named: NamedInput, until: int) -> dict[str, str]:
     """What is set in a job that shares something, when that is seen: what it said itself is kept."""
-    kept = dict(zip(KEPT, (named.image, ",".join(named.files), named.remaps, named.program), strict=True))
+    image = named.image or named.address
+    kept = dict(zip(KEPT, (image, ",".join(named.files), named.remaps, named.program), strict=True))
     values = {name: quote_string(value) for name, value in kept.items()}
     return {**values, JOB_UNTIL: str(until), JOB_READY: '""', JOB_INPUTS: quote_string(SHARED)}
 
@@ -138,9 +165,9 @@ def forget_copies(named: NamedInput, until: int) -> dict[str, str]:
     return {**change_ready(rewritten(named, []), "", ""), JOB_UNTIL: str(until)}
 
 
-def send_files(named: NamedInput) -> dict[str, str]:
+def send_files(named: NamedInput, why: str = "") -> dict[str, str]:
     """What is set in a job that has nothing left to share: HTCondor sends its files, whatever they are."""
-    return {**change_ready(rewritten(named, []), "", ""), JOB_READY: "undefined"}
+    return {**change_ready(rewritten(named, []), "", ""), JOB_READY: "undefined", **say_pulled(named, why)}
 
 
 def needs_look(job: WaitingJob, now: int) -> bool:

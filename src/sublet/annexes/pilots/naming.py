@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from sublet.annexes.model.annex import (
@@ -145,12 +144,3 @@ def choose_whole(jobs: Sequence[NamingJob], sizes: Counter[str]) -> list[str]:
     here = Counter(job.cluster for job in jobs)
     whole = {cluster for cluster, count in here.items() if count >= sizes[cluster]}
     return [*sorted(whole, key=int), *(job.id for job in jobs if job.cluster not in whole)]
-
-
-def read_change(log: Path) -> tuple[int, int] | None:
-    """Something that is another when a schedd's log of its queue has changed; None if it can't be seen."""
-    try:
-        seen = log.stat()
-    except OSError:
-        return None
-    return seen.st_mtime_ns, seen.st_size

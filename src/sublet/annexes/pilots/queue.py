@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sublet.annexes.model.annex import JOB_GUEST, JOB_SESSION, JOB_TARGET, JOB_TIME, SLOT_ANNEX, SLOT_END
-from sublet.annexes.model.inputs import JOB_PROGRAM
+from sublet.annexes.model.inputs import JOB_PROGRAM, JOB_PULLED
 from sublet.annexes.model.jobs import JobWord, NodeRoom, QueuedJob
 from sublet.annexes.model.universes import VANILLA, name_universe
 from sublet.annexes.pilots.occupancy import ACTIVE, NOT_AT_THE_POINT, reread
@@ -24,7 +24,7 @@ ATTRIBUTES = (
     *("EnteredCurrentStatus", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs", "HoldReason"),
     *("RemoveReason", "ExitCode", "JobSetName", "JobUniverse", "AllowedExecuteDuration", "Requirements"),
     "ShouldTransferFiles",
-    *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM),
+    *(JOB_TARGET, JOB_SESSION, JOB_GUEST, JOB_TIME, JOB_PROGRAM, JOB_PULLED),
 )
 SLOT = (
     *("SlotType", "State", "Cpus", "Memory", "Disk", "GPUs", "TotalSlotCpus", "TotalSlotMemory", "TotalSlotDisk"),
@@ -103,6 +103,7 @@ def _job(ad: Ad) -> QueuedJob:
         jobset=text_of(ad.get("JobSetName")),
         universe=name_universe(int(ad.get("JobUniverse") or VANILLA)),
         in_place=ad.get("ShouldTransferFiles") == "NO",
+        pulled=text_of(ad.get(JOB_PULLED)),
     )
 
 

@@ -131,8 +131,9 @@ def node_configuration(facts: Mapping[str, str], now: int) -> str:
         "HasSIF": contained,
         "HasContainer": contained,
         "HasSingularity": contained,
+        "HasDockerURL": contained,
         "SubletFarMachine": attribute(clean(facts.get("machine", "")[:200])),
-        "STARTD_ATTRS": "$(STARTD_ATTRS) HasSIF HasContainer HasSingularity SubletFarMachine",
+        "STARTD_ATTRS": "$(STARTD_ATTRS) HasSIF HasContainer HasSingularity HasDockerURL SubletFarMachine",
     }
     gpus = [word for word in facts.get("gpus", "").replace(",", " ").split() if word.replace("-", "").isalnum()]
     if gpus:

@@ -13,7 +13,7 @@ from sublet.annexes.views.jobs import DagView, JobView
 def job_view(job: QueuedJob, names: Mapping[str, str]) -> JobView:
     """A job; the annex that it names is called as its owner calls it."""
     values = {**asdict(job), "annex": names.get(job.annex, job.annex)}
-    del values["in_place"]  # which only its explanation tells of
+    del values["in_place"], values["pulled"]  # which only its explanation tells of
     return JobView(**values)
 
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from sublet.access.model.bounds import Bounds
 from sublet.booking.asked import Asked
+from sublet.booking.brokers.giving_way import RemoteGivingWay
 from sublet.booking.brokers.repeats import RecentRequests, drop_repeats
 from sublet.booking.candidate import Candidate, PassedOn, describe_failure
 from sublet.booking.model.answers import find_fault
@@ -47,6 +48,7 @@ class Forwarding:
     store: Store
     now: Clock
     secrets: SessionSecrets
+    giving_way: RemoteGivingWay
     recent: RecentRequests = field(default_factory=RecentRequests)
     _took: dict[str, float] = field(default_factory=dict)  # broker → seconds that its last answer took
 
@@ -100,7 +102,7 @@ class Forwarding:
         """The brokers that have an answer, and why others have none."""
         if objection := self.find_objection(asked):
             return [], [replace(objection, platform=name) for name in brokers]
-        answers = await self.ask(asked, person, brokers, limit, waiting) if brokers else {}
+        answers = await self._ask_in_turn(asked, person, brokers, limit, waiting) if brokers else {}
         offered, repeats = drop_repeats({name: p for name, p in answers.items() if isinstance(p, PassedOn)})
         candidates = [
             Candidate(
@@ -119,6 +121,20 @@ class Forwarding:
         ]
         failures = {name: raised for name, raised in answers.items() if not isinstance(raised, PassedOn)}
         return candidates, [*repeats, *(describe_failure(name, raised, limit) for name, raised in failures.items())]
+
+    async def _ask_in_turn(
+        self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]
+    ) -> Mapping[str, PassedOn | BaseException]:
+        """The same as `ask`; where the asker's own earlier offers are in the way, and may give way, twice."""
+        began = monotonic()
+        answers = await self.ask(asked, person, brokers, limit, waiting)
+        left = limit - timedelta(seconds=monotonic() - began)
+        if asked.precedence.keep_offers or left < limit / 2:
+            return answers
+        freed = await self.giving_way.give_back(person, brokers, answers)
+        if not freed:
+            return answers
+        return {**answers, **await self.ask(asked, person, {name: brokers[name] for name in freed}, left, waiting)}
 
     async def ask(
         self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]

@@ -16,6 +16,7 @@ from sublet.booking.cli.connecting import command_for
 from sublet.booking.cli.hints import apply_hints, choose_hints, describe_hints, take_option
 from sublet.booking.cli.waiting import ask_service
 from sublet.booking.cli.wishes import document, send_files, wishes
+from sublet.booking.model.gpu_sorts import describe_gpus
 from sublet.booking.model.offer import HINT
 from sublet.booking.views.offers import OfferSetView, OfferView, ReasonView, RunWayList
 from sublet.booking.views.quotes import QuoteView
@@ -219,6 +220,8 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
     lines = ["", f"{count_text(len(view.offers), 'offer')}, {standing}. {take}"]
     unproven = {describe_place(offer) for offer in view.offers if offer.terms.p90 and offer.terms.samples < 20}
     lines += [f"note: {name}: predicted starts have no track record yet" for name in sorted(unproven)]
+    sorts = {describe_place(offer): describe_gpus(offer.gpu_sorts) for offer in reversed(view.offers)}
+    lines += [f"note: {place}: GPUs: {words}" for place, words in sorted(sorts.items()) if words]
     lines += describe_run_times(view.offers, now)
     staging = {
         offer.platform: offer.staging.sentence for offer in view.offers if offer.staging and offer.staging.sentence

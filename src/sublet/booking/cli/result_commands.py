@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -43,7 +44,8 @@ def show_list(out: Output, link: Link, session: str, wanted: Sequence[str], fetc
     if out.for_people:
         told = f"{count_text(len(view.items), 'file')}, {size(view.size)}{count_empty(view)}"
         told += f", kept until {when(view.kept_until, now)}" if view.kept_until else ""
-        all_of_it = f"{told}. {fetched_by or f'Fetch with: sublet result {session} --out DIR'}"
+        words = shlex.join(["sublet", "result", *(["get"] if wanted else []), session, *wanted, "--out", "DIR"])
+        all_of_it = f"{told}. {fetched_by or f'Fetch with: {words}'}"
         out.note(all_of_it if rows else "It left no files.")
 
 
@@ -64,7 +66,7 @@ def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool
     """
     link = out.link()
     if dry_run:
-        show_list(out, link, session, path, f"This would be fetched into {to}.")
+        show_list(out, link, session, path, f"This would be fetched into {'this directory' if to == '.' else to}.")
         return
     made = fetch_all(out, link, session, Destination(to, keep, overwrite), path)
     out.show({"files": made}, lambda: made, lambda: made)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sublet.cli.output import table
 from sublet.cli.texts import size as size_text
+from sublet.kernel.texts import count_text
 
 PREVIEWED = 64 * 1024  # bytes that are looked at
 WIDEST = 200  # letters of a line
@@ -39,7 +40,7 @@ def describe_file(path: str, size: int, data: bytes, lines: int) -> FilePreview:
     if delimiter:
         return _describe_table(path, size, whole, delimiter, lines, is_cut=is_cut)
     shown = tuple(_plain(line) for line in whole[:lines])
-    count = f"{len(whole)} lines" if not is_cut else f"more than {len(whole)} lines"
+    count = f"{'more than ' if is_cut else ''}{count_text(len(whole), 'line')}"
     return FilePreview(path, size, f"text, {count}, {size_text(size)}", shown)
 
 
@@ -48,7 +49,7 @@ def _describe_table(path: str, size: int, lines: list[str], delimiter: str, most
 
     rows = list(csv.reader(lines, delimiter=delimiter))
     head, body = (rows[0], rows[1:]) if rows else ([], [])
-    count = f"{'more than ' if is_cut else ''}{len(body)} rows of {len(head)} columns"
+    count = f"{'more than ' if is_cut else ''}{count_text(len(body), 'row')} of {count_text(len(head), 'column')}"
     width = len(head)
     cells = [tuple(_plain(cell)[:40] for cell in [*row, *[""] * width][:width]) for row in body[:most]]
     shown = tuple(table(tuple(_plain(name)[:40] for name in head), cells)) if head else ()

@@ -98,7 +98,7 @@ def _count(view: BookingView, state: str) -> str:
 def draw_seats(view: BookingView) -> list[str]:
     """The times of a booking; seats that share a time and a state are one line."""
     lines: dict[tuple[str, str, str, str, str], list[str]] = {}
-    for seat in view.seats:
+    for seat in sorted(view.seats, key=lambda seat: seat.start):  # what was moved comes last
         start, end = seat.start.astimezone(), seat.end.astimezone()
         key = (f"{start:%a %Y-%m-%d}", f"{start:%H:%M}-{end:%H:%M}", seat.state, seat.why, seat.taker)
         lines.setdefault(key, []).append(seat.session[:8])

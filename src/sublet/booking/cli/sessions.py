@@ -11,6 +11,7 @@ import click
 from sublet.booking.calls import sessions
 from sublet.booking.cli.connecting import ready_lines
 from sublet.booking.cli.session_filters import MOST, filter_options, filters_of, list_sessions
+from sublet.booking.model.gpu_sorts import describe_gpus
 from sublet.booking.model.phases import ACTIVE, OVER, Phase
 from sublet.booking.views.sessions import EndView, SessionPage, SessionView, UsageView
 from sublet.cli.command import command
@@ -204,7 +205,8 @@ def _describe_run_time(view: SessionView, now: datetime) -> str:
 
 def _has(view: SessionView) -> str:
     words = [count_text(view.cores, "core"), size(view.memory)]
-    words += [count_text(view.gpus, "GPU")] if view.gpus else []
+    sorts = describe_gpus(view.gpu_sorts)
+    words += [count_text(view.gpus, "GPU") + (f" ({sorts})" if sorts else "")] if view.gpus else []
     words += [f"{size(view.disk)} of disk"] if view.disk else []
     nodes = f" on each of {len(view.nodes)} nodes" if len(view.nodes) > 1 else ""
     return f"{', '.join(words)}{nodes} for {length(view.duration)}"

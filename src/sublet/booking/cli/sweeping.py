@@ -28,6 +28,7 @@ from sublet.kernel.texts import count_text
 KINDS = (
     "image",
     "tasks",
+    "each_node",
     "notebook",
     "compose",
     "param",

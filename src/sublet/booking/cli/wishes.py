@@ -66,6 +66,7 @@ AMOUNTS = (
 KINDS = (
     click.option("--image", metavar="IMAGE", help="A container image to run it in."),
     click.option("--tasks", metavar="N", help="How many copies of the container, as the ranks of an MPI program."),
+    click.option("--each-node", is_flag=True, help="Start the program once on each of several nodes."),
     click.option("--notebook", metavar="FILE", help="A Jupyter notebook to run."),
     click.option("--compose", metavar="FILE", help="A Docker Compose file, whose services run side by side."),
     click.option("--param", metavar="NAME=VALUE", multiple=True, help="A parameter of the notebook."),
@@ -173,7 +174,7 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
     for name in (name for name in ("script", "compose") if given[name]):
         form[name] = _text(given[name])
         form.setdefault("name", shorten(os.path.basename(given[name])))
-    form |= _read_steps(given)
+    form |= _read_steps(given) | ({"each_node": True} if given["each_node"] else {})
     if given["notebook"] and "://" not in given["notebook"] and not os.path.isfile(given["notebook"]):
         raise BadRequest(detail=f"there is no notebook {given['notebook']} here", hint="Name an .ipynb file, or a URL.")
     if given["start"]:

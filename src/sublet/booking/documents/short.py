@@ -40,7 +40,7 @@ from sublet.kernel.document_fields import (
 
 _ONLY_SHORT = frozenset(
     {*EXECUTABLES, *SIZES, "env", "time", "start", "max_cost", "web", "idle"}
-    | {"parameters", "requirements", "entrypoint", "version", "tasks", "workdir"}
+    | {"parameters", "requirements", "entrypoint", "version", "tasks", "each_node", "workdir"}
 )
 _ANYWHERE = frozenset({"version"})  # a schema may have it one day, and means something else
 _SHARED = frozenset({"name", "description", "data", "storage", "volumes", AFTER, OUTPUTS, PLACES, *WHERE})

@@ -25,8 +25,13 @@ EXECUTABLES = {
 }
 # What else an executable of a kind may say, and its name in the full form.
 _EXTRAS = {
-    "command": {"env": "environment"},
-    "docker-container": {"env": "environment", "entrypoint": "entrypoint", "tasks": "tasks"},
+    "command": {"env": "environment", "each_node": "each_node"},
+    "docker-container": {
+        "env": "environment",
+        "entrypoint": "entrypoint",
+        "tasks": "tasks",
+        "each_node": "each_node",
+    },
     "jupyter-notebook": {"env": "environment", "parameters": "parameters", "requirements": "requirements"},
     "docker-compose": {"env": "environment"},
     "bag": {"env": "environment"},
@@ -54,7 +59,7 @@ def expand_executable(short: Document) -> tuple[str, Document | None]:
         refuse(given[1], f"there is {given[0]} too", "Say one thing to run.")
     kind = EXECUTABLES[given[0]] if given else ""
     extras = _EXTRAS.get(kind, {})
-    for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks", "idle"):
+    for name in ("env", "entrypoint", "parameters", "requirements", "version", "tasks", "each_node", "idle"):
         if name in short and name not in extras:
             refuse(name, f"{given[0] if given else 'nothing to run'} has no {name}", "Remove it.")
     if not given:

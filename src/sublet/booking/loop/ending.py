@@ -13,6 +13,7 @@ from sublet.booking.model.job import JobState, State
 from sublet.booking.model.marks import Mark, set_condition
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import End, EndKind, Session
+from sublet.kernel.faults import point
 from sublet.platforms.port import Platform
 
 LOST = frozenset({Mark.LOST})
@@ -39,7 +40,9 @@ def record_end(context: LoopContext, session: Session, state: JobState) -> Step:
 
 async def cancel_job(context: LoopContext, session: Session, platform: Platform, state: JobState) -> Step:
     """Have it stopped. What the platform has no record of, even after it was told to stop it, is given up."""
+    point("cancel.before")
     await platform.cancel([session.job], session.cancel_by)
+    point("cancel.after")
     now = context.now()
     if state.state is not State.UNKNOWN:
         return Step(due=now + RETRY, changes=set_condition("being cancelled"))

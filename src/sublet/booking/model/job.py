@@ -33,6 +33,7 @@ class Program:
     tools: tuple[str, ...] = ()  # what it calls that a system may have in a module
     connects: str = ""  # the connector's kind, when it serves one: "uri:jupyter-lab"
     join: tuple[str, ...] = ()  # run once after the last part has ended: puts together what the parts left
+    each_node: bool = False  # of several nodes: it is started once on each of them, not on the first alone
     outlives_nodes: bool = False  # of several nodes: it goes on when one of them is lost
     image: str = ""  # what it runs in, where the platform itself runs images
     keeps_entrypoint: bool = False  # `argv` are arguments of that image's own entrypoint

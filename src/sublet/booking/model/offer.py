@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from sublet.booking.model.gpu_sorts import GpuSort
 from sublet.booking.model.ranking import Rated
 from sublet.booking.model.run_time import RunEstimate, RunHistory
 from sublet.booking.model.scheduler import NOTHING_ASKED, SchedulerOptions
@@ -149,6 +150,7 @@ class Offer:
     pledge: Mapping[str, int] = field(default_factory=dict)  # that it draws on, and their cores; none: there are none
     staging: StagingEstimate = NOTHING_TO_STAGE  # how long bringing its data takes
     run_time: RunEstimate | None = None  # how long it will really run; None: too little is known
+    gpu_sorts: tuple[GpuSort, ...] = ()  # one of which it is given; none: its platform tells nothing of them
     draws: Draws = ""  # on several pledges, or on one alone, where there is an offer of the other sort too
 
     @property

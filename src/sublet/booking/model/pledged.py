@@ -28,6 +28,16 @@ Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
+class AddedPledge:
+    """A pledge that an operator added beside those of the settings."""
+
+    platform: str
+    name: str
+    settings: Mapping[str, object]  # as the settings of a platform would have it
+    by: str = ""  # who changed it last
+
+
+@dataclass(frozen=True, slots=True)
 class Pledged:
     """What is pledged under one name; None: nothing of that amount."""
 

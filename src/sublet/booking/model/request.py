@@ -217,6 +217,11 @@ class Request:
     not_before: datetime | None = None  # when the last of those is planned to have ended
 
     @property
+    def is_for_each_node(self) -> bool:
+        """Whether its program is to be started on each of its nodes, not on the first alone."""
+        return bool(self.executable and self.executable.fields.get("each_node"))
+
+    @property
     def least(self) -> Amounts:
         """The least that it can do with."""
         return Amounts(self.compute.least, self.compute.nodes.min, self.duration)

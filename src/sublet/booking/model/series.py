@@ -25,6 +25,7 @@ class SeatState(StrEnum):
     SKIPPED = "skipped"  # it was left out later
     RELEASED = "released"  # nobody took it, and its organiser gave it back
     MOVED = "moved"  # to another time, which is an occurrence of its own
+    CANCELLED = "cancelled"  # with the whole booking, before its time was over
 
 
 class SeriesState(StrEnum):

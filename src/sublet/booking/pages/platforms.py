@@ -1,4 +1,4 @@
-"""Platforms: all of them, and one as operators see it, with who is on it and the switch that drains it."""
+"""Platforms: all of them, and one as operators see it: who is on it, its pledges, and the switch that drains it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.pages.platform_pledges import LABELS, ask_removal, fill_form, put_pledge, remove_pledge
 from sublet.booking.platforms.drains import USUAL_GRACE
 from sublet.kernel.errors import BadAmount, OperatorsOnly, SubletError
 from sublet.people.model.person import Person
@@ -45,6 +46,8 @@ async def _page(
         raise OperatorsOnly
     service, name = service_of(request), request.path_params["name"]
     state = await service.usable_platforms.platform(name, who.person)
+    pledged = bool(service.platforms.pledges_of(name))
+    filled = fill_form(service, name, request.query_params.get("pledge", ""))
     listed = await service.sessions.page(who.person, of="everyone", platform=name, active=True, limit=MOST)
     return page(
         request,
@@ -54,23 +57,28 @@ async def _page(
         state=state,
         sessions=listed.items,
         more=listed.next is not None,
-        form=form or {},
+        pledges=await service.access.pledges.parts_of(name, who.person) if pledged else [],
+        pledged=pledged,
+        labels=LABELS,
+        form=form or filled,
         grace=USUAL_GRACE,
         wrong=wrong,
     )
 
 
 async def change(request: Request) -> Response:
-    """Drain it, or let it be used again."""
+    """Drain it, or let it be used again; add, change or remove a pledge."""
     act = change_of(request, CHANGES)
     who, form = await read_form(request)
+    if not who.person.operator:
+        raise OperatorsOnly
     name = request.path_params["name"]
     try:
         if act is _drain and form.get("end") == "now" and not is_confirmed(form):
             return confirm_page(request, who, await _question(service_of(request), who.person, name), form)
+        if act is remove_pledge and not is_confirmed(form):
+            return confirm_page(request, who, ask_removal(name, form.get("pledge", "")), form)
         await act(service_of(request), who.person, name, form, clock_of(request), host_of(request))
-    except OperatorsOnly:
-        raise
     except SubletError as error:
         return await _page(request, who, error, form)
     return RedirectResponse(f"/web/platforms/{quote(name, safe='')}", 303)
@@ -78,8 +86,6 @@ async def change(request: Request) -> Response:
 
 async def _question(service: Service, person: Person, name: str) -> Confirmation:
     """What is asked before a drain that cancels what runs."""
-    if not person.operator:
-        raise OperatorsOnly
     listed = await service.sessions.page(person, of="everyone", platform=name, active=True, limit=MOST)
     runs = [session for session in listed.items if session.job]
     effects = (
@@ -103,7 +109,7 @@ async def _undrain(service: Service, person: Person, name: str, form: dict[str, 
     await service.drains.undrain(person, name, host)
 
 
-CHANGES = {"drain": _drain, "undrain": _undrain}
+CHANGES = {"drain": _drain, "undrain": _undrain, "pledge": put_pledge, "unpledge": remove_pledge}
 
 
 def _until(text: str, clock: Clock) -> datetime | None:

@@ -30,6 +30,7 @@ LABELS = {
     "parameters": "Parameters",
     "requirements": "Requirements",
     "interface": "Interface",
+    "each_node": "On each node",
 }
 
 

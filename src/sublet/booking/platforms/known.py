@@ -13,6 +13,7 @@ import structlog
 from sublet.booking.model.amounts import memory_text
 from sublet.booking.model.pledged import AMOUNTS, STORAGE, Pledged, list_schedule_takes, pools_of_all
 from sublet.booking.model.session import Session
+from sublet.booking.platforms.known_pledges import KnownPledges
 from sublet.booking.platforms.survey_tasks import LONGEST, SurveyTasks
 from sublet.kernel.errors import NotFound, PlatformBroken, PlatformTimedOut, PlatformUnreachable, SubletError
 from sublet.kernel.texts import describe_duration
@@ -35,6 +36,11 @@ class KnownPlatforms:
     accounts: set[str] = field(default_factory=set)  # those that are reached through a community account
     surveys: dict[str, Survey] = field(default_factory=dict)
     survey_tasks: SurveyTasks = field(default_factory=SurveyTasks)
+    pledges: KnownPledges = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Pledges are those of the same platforms."""
+        self.pledges = KnownPledges(self.by_name)
 
     def get(self, name: str) -> Platform:
         """A platform that is here now; NotFound if there is none of this name."""
@@ -58,8 +64,7 @@ class KnownPlatforms:
 
     def pledges_of(self, name: str) -> dict[str, Pledged]:
         """The pledges of a platform, and what is pledged under each."""
-        platform = self.by_name.get(name)
-        return {name: pledge.pledged for name, pledge in platform.pledges.items()} if platform else {}
+        return self.pledges.of(name)
 
     async def survey(self, name: str) -> Survey:
         """What a platform has, while its last survey is good; a change of its nodes reaches its calendar."""
@@ -71,7 +76,9 @@ class KnownPlatforms:
     def find_fresh(self, name: str) -> Survey | None:
         """The last survey of a platform, while it is good."""
         old = self.surveys.get(name)
-        return old if old and abs(self.now() - old.as_of) < old.good_for else None
+        if old is None or name in self.pledges.unrecorded:
+            return None
+        return old if abs(self.now() - old.as_of) < old.good_for else None
 
     async def survey_soon(self, name: str) -> Survey:
         """The same within `answer_within`, else PlatformTimedOut; the survey itself goes on."""
@@ -83,19 +90,30 @@ class KnownPlatforms:
 
     def refresh_survey(self, name: str) -> None:
         """Survey a platform again in the background: what is known of it may have changed."""
-        platform = self.by_name.get(name)
-        if platform:
+        if platform := self.by_name.get(name):
             platform.expire_survey()
+            self.survey_again(name)
+
+    def survey_again(self, name: str) -> None:
+        """The same where only what is pledged of it has changed."""
+        if platform := self.by_name.get(name):
             self.survey_tasks.start(platform, partial(self._survey_anew, platform))
 
     async def _survey_anew(self, platform: Platform) -> Survey:
         name, old = platform.name, self.surveys.get(platform.name)
+        seen = await _survey_within(platform, LONGEST)
+        has_new_pledges = name in self.pledges.unrecorded
+        self.pledges.unrecorded.discard(name)
         pledges = self.pledges_of(name) if platform.terms == "booked" else {}
-        new = _with_metrics(_note_shortage(await _survey_within(platform, LONGEST), pledges), platform)
+        new = _with_metrics(_note_shortage(seen, pledges), platform)
         new = replace(new, taken=(*new.taken, *list_schedule_takes(pledges, self.now())))
-        if platform.terms == "booked" and (not old or _bookable(old) != _bookable(new)):
+        if platform.terms == "booked" and (has_new_pledges or not old or _bookable(old) != _bookable(new)):
             pools = {**new.pools, **pools_of_all(pledges, _sum_up(new))}
-            await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
+            try:
+                await self.store.write(lambda tx: tx.books.define(name, new.nodes, pools, new.taken))
+            except BaseException:
+                self.pledges.unrecorded.add(name)
+                raise
         if self.by_name.get(name) is platform:  # else its settings have changed while it was asked
             self.surveys[name] = new
         return new

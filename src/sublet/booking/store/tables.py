@@ -167,6 +167,16 @@ drains = Table(
     Column("ends", BigInteger),  # when what still runs there is cancelled; NULL: it may finish
 )
 
+pledges = Table(
+    "pledges",
+    metadata,
+    Column("platform", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("settings", Text, nullable=False),  # JSON, as the settings of a platform have it
+    Column("changed", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),  # who changed it last
+)
+
 clocks = Table(
     "clocks",
     metadata,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from sublet.booking.model.gpu_sorts import GpuSort
 from sublet.booking.views.quotes import QuoteView, RunTimeView, StagingView, TermsView
 
 
@@ -41,6 +42,7 @@ class OfferView:
     cores: int  # per node
     memory: int  # per node
     gpus: int  # per node
+    gpu_sorts: tuple[GpuSort, ...] = ()  # of one of which they are; none: nothing is known of them
     disk: int = 0  # per node, of its own, in bytes
     storage: dict[str, int] = field(default_factory=dict)
     pools: dict[str, str] = field(default_factory=dict)  # of each storage, the pool that it is booked in

@@ -12,6 +12,7 @@ SHA256 = "sha256"
 # What S3 and others that sign as it does put into an address: version 4, version 2, and Google's.
 SIGNATURE = re.compile(r"(?i)(X-Amz-|X-Goog-|(AWSAccessKeyId|GoogleAccessId|Signature|Expires)=)")
 STRONG = ("sha256:", "sha512:")  # checksums that no other content has
+OPEN = ("http", "https", "docker")  # addresses that may be anybody's; an image's registry is asked by each who wants it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class FileLink:
     def is_open(self) -> bool:
         """Whether anybody who knows the address may read it: nothing is shown for it, and the address is no secret."""
         parts = urlsplit(self.url)
-        return not self.headers and not parts.query and "@" not in parts.netloc and parts.scheme in ("http", "https")
+        return not self.headers and not parts.query and "@" not in parts.netloc and parts.scheme in OPEN
 
     @property
     def identity(self) -> str:

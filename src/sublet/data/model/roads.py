@@ -12,6 +12,7 @@ class Road(StrEnum):
 
     CACHED = "cached"  # it was there already
     LINKED = "linked"  # another session left it on the same system
+    COPIED = "copied"  # it lies on the system itself
     MOVED = "moved"  # a service of transfers moved it there
     THERE = "there"  # the system fetches it by itself
     STREAMED = "streamed"  # past this machine's disk, over the one login
@@ -21,6 +22,7 @@ class Road(StrEnum):
 ROAD_TEXTS = {
     Road.CACHED: "was in the cache of {platform}",
     Road.LINKED: "was left on {platform} by another session",
+    Road.COPIED: "was copied on {platform}, where it lies",
     Road.MOVED: "was moved from {source} to {platform} by Globus",
     Road.THERE: "was fetched by {platform} from {source}",
     Road.STREAMED: "was streamed from {source} to {platform}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha1
@@ -248,6 +249,8 @@ def _compute(session: Session, request: Request, names: _Names, phase: str, sche
         document |= {"nodes": _exactly(count), "gpus": _exactly(shape.gpus)}
     if shape.disk:
         document["disk"] = _exactly(_gib(shape.disk))
+    if offer.gpu_sorts and not plain:
+        document["gpu_sorts"] = [asdict(each) for each in offer.gpu_sorts]
     if costs := offer.compute_costs or offer.costs:
         document["costs"] = [_quote(SIMPLE_COST, quote) for quote in costs]
     if offer.metrics:

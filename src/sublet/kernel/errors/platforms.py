@@ -145,6 +145,14 @@ class UnknownHostKey(SubletError):
     status = 409
 
 
+class BadPledge(SubletError):
+    """{name} can't be pledged so: {why}."""
+
+    hint = "sublet pledge add NAME --platform PLATFORM --cores 500"
+    status = 400
+    exit_code = 2
+
+
 class BadBroker(SubletError):
     """{name} can't be a broker here: {why}."""
 

@@ -107,7 +107,8 @@ def start_tasks(plan: Plan, words: list[str]) -> list[subprocess.Popen[bytes]]:
     program = [sys.executable, plan["program"], "task"]
     nothing = subprocess.DEVNULL
     if words:
-        return [subprocess.Popen([*words, *program], stdin=nothing, env={**os.environ, **FOR_MPIRUN})]
+        first = {"SUBLET_FIRST_NODE": os.environ.get("SLURMD_NODENAME") or os.uname().nodename}
+        return [subprocess.Popen([*words, *program], stdin=nothing, env={**os.environ, **FOR_MPIRUN, **first})]
     if plan["tasks"] > 1:
         say(f"there is no srun or mpirun here: {plan['tasks']} tasks are started, each for itself")
     ranks = [{**os.environ, "SUBLET_TASK": str(number)} for number in range(plan["tasks"])]
@@ -120,7 +121,11 @@ def describe_task(plan: Plan, variables: Mapping[str, str]) -> dict[str, str]:
     tasks = str(plan["tasks"])
     alone = {"SLURM_PROCID": rank, "SLURM_LOCALID": rank, "SLURM_NODEID": "0", "SLURM_NTASKS": tasks}
     alone |= {"SLURM_NPROCS": tasks, "SLURM_NNODES": "1", "SLURM_JOB_NUM_NODES": "1"}
-    return {**alone, **describe_job(variables), "SUBLET_TASK": rank, "SUBLET_TASKS": tasks}
+    own = {"SUBLET_TASK": rank, "SUBLET_TASKS": tasks}
+    if plan.get("each_node"):
+        first = variables.get("SUBLET_FIRST_NODE", "localhost")
+        own |= {"SUBLET_NODES": tasks, "SUBLET_NODE_NUMBER": rank, "SUBLET_FIRST_NODE": first}
+    return {**alone, **describe_job(variables), **own}
 
 
 def describe_job(variables: Mapping[str, str]) -> dict[str, str]:

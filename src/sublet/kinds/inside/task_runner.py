@@ -167,6 +167,7 @@ def run_task(plan: Plan, run: Callable[[Plan, ToolImage], int]) -> int:
             note_failure(containers.tell_unstarted(plan, why))
             return containers.NO_IMAGE
         finally:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all that is left is to tidy up
             if plan["tool"] != HOST:
                 clean_task(plan)
 

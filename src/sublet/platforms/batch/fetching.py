@@ -40,6 +40,7 @@ from sublet.platforms.caching import (
     EntryPhase,
     EntryState,
     FilePut,
+    HostAway,
     NoWay,
     describe_plan,
 )
@@ -157,7 +158,7 @@ class FarCache:
         for host in hosts:
             when, why = self.no_way.get(host, (0.0, ""))
             if why and time.monotonic() - when < TRIED:
-                raise NoWay(why)
+                raise HostAway(why, host)
 
     def _beside(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """The same on the host that moves data, if that is another than the login host."""
@@ -201,6 +202,11 @@ class FarCache:
         if outcome.code == NO_PYTHON:
             raise NoWay("it has no Python that could unpack")
         self._check(outcome)
+
+    async def copy_own(self, entry: str, path: str, *, is_folder: bool) -> None:
+        """By `cp`."""
+        words = script("copy", self.root, entry, path, "part" if is_folder else ALONE)
+        self._check(await self.reach.run(Command(words, as_is, seconds=COPYING)))
 
     async def publish(self, entry: str, files: LinkedFiles) -> None:
         """Check it there, and let it be used."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from sublet.booking.model.amounts import duration_text, memory_text
+from sublet.booking.model.choices import has_features
+from sublet.booking.model.gpu_sorts import GpuSort, find_driver, sort_gpus
 from sublet.booking.model.offer import Answer, Offer, Predicted, Reason
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Amounts, is_enough
@@ -17,6 +19,7 @@ from sublet.platforms.batch.site import SiteNode, SiteQueue
 
 HORIZON = timedelta(days=400)
 LIMIT = "urn:resource-limit"
+BRACKETS = frozenset("()[]*")  # of a constraint that only its scheduler understands
 UNREACHED = "it allows no connection that is shared, so that nothing can stay connected to a node of it"
 
 
@@ -79,6 +82,27 @@ def find_untyped(request: Request, nodes: Sequence[SiteNode], platform: str) -> 
 def of_type(nodes: Iterable[SiteNode], gpu_type: str) -> list[SiteNode]:
     """The nodes that have GPUs of a type; all, if none is named."""
     return [node for node in nodes if not gpu_type or gpu_type in node.gpu_types]
+
+
+def state_gpus(answer: Answer, request: Request, nodes_of: Callable[[Offer], Iterable[SiteNode]]) -> Answer:
+    """The same offers, with the sorts of GPU of the nodes that each may be given."""
+    if not request.compute.gpus.min:
+        return answer
+    offers = [replace(offer, gpu_sorts=list_gpus(nodes_of(offer), request)) for offer in answer.offers]
+    return replace(answer, offers=tuple(offers))
+
+
+def list_gpus(nodes: Iterable[SiteNode], request: Request) -> tuple[GpuSort, ...]:
+    """The sorts of GPU of the nodes that could run it."""
+    asked, constraint = request.scheduler.gpu_type, request.scheduler.constraint
+    able = [each for each in of_type(nodes, asked) if is_enough(each.node, request.compute.least)]
+    if not BRACKETS & set(constraint):
+        able = [each for each in able if has_features(constraint, each.features)]
+    return sort_gpus(
+        GpuSort(name, find_driver(each.features))
+        for each in able
+        for name in ((asked,) if asked else each.gpu_types or ("",))
+    )
 
 
 def _most(nodes: Iterable[SiteNode], of: Callable[[SiteNode], int], limit: int | None) -> int:

@@ -18,6 +18,7 @@ from sublet.platforms.told import tell_amounts, tell_places
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")  # a path that a shell reads as it stands
 _WORD = re.compile(rb"[A-Za-z0-9._-]+\n")  # a file of one word
 JOB = "job.sh"
+EACH = "each.sh"  # in the session's directory: starts its program on each of several nodes
 PLACES = {"{user}": '"$USER"', "{job}": '"$job_id"'}  # what a setting's path may name
 
 
@@ -62,7 +63,7 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
     }
     variables = {
         "PYTHONUNBUFFERED": "1",
-        **tell_amounts(submission.amounts),
+        **tell_amounts(submission.amounts, each_node=job.program.each_node),
         **tell_places(job.places),
         **job.program.environment,
     }
@@ -82,10 +83,21 @@ def program(job: Job, key: str, submission: Submission, around: Surroundings) ->
         function("modules", [f"load {' '.join(map(word, around.modules))}"] if around.modules else []),
         function("links", links),
         function("environment", [f"export {variable(name)}={word(value)}" for name, value in variables.items()]),
-        function("program", ["exec " + " ".join(map(word, job.program.argv))]),
+        function("program", [_start(job)]),
         function("join", ["exec " + " ".join(map(word, job.program.join))] if job.program.join else []),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _start(job: Job) -> str:
+    """The line that becomes the program; on each of several nodes, what starts it there."""
+    words = " ".join(map(word, job.program.argv))
+    return f'exec sh "$dir/{EACH}" {words}' if is_for_each_node(job) else f"exec {words}"
+
+
+def is_for_each_node(job: Job) -> bool:
+    """Whether its program is to be started on several nodes."""
+    return job.program.each_node and job.amounts.nodes > 1
 
 
 def _at_home(path: str) -> str:

@@ -61,12 +61,12 @@ class KeptFiles:
 
     async def pull(self, reach: Reach, root: str, image: str, tool: str, user: str) -> str | None:
         """Have Apptainer there make an image of a registry, once; its path, or None if there is no way out to it."""
-        registry = image.removeprefix("docker://").partition("/")[0]
+        label = image.partition("://")[2]
+        registry = label.partition("/")[0]
         name, since = name_image(image), self._no_way_to.get(registry)
         if since is not None and time.monotonic() - since < TRIED:
             return None
         async with self._turns[name]:
-            label = image.removeprefix("docker://")
             if await reach.run(to_keep(self._failures, root, name, user, self._owner, label)):
                 return f"{root}/kept/{name}/content"
             pulled = await reach.run(Command(script("pull", root, name, user, tool, image), as_is, seconds=PULLING))
@@ -128,7 +128,12 @@ def name_of(digest: str) -> str:
 
 def name_image(location: str) -> str:
     """The name of a directory for the image that a system makes of one in a registry, `docker://NAME@sha256:…`."""
-    return f"oci-{name_of(location.rpartition('@')[2])}"
+    return name_of(name_pulled(location.rpartition("@")[2]))
+
+
+def name_pulled(digest: str) -> str:
+    """What the image that a system made of one in a registry is known by there, as files are by their digests."""
+    return f"oci-{digest}"
 
 
 def _state_of(file: Path) -> tuple[int, ...]:

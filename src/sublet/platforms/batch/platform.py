@@ -208,22 +208,22 @@ class BatchPlatform(TransferSettings):
 
     async def pull(self, image: str, tool: str, user: str) -> str | None:
         """Have the login host fetch an image, where it may, and where there is Apptainer."""
-        path = await self._find_sif_tool(tool)
+        path = await self.find_image_maker(tool)
         key = self._guest.check_key(user)
         return await self._kept.pull(self.reach, await self.root(), image, path, key) if path else None
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have the login host make it, where it may: by Apptainer, or unpacked for a tool that runs directories."""
         root, describe = await self.root(), archive.describe if archive else None
-        if path := await self._find_sif_tool(tool):
+        if path := await self.find_image_maker(tool):
             return await self._kept.make_image(self.reach, root, kept, path, describe)
         if tool not in DIRECTORY_TOOLS or not self._manners.pull:
             return False
         unsquashfs = (await self.survey()).tools.get("unsquashfs", "")
         return await self._kept.unpack_image(self.reach, root, kept, unsquashfs, DIRECTORY_TOOLS[tool])
 
-    async def _find_sif_tool(self, tool: str) -> str:
-        """Where a tool is that makes image files on the login host; empty if that may not be, or there is none."""
+    async def find_image_maker(self, tool: str) -> str:
+        """Where a tool is on the login host that makes image files; empty if that may not be, or there is none."""
         path = (await self.survey()).tools.get(tool, "")
         return path if self._manners.pull and tool in SIF_TOOLS and path.startswith("/") else ""
 

@@ -96,7 +96,7 @@ class Reservations:
             return ReservationAnswer(read_submitted(outcome.text).id)
         failure = self.failures.explain(outcome)
         if outcome.code != UNSURE:
-            del self.made[key]
+            self.made.pop(key, None)  # it may have been given up meanwhile
         if outcome.code == UNSURE or isinstance(failure, PlatformUnreachable):
             raise PlatformUnreachable(platform=self.failures.platform, why=outcome.complaint)
         return ReservationAnswer(refusal=outcome.complaint)

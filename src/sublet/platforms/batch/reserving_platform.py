@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from uuid import uuid4
 
 from pydantic import BeforeValidator, Field, PrivateAttr
@@ -22,6 +23,7 @@ from sublet.platforms.port import Duration
 
 NAMED = 4  # times as long for one that is named
 USUAL = 4  # reservations that are held at once, where nobody says how many
+W = TypeVar("W")  # what is asked of the scheduler in one queue
 AS_NUMBERS = {True: USUAL, False: 0, "yes": USUAL, "true": USUAL, "no": 0, "false": 0}
 
 
@@ -81,7 +83,7 @@ class ReservingPlatform(BatchPlatform):
         """
         if self._reservations.open >= self.reservations:
             return None
-        key, limit = str(uuid4()), self.reserves_within * (NAMED if is_named else 1)
+        key, limit = str(uuid4()), self._find_limit(is_named)
         try:
             answer = await self._reservations.make_within(key, words, limit)
         except PlatformUnreachable:
@@ -92,6 +94,24 @@ class ReservingPlatform(BatchPlatform):
             message = f"{self.scheduler.title} reserves nothing for it: {answer.refusal}"
             return Reason("urn:refused-by-platform", "schedule", message, platform=self.name)
         return replace(offer, latest_start=offer.start, terms=Booked(reservation=key))
+
+    def _find_limit(self, is_named: bool) -> timedelta:
+        return self.reserves_within * (NAMED if is_named else 1)
+
+    async def reserve_in_first(
+        self, wishes: Iterable[W], reserve: Callable[[W], Awaitable[Offer | Reason | None]], is_named: bool = False
+    ) -> Offer | Reason | None:
+        """What is reserved in the first of these queues that has room; else the reason of the first of them."""
+        deadline = time.monotonic() + self._find_limit(is_named).total_seconds()
+        first: Reason | None = None
+        for wish in wishes:
+            answer = await reserve(wish)
+            if not isinstance(answer, Reason):
+                return answer
+            first = first or answer
+            if time.monotonic() > deadline:
+                break
+        return first
 
     async def reserve_ahead(
         self, request: Request, now: datetime, reserve: Callable[[Window], Awaitable[Offer | Reason | None]]

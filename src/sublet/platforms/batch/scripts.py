@@ -12,6 +12,10 @@ one more, if programs get to a job's other nodes by it (`Scheduler.reaches_nodes
 
     nodes.sh    list_nodes, on_node, ends_with_us (told in nodes.sh)
 
+one more, if a scheduler's own tool starts a program on each node (`Platform.starts_each_node`):
+
+    each.sh     becomes the program of the session: the first that fails ends the others, and its code is the session's
+
 and one more, if users can hold and stop their jobs there (`Scheduler.can_pause`):
 
     pause.sh    pause_job          holds or stops it, or lets it go on (told in pause.sh)
@@ -35,7 +39,7 @@ BORROWED = {  # scripts → those whose functions they have
     **dict.fromkeys(("fetch", "spread", "send", "describe", "unpack_image"), ("python",)),
     **dict.fromkeys(("cancel", "pause"), ("submitted",)),
 }
-JOB, NODES = "job", "nodes"
+JOB, NODES, EACH_NODE = "job", "nodes", "each"
 SHEBANG = "#!/bin/sh\n"
 
 
@@ -65,3 +69,8 @@ def job_script(package: str) -> str:
 def nodes_script(package: str) -> str:
     """The script by which a job of several nodes runs a program on each of them."""
     return SHEBANG + read_script(NODES, package) + read_script(NODES)
+
+
+def each_script(package: str) -> str:
+    """The script that starts a session's program on each of its nodes."""
+    return SHEBANG + read_script(EACH_NODE, package)

@@ -8,10 +8,10 @@ from sublet.booking.model.job import Job
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.guest import GuestDirectory
-from sublet.platforms.batch.job import Submission, Surroundings, pack, program
+from sublet.platforms.batch.job import EACH, Submission, Surroundings, is_for_each_node, pack, program
 from sublet.platforms.batch.quoting import inside
 from sublet.platforms.batch.scheduler import Scheduler
-from sublet.platforms.batch.scripts import job_script, nodes_script, read_script
+from sublet.platforms.batch.scripts import each_script, job_script, nodes_script, read_script
 from sublet.platforms.batch.watch import SiteWatch
 from sublet.reach.port import Outcome, Reach
 
@@ -69,6 +69,8 @@ class Submitter:
         }
         if job.amounts.parts > 1:
             own["parts"] = f"{job.amounts.parts}\n"
+        if is_for_each_node(job):
+            own[EACH] = each_script(self.scheduler.package)
         if job.amounts.nodes > 1 and self.scheduler.reaches_nodes:
             own["nodes.sh"] = nodes_script(self.scheduler.package)
         return {

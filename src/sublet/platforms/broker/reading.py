@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from sublet.booking.model.amounts import parse_duration
+from sublet.booking.model.gpu_sorts import GpuSort, sort_gpus
 from sublet.booking.model.offer import Answer, Booked, Offer, Predicted, Reason, Remote, Terms
 from sublet.booking.model.run_time import RunEstimate, Whose
 from sublet.booking.model.shape import Shape
@@ -102,6 +103,7 @@ class OfferReader:
             terms=terms,
             why=read_meta(item, "description"),
             run_time=read_run_time(item, length),
+            gpu_sorts=read_gpu_sorts(compute),
         )
 
     def _read_expiry(self, item: Document) -> datetime:
@@ -142,6 +144,14 @@ class OfferReader:
             nearest=read_text(values, "nearest"),
             platform=where,
         )
+
+
+def read_gpu_sorts(compute: Document) -> tuple[GpuSort, ...]:
+    """The sorts of GPU that it may be given, as that broker states them."""
+    words = [
+        [read_text(each, name)[:MOST_NAME] for name in ("type", "driver")] for each in read_maps(compute, "gpu_sorts")
+    ]
+    return sort_gpus(GpuSort(*each) for each in words[:MOST_OFFERS])
 
 
 def read_run_time(item: Document, limit: timedelta) -> RunEstimate | None:

@@ -94,7 +94,7 @@ class GridEngine(ReservingPlatform):
         answers = [self._predict(request, wish, plan, ways[0], now) for wish in wishes]
         if plan and not request.after and self.reservations:
             answers += await self.reserve_ahead(
-                request, now, lambda window: self._reserve(request, wishes[0], plan, site, window, ways[0], now)
+                request, now, lambda window: self._reserve(request, wishes, plan, site, window, ways[0], now)
             )
         reasons += [each for each in answers if isinstance(each, Reason)]
         return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
@@ -150,8 +150,7 @@ class GridEngine(ReservingPlatform):
         windows = windows_ahead(request, now)
         start = plan.find_start(wish.amounts, wish.limit, windows) if plan else wish.begin or now
         if start is None:
-            message = f"{self.name}: there is no room for it in the time asked for."
-            return Reason("urn:window-passed", "schedule", message, platform=self.name)
+            return self._refuse_time()
         cut = wish.cut(min(request.parts, self._manners.parts))
         note = "" if plan else UNPLANNED
         return fitting.offer_for(GRID_ENGINE.title, request, cut, start, way, self.name, now, note)
@@ -159,23 +158,31 @@ class GridEngine(ReservingPlatform):
     async def _reserve(
         self,
         request: Request,
-        wish: GridWish,
+        wishes: Sequence[GridWish],
         plan: SitePlan,
         site: GridSite,
         window: Window,
         way: str,
         now: datetime,
     ) -> Offer | Reason | None:
-        start = plan.find_start(wish.amounts, wish.limit + LEEWAY, [window])
-        if start is None:
-            return None
         alone = replace(request, windows=(window,), recurring=(), parts=1)
-        why = "reserved, the earliest"
-        offer = fitting.offer_for(GRID_ENGINE.title, alone, wish, start, way, self.name, now, why=why)
-        if isinstance(offer, Reason):
-            return offer
-        words = words_to_reserve(wish, site.complexes, offer.start)
-        return await self.reserve(offer, words, is_named=request.platform == self.name)
+        is_named = request.platform == self.name
+
+        async def reserve_in(wish: GridWish) -> Offer | Reason | None:
+            start = plan.find_start(wish.amounts, wish.limit + LEEWAY, [window])
+            if start is None:
+                return self._refuse_time()
+            why = "reserved, the earliest"
+            offer = fitting.offer_for(GRID_ENGINE.title, alone, wish, start, way, self.name, now, why=why)
+            if isinstance(offer, Reason):
+                return offer
+            return await self.reserve(offer, words_to_reserve(wish, site.complexes, offer.start), is_named)
+
+        return await self.reserve_in_first(wishes, reserve_in, is_named)
+
+    def _refuse_time(self) -> Reason:
+        message = f"{self.name}: there is no room for it in the time asked for."
+        return Reason("urn:window-passed", "schedule", message, platform=self.name)
 
     # Jobs
 

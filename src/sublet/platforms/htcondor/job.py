@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,12 +14,14 @@ from sublet.annexes.model.annex import (
     IN_TIME,
     JOB_BOOKED,
     JOB_GUEST,
+    JOB_KEPT,
     JOB_SESSION,
     JOB_SUPPLIER,
     JOB_TARGET,
     JOB_TIME,
     TARGETED,
 )
+from sublet.annexes.model.inputs import WAITS
 from sublet.booking.model.job import Job
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.batch.scripts import read_script
@@ -30,6 +33,7 @@ LITTLE = 64 * MIB  # of a node's disk, beside what is brought: more may be used 
 ONCE = "((MY.NumShadowStarts ?: 0) < MY.SubletTries)"  # given to a node again only when the service says so
 SETTLED = 10  # seconds that a stopped job has, beyond its grace, to be brought back
 PERSON = "SubletPerson"  # in a job: whose session it is
+SHARED = "shared"  # below a session's directory: files that a system may keep for many, by their content
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def program(job: Job, key: str, time: timedelta, grace: timedelta) -> str:
         "SUBLET_PARTS": str(job.amounts.parts),
         **job.program.environment,
     }
-    links = [f"point {word(path)} {word(target)}" for path, target in job.kept.items()]
+    links = [f"share {word(path)} {word(os.path.basename(target))}" for path, target in job.kept.items()]
     links += [
         f"link {word(mount.source)} {word(mount.target)} {int(mount.read_only)}"
         for mount in job.mounts
@@ -148,6 +152,10 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
     attributes |= {JOB_TIME: str(seconds_of(time)), "WantIOProxy": "true"}
     if place.annex:
         attributes |= {JOB_TARGET: quote_string(place.annex), JOB_SUPPLIER: quote_string(place.supplier)}
+    shared = [name for name in brought if name.startswith(f"{SHARED}/")]
+    if shared and place.annex and not place.guest:  # a guest's files are not for the owner's other jobs
+        attributes[JOB_KEPT] = quote_string(f"{above}{shared[0]}")
+        values["requirements"] += f" && {WAITS}"
     if place.node:
         attributes[JOB_BOOKED] = "true"
     if place.guest:

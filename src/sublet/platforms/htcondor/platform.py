@@ -35,7 +35,7 @@ from sublet.platforms.htcondor.log import LogEvent
 from sublet.platforms.htcondor.queue import CondorQueue
 from sublet.platforms.htcondor.session import Submitted
 from sublet.platforms.htcondor.states import judge
-from sublet.platforms.port import INSTEAD, Duration, Platform, Results, Survey
+from sublet.platforms.port import INSTEAD, Duration, Platform, Progress, Results, Survey, quietly
 from sublet.platforms.sessiondir import remove_tree
 
 UNREACHED = "what listens on a node can't be reached from here"
@@ -155,6 +155,14 @@ class HTCondor(Platform):
     async def session_directory(self, key: str) -> str:
         """The session's directory, by a name that the job puts the real one for."""
         return placeholder(self._session(key).key)
+
+    async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
+        """On an annex: put it aside, to be kept by the systems of its nodes; it travels with jobs to others."""
+        if not self.annex or not user:
+            return str(file)
+        with self._queue.words():
+            name = await asyncio.to_thread(self._session(user).share, file)
+        return f"{placeholder(user)}/{name}"
 
     async def find(self, key: str) -> str | None:
         """The jobs of this key: by what their directory says, else by what the queue and its history know."""

@@ -3,6 +3,7 @@
 description, job.sh, life.sh, program   what HTCondor is given
 tried.N, id                    tries to submit it, and what condor_submit said
 log                            what happened to its jobs, written by HTCondor
+shared/                        what a system may keep for many, by its content
 work/, stdout, stderr          what a job leaves, with record.json: how it ended
 parts/N/                       the same for each of several parts, until all have ended
 cancel, until                  who wants it stopped; the moved end of its time
@@ -21,7 +22,8 @@ from typing import Any
 
 from sublet.booking.model.job import Job
 from sublet.booking.model.together import Joined
-from sublet.platforms.htcondor.job import placeholder
+from sublet.platforms.batch.kept import digest_of, name_of
+from sublet.platforms.htcondor.job import SHARED, placeholder
 from sublet.platforms.htcondor.log import LogEvent, read_log
 from sublet.platforms.htcondor.states import JobRecord, read_record
 from sublet.platforms.sessiondir import OWN, SessionDir, moment
@@ -47,8 +49,18 @@ class Submitted(SessionDir):
             {"parts": job.amounts.parts, "mounts": volumes, "join": job.program.join, "output_limit": sys.maxsize}
         )
         there = [name for name in ("data", "storage") if _holds_something(self.root / name)]
-        brought = ("program", "life.sh", "work", *there)
+        shared = [f"{SHARED}/{file.name}" for file in sorted((self.root / SHARED).glob("*"))]
+        brought = ("program", "life.sh", "work", *there, *shared)
         return brought, sum(size_of(self.root / name) for name in brought)
+
+    def share(self, file: Path) -> str:
+        """Put a file aside that a system may keep for many, by its content; what it is called there."""
+        folder = self.root / SHARED
+        folder.mkdir(mode=0o700, exist_ok=True)
+        name = name_of(digest_of(file))
+        with suppress(FileExistsError):
+            os.link(file, folder / name)
+        return name
 
     def write_spec(self, values: dict[str, Any]) -> None:
         """Write what is known of it later on."""

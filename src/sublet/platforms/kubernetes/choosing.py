@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sublet.booking.model.choices import list_names, read_licenses
+from sublet.booking.model.gpu_sorts import GpuSort, find_labelled_driver, sort_gpus
 from sublet.booking.model.limits import LIMIT, NOT_SUPPORTED
-from sublet.booking.model.offer import Node, Reason
+from sublet.booking.model.offer import Answer, Node, Reason
 from sublet.booking.model.request import Request
+from sublet.booking.model.shape import is_enough
 from sublet.platforms.kubernetes.labels import WantedLabel, list_own_labels, list_values, list_wanted
 from sublet.platforms.kubernetes.licenses import size_licenses
 from sublet.platforms.kubernetes.survey import ClusterView
@@ -80,6 +82,15 @@ class NodeChoice:
             if all(label.is_on(view.labels.get(node.name, {})) for label in wanted)
             and all(view.counts.get(node.name, {}).get(name, 0) >= int(count) for name, count in counted.items())
         ]
+
+    def state_gpus(self, view: ClusterView, request: Request, answer: Answer) -> Answer:
+        """The same offers, with the sorts of GPU of the nodes that a pod may run on."""
+        if not request.compute.gpus.min or not answer.offers:
+            return answer
+        able = [node for node in view.nodes if is_enough(node, request.compute.least)]
+        labels = [view.labels.get(node.name, {}) for node in self.choose(view, request, able)]
+        sorts = sort_gpus(GpuSort(each.get(self.gpu_label, ""), find_labelled_driver(each)) for each in labels)
+        return replace(answer, offers=tuple(replace(offer, gpu_sorts=sorts) for offer in answer.offers))
 
 
 ANY_NODE = NodeChoice("")

@@ -13,15 +13,21 @@ from sublet.booking.model.session import End, EndKind
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable, SubletError
 from sublet.kernel.log import log
 from sublet.platforms.kubernetes.api import ApiServer, Object, ObjectExists, ObjectMissing
-from sublet.platforms.kubernetes.manifests import PodPlace, make_job, make_secret, write_program
+from sublet.platforms.kubernetes.groups import PodGroups
+from sublet.platforms.kubernetes.manifests import INDEXED, PodPlace, make_job, make_secret, write_program
 from sublet.platforms.kubernetes.names import KEEPER, KEY, OWNER, SESSION, STAGE, label_of, name_of, select
 from sublet.platforms.kubernetes.pods import PodFiles
 from sublet.platforms.kubernetes.session import SMALL, PodSession
 from sublet.platforms.kubernetes.states import (
+    BY_OTHERS,
     ELSEWHERE,
+    FETCHING,
+    FORCED,
+    UNCOLLECTED,
     Left,
     Sight,
     choose_pod,
+    describe_deletion,
     describe_end,
     has_begun,
     judge,
@@ -31,13 +37,9 @@ from sublet.platforms.kubernetes.states import (
 from sublet.platforms.kubernetes.watch import WatchedObjects
 from sublet.platforms.sessiondir import age
 
+UNNUMBERED = "its server gives the pods of a Job no numbers, so that a session can't have several: that came with 1.22"
 GONE = {"propagationPolicy": "Background"}
 ASKED = 1.0  # seconds between two questions why a Job has no pod
-FORCED = 30.0  # seconds beyond the grace after which a stop that nobody heeded is forced
-BY_OTHERS = (EndKind.SIGNALLED, EndKind.UNKNOWN)  # how a program ends whose pod is being deleted
-LOST = "its pod was deleted; it had been started, so it is not started again"
-FETCHING = "it has ended, and what it left is being fetched: {why}"
-UNCOLLECTED = "what it left could not be fetched: {why}"
 
 
 @dataclass
@@ -53,6 +55,7 @@ class SessionJobs:
         self.files = PodFiles(self.api)
         self.pods = WatchedObjects(self.api, "pods", self.place.owner, self.changed.add)
         self.jobs = WatchedObjects(self.api, "jobs", self.place.owner, self.changed.add)
+        self.groups = PodGroups(self.api, self.place, self.files, self._serve)
         self._watches: list[asyncio.Task[None]] = []
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._warnings: dict[str, tuple[float, str]] = {}  # of a Job without a pod: when it was asked why, and why
@@ -90,7 +93,8 @@ class SessionJobs:
         if job.nodes == (self.api.access.namespace,):  # what was booked is a part of the quota, on whichever node
             job = replace(job, nodes=())
         try:
-            program, manifest = write_program(job, session.key, length), make_job(job, session.key, self.place, length)
+            program = write_program(job, session.key, length, self.place.patience)
+            manifest = make_job(job, session.key, self.place, length)
         except ValueError as error:
             raise PlatformRefused(platform=self.api.platform, why=str(error)) from error
         packed = await asyncio.to_thread(session.pack, SMALL)
@@ -103,6 +107,9 @@ class SessionJobs:
         except PlatformRefused:
             await self.api.delete(self.api.path_of("secrets", name_of(session.key)))
             raise
+        if session.nodes > 1 and made and made["spec"].get("completionMode") != INDEXED:
+            await self.remove(session.key)
+            raise PlatformRefused(platform=self.api.platform, why=UNNUMBERED)
         if made:
             self.jobs.put(made)
             session.note("submitted", made["metadata"]["uid"])
@@ -157,6 +164,9 @@ class SessionJobs:
             if session.ended:
                 return session.state()
             sight, uid = await self.see(session), session.read_note("pod")
+            if session.nodes > 1 and sight.pods:
+                state = await self.groups.look(session, sight)
+                return await self._settle(session, state) if state.state is State.ENDED else state
             pod = choose_pod(sight, uid)
             if pod is None:
                 return await self._look_at_nothing(session, sight, uid)
@@ -172,7 +182,7 @@ class SessionJobs:
         if await self._find_hidden(session.key, uid):
             return JobState(State.RUNNING, condition="its pod is being looked for")
         if uid and not by:
-            return await self._settle(session, JobState(State.ENDED, _describe_deletion(sight)))
+            return await self._settle(session, JobState(State.ENDED, describe_deletion(sight)))
         if sight.job is None and (by or session.read_note("submitted")):
             detail = "it had not started" if not uid else ""
             end = End(EndKind.CANCELLED, by=by or ELSEWHERE, detail=detail if by else f"its Job was deleted; {detail}")
@@ -199,12 +209,12 @@ class SessionJobs:
 
     async def _serve(self, session: PodSession, pod: Object) -> None:
         """Send its files, if its pod waits for them, and the orders that came before it could be told."""
-        name = pod["metadata"]["name"]
-        is_sent = session.read_note("sent") == pod["metadata"]["uid"]
-        if runs(pod, STAGE) and session.key not in self._sending and not (is_sent or session.read_note("packed")):
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        is_sent = bool(session.read_note(_name_sent(uid)))
+        if runs(pod, STAGE) and uid not in self._sending and not (is_sent or session.read_note("packed")):
             task = asyncio.create_task(self._send(session, pod))
-            self._sending[session.key] = task
-            task.add_done_callback(lambda done: self._sending.pop(session.key, None))
+            self._sending[uid] = task
+            task.add_done_callback(lambda done: self._sending.pop(uid, None))
         until = session.read_note("until")
         if until and until != session.read_note("until.sent") and has_begun(pod) and runs(pod, KEEPER):
             try:
@@ -219,7 +229,7 @@ class SessionJobs:
             days = max(1, self.place.unused.days) if self.place.claim else 0
             carried = await self.files.send(session, pod["metadata"]["name"], days)
             session.note("carried", str(carried))
-            session.note("sent", pod["metadata"]["uid"])
+            session.note(_name_sent(pod["metadata"]["uid"]), "whole")
         except (SubletError, ObjectMissing, OSError) as error:  # it is tried again at the next look
             log.warning("kubernetes.unsent", platform=self.api.platform, session=session.key, why=str(error))
 
@@ -243,7 +253,7 @@ class SessionJobs:
         if has_begun(pod) or session.cancelled_by:
             over = describe_end(pod, left, session.cancelled_by)
         if over.end and over.end.kind in BY_OTHERS and pod["metadata"].get("deletionTimestamp"):
-            over = replace(over, end=replace(_describe_deletion(sight), usage=over.end.usage))
+            over = replace(over, end=replace(describe_deletion(sight), usage=over.end.usage))
         if why and over.end:
             over = replace(over, end=replace(over.end, detail="; ".join(filter(None, (over.end.detail, why)))))
         return await self._settle(session, over)
@@ -258,9 +268,12 @@ class SessionJobs:
 
     async def stop(self, session: PodSession) -> None:
         """Have its keeper stop it, so that what it left can be fetched; without one the Job is removed."""
-        pod = choose_pod(await self.see(session), session.read_note("pod"))
+        sight = await self.see(session)
+        pod = choose_pod(sight, session.read_note("pod"))
         is_patient = age(session.root / "cancel") < self.place.grace.total_seconds() + FORCED
-        if pod and has_begun(pod) and runs(pod, KEEPER) and is_patient:
+        if session.nodes > 1 and is_patient and await self.groups.stop(session, sight):
+            return
+        if session.nodes == 1 and pod and has_begun(pod) and runs(pod, KEEPER) and is_patient:
             try:
                 await self.files.order(pod["metadata"]["name"], "cancel", session.cancelled_by)
             except (PlatformRefused, PlatformUnreachable, ObjectMissing) as error:
@@ -288,8 +301,6 @@ class SessionJobs:
         return list(dict.fromkeys(keys))
 
 
-def _describe_deletion(sight: Sight) -> End:
-    """The end of a session whose pod was deleted: with its Job by someone, else as a node is drained."""
-    if sight.job is None:
-        return End(EndKind.CANCELLED, by=ELSEWHERE, detail="its Job was deleted")
-    return End(EndKind.NODE_LOST, detail=LOST)
+def _name_sent(uid: str) -> str:
+    """The name of the note that a pod has its files."""
+    return f"sent.{uid}"

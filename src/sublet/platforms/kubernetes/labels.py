@@ -14,6 +14,7 @@ BETWEEN = re.compile(r"[,&]")
 LABEL = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?")
 VALUE = re.compile(r"([A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?)?")
 FORM = "write NAME=VALUE, or NAME for a label that has any value, with & between several"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,17 @@ def _is_of_kubernetes(name: str) -> bool:
 
 
 def make_affinity(nodes: Sequence[str], wanted: Sequence[WantedLabel]) -> Object:
-    """The part of a pod's description that keeps it to one of these nodes, if any are named, with these labels."""
-    term: dict[str, Any] = {}
-    if nodes:
-        term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [nodes[0]]}]
-    if wanted:
-        term["matchExpressions"] = [_match(label) for label in wanted]
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    """The part of a pod's description that keeps it to these nodes, if any are named, with these labels."""
+    labels: dict[str, Any] = {"matchExpressions": [_match(label) for label in wanted]} if wanted else {}
+    names = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]} for name in nodes]
+    terms = [{**name, **labels} for name in names or [{}]]  # one of which must hold: a field has one value
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+
+
+def keep_apart(labels: Mapping[str, str]) -> Object:
+    """The part of a pod's description that keeps those with these labels on different nodes."""
+    term = {"labelSelector": {"matchLabels": dict(labels)}, "topologyKey": "kubernetes.io/hostname"}
+    return {"podAntiAffinity": {REQUIRED: [term]}}
 
 
 def _match(label: WantedLabel) -> Object:

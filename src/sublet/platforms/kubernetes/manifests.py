@@ -19,15 +19,31 @@ from sublet.booking.model.shape import Shape
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.kubernetes.api import Object
 from sublet.platforms.kubernetes.kept import KEPT, find_folder
-from sublet.platforms.kubernetes.labels import list_wanted, make_affinity
+from sublet.platforms.kubernetes.labels import keep_apart, list_wanted, make_affinity
 from sublet.platforms.kubernetes.licenses import size_licenses
-from sublet.platforms.kubernetes.names import KEEPER, KEY, MAIN, PERSON, STAGE, TIME, TITLE, labels_of, name_of
+from sublet.platforms.kubernetes.names import (
+    INDEX,
+    KEEPER,
+    KEY,
+    MAIN,
+    PERSON,
+    STAGE,
+    TIME,
+    TITLE,
+    first_name_of,
+    label_of,
+    labels_of,
+    name_of,
+)
+from sublet.platforms.kubernetes.names import SESSION as SESSION_LABEL
 from sublet.platforms.told import tell_amounts
 
 SESSION = "/sublet/session"  # its directory in the pod
 SCRATCH = "/".join((SESSION, "tmp"))
 PORT = 8888  # on the pod's own loopback, where what someone connects to listens
 START = ["/sublet/bin/busybox", "sh", "/sublet/own/start.sh"]
+INDEXED = "Indexed"  # the mode of a Job whose pods have numbers
+FIRST = "address"  # of the first of several pods, in a Secret of its own
 VARIABLE = "variable."  # before the name of a variable in the Secret
 LISTENS = ["/sublet/bin/busybox", "grep", "-q", f":{PORT:04X} 00000000:0000 0A", "/proc/net/tcp"]
 LITTLE = {"cpu": "0", "memory": "16Mi"}  # what the helpers ask for, beside the program
@@ -69,7 +85,7 @@ def seconds_of(time: timedelta) -> int:
     return max(1, round(time.total_seconds()))
 
 
-def write_program(job: Job, key: str, time: timedelta) -> str:
+def write_program(job: Job, key: str, time: timedelta, patience: timedelta = timedelta(0)) -> str:
     """What `start.sh` reads: assignments and functions of the shell. Raises ValueError for what no shell can hold."""
     first, seconds = job.program.argv[0] if job.program.argv else "", seconds_of(time)
     values: dict[str, object] = {
@@ -78,6 +94,8 @@ def write_program(job: Job, key: str, time: timedelta) -> str:
         "warn": min(round(job.warn.total_seconds()), seconds // 2),
         "first": first,
         "missing": json.dumps(f"{first[:300]}: no such program is in its image"),
+        "nodes": count_pods(job),
+        "together": max(seconds, seconds_of(patience)),
     }
     variables = list_variables(job)
     links = [
@@ -94,11 +112,16 @@ def write_program(job: Job, key: str, time: timedelta) -> str:
     return "\n".join(lines) + "\n"
 
 
+def count_pods(job: Job) -> int:
+    """In how many pods it runs: one on each node, where its program is for each."""
+    return job.amounts.nodes if job.program.each_node else 1
+
+
 def list_variables(job: Job) -> dict[str, str]:
     """What a program is told in its environment, beside what only its pod knows."""
     port = {"SUBLET_HOST": "127.0.0.1", "SUBLET_PORT": str(PORT)} if job.program.connects else {}
     return {
-        **tell_amounts(job.amounts),
+        **tell_amounts(job.amounts, each_node=job.program.each_node),
         "SUBLET_PART": "0",
         "SUBLET_PARTS": "1",
         **port,
@@ -130,8 +153,8 @@ def make_secret(job: Job, key: str, place: PodPlace, program: str, packed: bytes
 
 
 def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
-    """The Job: one try, one pod, and nothing that starts it again."""
-    labels = labels_of(key, place.owner)
+    """The Job: one try, one pod for each node, and nothing that starts it again."""
+    labels, pods = labels_of(key, place.owner), count_pods(job)
     notes = {KEY: key, TIME: str(seconds_of(time)), PERSON: job.person[:200], TITLE: job.name[:200]}
     return {
         "apiVersion": "batch/v1",
@@ -139,8 +162,9 @@ def make_job(job: Job, key: str, place: PodPlace, time: timedelta) -> Object:
         "metadata": {"name": name_of(key), "labels": labels, "annotations": notes},
         "spec": {
             "backoffLimit": 0,
-            "completions": 1,
-            "parallelism": 1,
+            "completions": pods,
+            "parallelism": pods,
+            **({"completionMode": INDEXED} if pods > 1 else {}),
             "ttlSecondsAfterFinished": FORGOTTEN,
             # Newer servers don't replace a pod that was lost; untried, and 1.20 leaves it out.
             "podReplacementPolicy": "Failed",
@@ -172,6 +196,8 @@ def _make_pod(job: Job, key: str, place: PodPlace) -> Object:
     wanted = list_wanted(job.scheduler, place.gpu_label)
     if job.nodes or wanted:
         spec["affinity"] = make_affinity(job.nodes, wanted)
+    if count_pods(job) > 1:
+        spec["affinity"] = spec.get("affinity", {}) | keep_apart({SESSION_LABEL: label_of(key)})
     if kept:
         spec["volumes"].append({"name": "kept", "persistentVolumeClaim": {"claimName": place.claim}})
     named = {"serviceAccountName": place.account, "priorityClassName": place.priority}
@@ -225,7 +251,36 @@ def _keep_entrypoint(job: Job, key: str) -> Object:
         "env": [
             {"name": name, "valueFrom": {"secretKeyRef": {"name": source, "key": f"{VARIABLE}{name}"}}}
             for name in variables
-        ],
+        ]
+        + (_list_node_variables(key) if count_pods(job) > 1 else []),
+    }
+
+
+def _list_node_variables(key: str) -> list[Object]:
+    """What an entrypoint in one of several pods is told: which it is, and where the first is, known when all are."""
+    return [
+        {"name": "SUBLET_NODE_NUMBER", "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{INDEX}']"}}},
+        {
+            "name": "SUBLET_FIRST_NODE",
+            "valueFrom": {"secretKeyRef": {"name": first_name_of(key), "key": FIRST}},
+        },
+    ]
+
+
+def make_first_secret(key: str, owner: str, job_uid: str, address: str) -> Object:
+    """Where the first of several pods is; it goes with their Job."""
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "name": name_of(key), "uid": job_uid}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": first_name_of(key),
+            "labels": labels_of(key, owner),
+            "annotations": {KEY: key},
+            "ownerReferences": [reference],
+        },
+        "type": "Opaque",
+        "data": {FIRST: base64.b64encode(address.encode()).decode()},
     }
 
 

@@ -11,6 +11,7 @@ LONGEST = 56  # characters of a Job's name: its pods' have six more, and a label
 SESSION, OWNER = "sublet.science/session", "sublet.science/owner"
 MANAGED = "app.kubernetes.io/managed-by"
 KEY, TIME, PERSON, TITLE = (f"sublet.science/{word}" for word in ("key", "seconds", "person", "name"))
+INDEX = "batch.kubernetes.io/job-completion-index"  # the annotation of a pod that says which of a Job's it is
 MAIN, KEEPER, STAGE = "main", "keeper", "stage"  # the containers of a pod
 
 
@@ -20,6 +21,11 @@ def name_of(key: str) -> str:
     if len(name) <= LONGEST and NAME.fullmatch(name):
         return name
     return f"{PREFIX}{sha256(key.encode()).hexdigest()[:40]}"
+
+
+def first_name_of(key: str) -> str:
+    """The name of the Secret that says where the first of several pods is, for an image's own entrypoint."""
+    return f"{name_of(key)}-first"
 
 
 def labels_of(key: str, owner: str) -> dict[str, str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sublet.booking.model.calendar import Calendar, Slot
-from sublet.booking.model.limits import LIMIT, check_limits
+from sublet.booking.model.limits import LIMIT, NOT_SUPPORTED, check_limits
 from sublet.booking.model.offer import Answer, Node, Offer, Predicted, Reason, Take, take_of
 from sublet.booking.model.request import Request, Window
 from sublet.booking.model.shape import Shape
 from sublet.booking.model.windows import admits, last_start, list_named_windows, windows_of
 from sublet.platforms.kubernetes.choosing import ANY_NODE, NodeChoice
-from sublet.platforms.kubernetes.survey import ClusterView, limit_nodes
+from sublet.platforms.kubernetes.survey import ClusterView, has_indexed_jobs, limit_nodes
 
 HORIZON = timedelta(days=400)
 UNKNOWN_END = timedelta(hours=1)  # how long a pod is taken to stay that doesn't say
@@ -31,34 +31,35 @@ class KubernetesOffers:
     stated: Shape | None = None
     longest: timedelta | None = None
     choice: NodeChoice = ANY_NODE
+    version: str = ""  # of the server, as far as it is known
 
     def answer(self, view: ClusterView, request: Request, way: str, now: datetime) -> Answer:
         """An offer at the earliest time that there is room, and one in each other window; or why there is none."""
-        nodes = limit_nodes(view, self.stated)
+        nodes = divide(limit_nodes(view, self.stated), request.compute.nodes.min, is_whole=view.sees_nodes)
         reasons = self._find_reasons(view, request, nodes)
         if not reasons:
             nodes = self.choice.choose(view, request, nodes)
-            reasons = self._find_excess(request, nodes)
+            reasons = self._find_excess(request, nodes) or [*self._find_short_quota(view, request)]
         if reasons:
             return Answer(reasons=tuple(replace(reason, platform=self.platform) for reason in reasons))
         calendars = _fill(view, nodes, now)
-        shape = request.compute.least
         asked = windows_of(request, now, HORIZON) if request.windows or request.recurring else ()
         if (request.windows or request.recurring) and not asked:
             return self._refuse("urn:window-passed", "schedule", "The windows that were asked for are over.")
         first = max(now, request.not_before or now)
         windows = asked or [Window(first, first + HORIZON)]
-        earliest = _find_start(calendars, shape, request.duration, windows)
+        earliest = _find_start(calendars, request, windows)
         if earliest is None:
             why = f"{self.platform} has no room in the windows that were asked for."
             return self._refuse("urn:window-passed", "schedule", why)
-        starts = [earliest, *_in_other_windows(calendars, request, shape, earliest, now)]
+        starts = [earliest, *_in_other_windows(calendars, request, earliest, now)]
         return Answer(offers=tuple(self._offer(view, request, start, way, now) for start in starts))
 
     def _find_reasons(self, view: ClusterView, request: Request, nodes: Sequence[Node]) -> list[Reason]:
         if not nodes:
             return [Reason("urn:not-supported", "platform", describe_nothing(view, self.platform))]
-        reasons = [*self.unfit(request), *self._find_closed_ports(view, request)]
+        seen = replace(self, version=view.version)
+        reasons = [*seen.unfit(request), *self._find_closed_ports(view, request)]
         return reasons or [*self.choice.find_missing(view, request)]
 
     def _find_excess(self, request: Request, nodes: Sequence[Node]) -> list[Reason]:
@@ -68,9 +69,30 @@ class KubernetesOffers:
     def unfit(self, request: Request) -> Iterator[Reason]:
         """What no calendar has to be opened for."""
         yield from self.choice.unfit(request)
-        if (count := request.compute.nodes.min) > 1:
-            why = f"{self.platform} runs each session in one pod, and {count} nodes were asked for."
+        yield from self._find_lack_of_nodes(request)
+
+    def _find_lack_of_nodes(self, request: Request) -> Iterator[Reason]:
+        """Several nodes are several pods, if the server numbers them and each starts the program itself."""
+        count = request.compute.nodes.min
+        if count == 1:
+            return
+        if not has_indexed_jobs(self.version):
+            why = (
+                f"{self.platform} runs each session in one pod: it is Kubernetes {self.version}, and several need 1.22."
+            )
             yield Reason(LIMIT, "compute.nodes.min", why, str(count), "1", "1")
+        elif not request.is_for_each_node:
+            why = f"{self.platform} runs {count} nodes as {count} pods, and no pod can start a program in another."
+            yield Reason(NOT_SUPPORTED, "executable.each_node", why, "", "true", "each_node: true, or nodes: 1")
+
+    def _find_short_quota(self, view: ClusterView, request: Request) -> Iterator[Reason]:
+        """Where each node would do, and all of them together are more than the namespace may have."""
+        count, least = request.compute.nodes.min, request.compute.least
+        for name in ("cores", "memory", "gpus", "disk") if view.quota and count > 1 else ():
+            wanted, most = count * getattr(least, name), getattr(view.quota.most, name) if view.quota else 0
+            if wanted > most:
+                why = f"{self.platform}: the quota of {view.namespace} allows less {name} than {count} such nodes have."
+                yield Reason(LIMIT, f"compute.{name}.min", why, str(wanted), str(most), str(most // count))
 
     def _find_closed_ports(self, view: ClusterView, request: Request) -> Iterator[Reason]:
         executable = request.executable
@@ -95,11 +117,28 @@ class KubernetesOffers:
             duration=request.duration,
             nodes=(),
             shape=request.compute.least,
+            count=request.compute.nodes.min,
             terms=Predicted(p10=start, p50=start, p90=start, samples=0, as_of=view.as_of),
             why=FREE if start <= now else LATER,
             queue="" if start <= now else view.namespace,  # what is free now needs no track record
             begin=window.start if window and window.start > now else None,
         )
+
+
+def divide(nodes: Sequence[Node], count: int, *, is_whole: bool) -> Sequence[Node]:
+    """The nodes; where none can be seen, and what stands for them is the quota, that in so many equal parts."""
+    if is_whole or count == 1:
+        return nodes
+    return [
+        Node(f"{node.name}/{number}", node.cores // count, node.memory // count, node.gpus // count, node.disk // count)
+        for node in nodes
+        for number in range(count)
+    ]
+
+
+def multiply(shape: Shape, count: int) -> Shape:
+    """What so many nodes have together."""
+    return Shape(shape.cores * count, shape.memory * count, shape.gpus * count, shape.disk * count)
 
 
 def describe_nothing(view: ClusterView, platform: str) -> str:
@@ -156,10 +195,15 @@ def _list_quota_takes(view: ClusterView, now: datetime) -> Iterator[Take]:
     yield take_of(QUOTA, now, now + UNKNOWN_END, Shape(**used))
 
 
-def _find_start(calendars: Sequence[Calendar], shape: Shape, time: timedelta, windows: Sequence[Window]) -> Slot | None:
-    """The first start at which nodes and quota both have room."""
+def _find_start(calendars: Sequence[Calendar], request: Request, windows: Sequence[Window]) -> Slot | None:
+    """The first start at which nodes and quota, of which all nodes together take a part, both have room."""
+    shape, count, time = request.compute.least, request.compute.nodes.min, request.duration
+    wanted = [(shape, count), (multiply(shape, count), 1)]
     for _ in range(TRIES):
-        slots = [calendar.earliest(shape, 1, time, windows) for calendar in calendars]
+        slots = [
+            calendar.earliest(each, number, time, windows)
+            for calendar, (each, number) in zip(calendars, wanted, strict=False)
+        ]
         if None in slots:
             return None
         starts = [slot for slot in slots if slot]
@@ -176,14 +220,12 @@ def _find_start(calendars: Sequence[Calendar], shape: Shape, time: timedelta, wi
     return None
 
 
-def _in_other_windows(
-    calendars: Sequence[Calendar], request: Request, shape: Shape, first: Slot, now: datetime
-) -> Iterator[Slot]:
+def _in_other_windows(calendars: Sequence[Calendar], request: Request, first: Slot, now: datetime) -> Iterator[Slot]:
     """A start in each of the windows that were named, where the first is in another."""
     starts = [first.start]
     for window in list_named_windows(request, now, HORIZON):
         if any(admits(window, start) for start in starts):
             continue
-        if slot := _find_start(calendars, shape, request.duration, [window]):
+        if slot := _find_start(calendars, request, [window]):
             starts.append(slot.start)
             yield slot

@@ -1,6 +1,7 @@
 """Kubernetes, by its API: for a person with a kubeconfig or a token for one namespace, or a gateway's service account.
 
-A session is a Job of one pod, named by the session's key. Below the platform's own directory here lie
+A session is a Job of one pod, or of one on each of several nodes, named by the session's key.
+Below the platform's own directory here lie
 
     sessions/KEY/   one session (told in session.py): what is sent to its pod, and what came back
     s/              a Unix socket for each session that someone can connect to
@@ -56,6 +57,7 @@ class Kubernetes(Platform):
 
     kind: ClassVar[str] = "kubernetes"
     tells: ClassVar[bool] = True
+    starts_each_node: ClassVar[bool] = True
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",
         description="`predicted`: others use the cluster too. `booked`: its nodes, or the namespace's quota, are for "
@@ -183,7 +185,8 @@ class Kubernetes(Platform):
     @property
     def _offers(self) -> KubernetesOffers:
         choice = NodeChoice(self.name, self.gpu_label, self.licenses, self.terms == "booked")
-        return KubernetesOffers(self.name, self._stated, self.longest, choice)
+        version = self._view.version if self._view else ""
+        return KubernetesOffers(self.name, self._stated, self.longest, choice, version)
 
     @property
     def _stated(self) -> Shape | None:
@@ -228,7 +231,8 @@ class Kubernetes(Platform):
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
         """When there is room for it, by the quota and what runs and waits there; or why not."""
-        return self._offers.answer(await self._look(1.0), request, ways[0], now)
+        offers, view = self._offers, await self._look(1.0)
+        return offers.choice.state_gpus(view, request, offers.answer(view, request, ways[0], now))
 
     # Sessions
 

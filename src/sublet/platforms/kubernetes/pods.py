@@ -51,9 +51,9 @@ class PodFiles:
         words = errors.decode("utf-8", "replace").strip()[-WORDS:] or f"it exited with {code}"
         return PlatformRefused(platform=self._platform, why=f"what was run in its pod failed: {words}")
 
-    async def order(self, pod: str, name: str, text: str) -> None:
-        """Leave the keeper a word: `cancel`, `until` or `done`."""
-        await self.run(pod, KEEPER, ORDER, text, name)
+    async def order(self, pod: str, name: str, text: str, container: str = KEEPER) -> None:
+        """Leave the keeper a word: `cancel`, `until` or `done`; or to what lays the session out: `node`."""
+        await self.run(pod, container, ORDER, text, name)
 
     async def send(self, session: PodSession, pod: str, keeps_days: int = 0) -> int:
         """Bring its files to a pod that waits for them; those that a claim keeps (for so many days) only once.
@@ -62,7 +62,7 @@ class PodFiles:
         """
         kept = await asyncio.to_thread(session.list_large) if keeps_days else []
         carried = await self._keep(session, pod, kept, keeps_days) if kept else 0
-        packed = session.root / "sent.tgz"
+        packed = session.root / f"sent.{pod}.tgz"
         try:
             size = await asyncio.to_thread(session.pack_into, packed, {each.path for each in kept})
             await self._pour(pod, "receive", _read_file(packed), str(size))
@@ -91,8 +91,8 @@ class PodFiles:
         if code:
             raise self._refuse(code, bytes(errors))
 
-    async def collect(self, session: PodSession, pod: str) -> Left:
-        """Fetch all that it left, and put it in its place here."""
+    async def collect(self, session: PodSession, pod: str, node: int = 0) -> Left:
+        """Fetch all that it left, on one of its nodes, and put it in its place here."""
         await self.stop_following(session.key)
         archive, errors = session.root / f"left.{os.getpid()}.tar", bytearray()
         try:
@@ -105,20 +105,21 @@ class PodFiles:
                 )
             if code:
                 raise self._refuse(code, bytes(errors))
-            left = await asyncio.to_thread(session.unpack, archive)
+            left = await asyncio.to_thread(session.unpack, archive, node)
             if session.prints_to_log:
-                await self._fetch_log(session, pod)
+                await self._fetch_log(session, pod, node)
             return left
         finally:
             archive.unlink(missing_ok=True)
 
-    async def _fetch_log(self, session: PodSession, pod: str) -> None:
+    async def _fetch_log(self, session: PodSession, pod: str, node: int) -> None:
         """What an image's own entrypoint printed, of which its container's log is all there is."""
+        target = session.find_output(node)
         with (session.root / "stdout.log").open("wb") as file:
             async with self._api.read_log(pod, MAIN) as blocks:
                 async for block in blocks:
                     file.write(block)
-        (session.root / "stdout.log").rename(session.root / "stdout")
+        (session.root / "stdout.log").rename(target)
 
     # What it prints
 

@@ -13,12 +13,17 @@ from pathlib import Path
 
 from sublet.booking.model.job import Job
 from sublet.platforms.kubernetes.kept import KeptInput, list_large
+from sublet.platforms.kubernetes.manifests import count_pods
 from sublet.platforms.kubernetes.states import Left, read_usage
 from sublet.platforms.local.shim.watch import words_of
 from sublet.platforms.packed_session import PackedSession
+from sublet.platforms.sessiondir import OWN as OWN_FOLDER
 
 SMALL = 700_000  # bytes that a Secret has room for, beside our own
 OWN = "own/"  # of an archive: what the pod wrote of its end
+WORK = "session/work"
+NODES = "nodes"  # of the results: what the nodes after the first left and printed
+PRINTED = {"session/stdout": "out", "session/stderr": "err"}
 
 
 class PodSession(PackedSession):
@@ -33,6 +38,7 @@ class PodSession(PackedSession):
             {
                 "mounts": volumes,
                 "connects": job.program.connects,
+                "nodes": count_pods(job),
                 "output_limit": output_limit,
                 "prints_to_log": job.program.keeps_entrypoint,
                 "writable": [mount.source for mount in job.mounts if not mount.read_only],
@@ -44,13 +50,26 @@ class PodSession(PackedSession):
         return list_large(self.root, (self.read("job.json") or {}).get("writable", ()))
 
     @property
+    def nodes(self) -> int:
+        """In how many pods it runs."""
+        return int((self.read("job.json") or {}).get("nodes", 1))
+
+    @property
     def prints_to_log(self) -> bool:
         """Whether an image's own entrypoint runs, whose output is its container's log alone."""
         return bool((self.read("job.json") or {}).get("prints_to_log"))
 
-    def unpack(self, archive: Path) -> Left:
-        """Put what came back in its place; what the pod wrote of the end."""
+    def find_output(self, node: int) -> Path:
+        """Where what a node's program printed goes."""
+        target = self.work / NODES / f"{node}.out" if node else self.root / "stdout"
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return target
+
+    def unpack(self, archive: Path, node: int = 0) -> Left:
+        """Put what came back in its place, or in that of another node than the first; what the pod wrote of its end."""
         brought = self.read("brought.json") or {}
+        if node:
+            brought = {f"{NODES}/{node}/{path}": seen for path, seen in brought.items()}
         notes: dict[str, str] = {}
         with tarfile.open(archive, "r|") as opened:
             for member in opened:
@@ -59,10 +78,21 @@ class PodSession(PackedSession):
                     notes[member.name.rpartition("/")[2]] = (
                         content.read(10_000).decode("utf-8", "replace") if content else ""
                     )
-                else:
+                elif not node or move_to_node(member, node):
                     self.put_member(member, content, brought)
         self.remove_empty_parents()
         return read_left(notes)
+
+
+def move_to_node(member: tarfile.TarInfo, node: int) -> bool:
+    """Give what another node than the first left its place among the results; False for what is none of them."""
+    if member.name in PRINTED:
+        member.name = f"{WORK}/{NODES}/{node}.{PRINTED[member.name]}"
+        return member.size > 0
+    path = member.name.removeprefix(WORK).lstrip("/")
+    member.name = f"{WORK}/{NODES}/{node}/{path}".rstrip("/")
+    member.linkname = member.linkname.replace(f"{WORK}/", f"{WORK}/{NODES}/{node}/", 1)
+    return bool(path) and path.partition("/")[0] != OWN_FOLDER
 
 
 def read_left(notes: dict[str, str]) -> Left:

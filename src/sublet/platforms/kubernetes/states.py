@@ -24,6 +24,11 @@ LOST = frozenset({"NodeLost", "NodeShutdown", "Terminated", "Shutdown"})
 TAKEN = frozenset({"Evicted", "Preempting", "Preempted", "DeletionByTaintManager", "EvictionByEvictionAPI"})
 DISK = re.compile(r"ephemeral[- ](local )?storage|emptyDir|disk", re.IGNORECASE)
 OLDEST = "9999"
+BY_OTHERS = (EndKind.SIGNALLED, EndKind.UNKNOWN)  # how a program ends whose pod is being deleted
+FETCHING = "it has ended, and what it left is being fetched: {why}"
+UNCOLLECTED = "what it left could not be fetched: {why}"
+FORCED = 30.0  # seconds beyond the grace after which a stop that nobody heeded is forced
+DELETED = "its pod was deleted; it had been started, so it is not started again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +196,13 @@ def _find_exit(over: Mapping[str, Any], left: Left) -> End:
     if code - 128 in set(Signals):
         return End(EndKind.SIGNALLED, signal=code - 128, detail=detail, usage=left.usage)
     return End(EndKind.EXITED, code=code, detail=detail, usage=left.usage)
+
+
+def describe_deletion(sight: Sight) -> End:
+    """The end of a session whose pod was deleted: with its Job by someone, else as a node is drained."""
+    if sight.job is None:
+        return End(EndKind.CANCELLED, by=ELSEWHERE, detail="its Job was deleted")
+    return End(EndKind.NODE_LOST, detail=DELETED)
 
 
 def read_usage(times: str, peak: str) -> Usage:

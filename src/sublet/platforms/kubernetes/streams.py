@@ -17,7 +17,7 @@ from websockets.typing import Subprotocol
 
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.kernel.streams import closing
-from sublet.platforms.kubernetes.api import ApiServer
+from sublet.platforms.kubernetes.api import ApiServer, read_status
 
 STDIN, STDOUT, STDERR, END = 0, 1, 2, 3
 PROTOCOL = Subprotocol("v4.channel.k8s.io")
@@ -53,18 +53,18 @@ class PodStreams:
                         await sending
 
     async def _listen(self, socket: ClientConnection, take: Take) -> int:
-        code: int | None = None
+        code, words = None, ""
         try:
             async for message in socket:
                 content = message.encode() if isinstance(message, str) else message
                 if content[:1] == bytes([END]):
-                    code = read_exit(content[1:])
+                    code, words = read_exit(content[1:]), read_status(content[1:])[0]
                 elif len(content) > 1:
                     take(content[0], content[1:])
         except ConnectionClosed:
             pass
         if code is None:
-            raise PlatformUnreachable(platform=self._api.platform, why="the connection into its pod was lost")
+            raise PlatformUnreachable(platform=self._api.platform, why=words or "the connection into its pod was lost")
         return code
 
     @asynccontextmanager
@@ -102,14 +102,14 @@ async def _send_all(socket: ClientConnection, send: AsyncIterator[bytes]) -> Non
                 await socket.send(bytes([STDIN]) + block[start : start + BLOCK])
 
 
-def read_exit(content: bytes) -> int:
-    """The exit code out of the last message of a program; 126 for one that could not be run."""
+def read_exit(content: bytes) -> int | None:
+    """The exit code out of the last message of a program; None if it could not be run, which may be so for now only."""
     try:
         status = json.loads(content)
     except ValueError:
-        return 126
+        return None
     if status.get("status") == "Success":
         return 0
     causes = (status.get("details") or {}).get("causes") or ()
     codes = [cause.get("message") for cause in causes if cause.get("reason") == "ExitCode"]
-    return int(codes[0]) if codes else 126
+    return int(codes[0]) if codes else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,7 @@ REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 BARRING = ("NoSchedule", "NoExecute")
 OVER = ("Succeeded", "Failed")
 UNBOUNDED = 1 << 50
+INDEXED = (1, 22)  # the first version of a server that has Indexed Jobs without anybody's doing
 BESIDE = int(parse_quantity(LITTLE["memory"]))  # bytes that what stays beside a program takes of a node
 BESIDE_IN_QUOTA = {  # what stays beside a program takes of a quota
     "requests.memory": LITTLE["memory"],
@@ -81,6 +83,12 @@ class ClusterView:
     version: str = ""
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of each node
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # of each node: its other resources
+
+
+def has_indexed_jobs(version: str) -> bool:
+    """Whether a server of this version knows Jobs whose pods have numbers; one that doesn't say may well do."""
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    return numbers is None or (int(numbers[1]), int(numbers[2])) >= INDEXED
 
 
 async def look(api: ApiServer, owner: str, gpu: str, selector: Mapping[str, str] | None = None) -> ClusterView:

@@ -109,7 +109,8 @@ class Oar(ReservingPlatform):
                 request, now, lambda window: self._reserve(request, wish, plan, window, ways[0], now)
             )
         reasons = [each for each in answers if isinstance(each, Reason)]
-        return fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
+        answer = fitting.answer([each for each in answers if isinstance(each, Offer)], reasons)
+        return fitting.state_gpus(answer, request, lambda offer: nodes)
 
     async def _find_plan(self, now: datetime, nodes: tuple[SiteNode, ...]) -> SitePlan | None:
         """OAR's plan for all jobs on these nodes; None while nobody is signed in, or if OAR can't tell it."""

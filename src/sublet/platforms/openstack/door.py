@@ -8,6 +8,8 @@ use one folder there and one port.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from sublet.kernel.checksums import compute_checksum
 from sublet.kernel.errors import LoginNeeded, PlatformRefused, PlatformUnreachable
 from sublet.platforms.names import name_session
 from sublet.platforms.openstack.addresses import CloudAddresses
+from sublet.platforms.openstack.bastion import NO_BASTION, Bastion
 from sublet.platforms.openstack.compute import CloudCompute
 from sublet.platforms.openstack.guest.door import DOOR, DOOR_NAME, PORT
 from sublet.platforms.openstack.session import LEFT, VmSession
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from sublet.platforms.openstack.readers import CloudServer
 
 ALIAS = "sublet-machine"  # by which its host key is known, whatever address it has
+BASTION = "bastion.log"  # what the bastion said last
 PIECE = 4 << 20  # bytes that are fetched at once
 FAILURES = (PlatformRefused, PlatformUnreachable, LoginNeeded)
 
@@ -41,7 +45,7 @@ class DoorSettings:
     address: str = ""  # `fixed`, `floating`; empty: they aren't
     port: int = 0
     floating_network: str = ""
-    bastion: str = ""
+    bastion: Bastion = NO_BASTION
     has_network: bool = True  # whether machines have one at all
 
     @property
@@ -53,7 +57,7 @@ class DoorSettings:
         """Which way files go and people come."""
         if not self.is_open:
             return "reached by its console alone"
-        through = f" through {self.bastion}" if self.bastion else ""
+        through = f" through {self.bastion.host}" if self.bastion.host else ""
         return f"reached by ssh{through} at {'a floating IP' if self.address == 'floating' else 'its own address'}"
 
 
@@ -74,25 +78,25 @@ class MachineDoors:
     async def bring(self, session: VmSession, name: str) -> None:
         """Send the session's files, once; its server's name is told for what is made on the way."""
         archive = session.root / "sent.tar.gz"
-        reach = await self._enter(session, name)
         if not archive.exists():
             part = archive.with_suffix(".part")
             await asyncio.to_thread(session.pack_into, part)
             part.rename(archive)
-        await reach.send(archive, f"{DOOR}/in", quietly)
+        async with self._enter(session, name) as reach:
+            await reach.send(archive, f"{DOOR}/in", quietly)
         session.note("sent", "")
         archive.unlink(missing_ok=True)
 
     async def fetch(self, session: VmSession, name: str, size: int, digest: str) -> None:
         """Have the archive of what it left here, whole; what came at an earlier try is not fetched again."""
-        reach = await self._enter(session, name)
         part = session.root / f"{LEFT}.fetched"
         part.touch(0o600)
-        while (at := part.stat().st_size) < size:
-            piece = await reach.read(f"{DOOR}/left", at, min(PIECE, size - at))
-            if not piece:
-                raise PlatformUnreachable(platform=session.platform, why="the archive of what it left is cut short")
-            await asyncio.to_thread(_append, part, piece)
+        async with self._enter(session, name) as reach:
+            while (at := part.stat().st_size) < size:
+                piece = await reach.read(f"{DOOR}/left", at, min(PIECE, size - at))
+                if not piece:
+                    raise PlatformUnreachable(platform=session.platform, why="the archive of what it left is cut short")
+                await asyncio.to_thread(_append, part, piece)
         if await asyncio.to_thread(compute_checksum, part, "sha256") != digest:
             part.unlink()
             why = "the archive of what it left is not the one that its machine told of"
@@ -104,8 +108,8 @@ class MachineDoors:
         if not session.heard.door or not (session.read_note("address") or self.settings.address == "fixed"):
             return False
         try:
-            reach = await self._enter(session, name)
-            await reach.run(Command(("touch", f"{DOOR}/stop"), read_printed, seconds=20))
+            async with self._enter(session, name) as reach:
+                await reach.run(Command(("touch", f"{DOOR}/stop"), read_printed, seconds=20))
         except FAILURES:
             return False
         return True
@@ -113,7 +117,8 @@ class MachineDoors:
     async def connect(self, session: VmSession, name: str) -> Connector | str:
         """Where people connect to it; in words, why they can't."""
         try:
-            place = await (await self._enter(session, name)).tunnel("program", "127.0.0.1", PORT)
+            async with self._enter(session, name) as reach:
+                place = await reach.tunnel("program", "127.0.0.1", PORT)
         except FAILURES as error:
             return f"it can't be connected to yet: {error.message}"
         return Connector(session.read("job.json")["connects"], "AVAILABLE", "HTTP", place)
@@ -143,11 +148,13 @@ class MachineDoors:
     def _control(self, key: str) -> Path:
         return self.home / "doors" / name_session(key)
 
-    async def _enter(self, session: VmSession, name: str) -> UnattendedReach:
+    @asynccontextmanager
+    async def _enter(self, session: VmSession, name: str) -> AsyncIterator[UnattendedReach]:
         if session.key not in self._reaches:
             address = session.read_note("address") or await self._find_address(session, name)
             self._reaches[session.key] = self._open(session, address)
-        return self._reaches[session.key]
+        with self.settings.bastion.explain_failures(session.platform, session.root / BASTION):
+            yield self._reaches[session.key]
 
     async def _find_address(self, session: VmSession, name: str) -> str:
         id = session.read_note("id")
@@ -171,8 +178,8 @@ class MachineDoors:
             "GlobalKnownHostsFile": "/dev/null",
             "UpdateHostKeys": "no",
         }
-        if self.settings.bastion:
-            options["ProxyJump"] = self.settings.bastion
+        if self.settings.bastion.host:
+            options["ProxyCommand"] = self.settings.bastion.write_command(session.root / BASTION)
         login = Login(
             address,
             control=self._control(session.key),

@@ -10,10 +10,11 @@ import yaml
 
 from sublet.booking.model.amounts import memory_text
 from sublet.booking.model.choices import Choices, find_lacking, has_features, merge_names
+from sublet.booking.model.gpu_sorts import GpuSort, find_driver, sort_gpus
 from sublet.booking.model.offer import Answer, Node, Reason
 from sublet.booking.model.request import Request
 from sublet.booking.model.scheduler import SchedulerOptions
-from sublet.platforms.batch.fitting import InQueue, answer, find_excess, find_untyped, listens, offer_for
+from sublet.platforms.batch.fitting import BRACKETS, InQueue, answer, find_excess, find_untyped, listens, offer_for
 from sublet.platforms.batch.site import SiteNode, SiteQueue
 from sublet.platforms.openstack.door import DoorSettings
 from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, ProjectQuota, choose_flavor
@@ -21,7 +22,6 @@ from sublet.platforms.openstack.readers import MIB, UNLIMITED, Flavor, Image, Pr
 USUAL_START = timedelta(seconds=40)
 UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
 TAKEN = ("constraint", "gpu_type")  # of what can be asked of a scheduler
-BRACKETS = frozenset("()[]*")
 UNSET = "its `address` is not set"
 HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
 
@@ -152,7 +152,15 @@ def make_offers(
     start, words = find_start(view.quota, flavor, own, now)
     note = f"{words}, {terms.door.describe()}"
     offer = offer_for(platform, request, InQueue("", least), start + USUAL_START, terms.way, platform, now, note)
-    return answer([], [offer]) if isinstance(offer, Reason) else answer([offer], [])
+    if isinstance(offer, Reason):
+        return answer([], [offer])
+    return answer([replace(offer, gpu_sorts=list_gpus(flavor, request.scheduler.gpu_type))], [])
+
+
+def list_gpus(flavor: Flavor, asked: str) -> tuple[GpuSort, ...]:
+    """The sorts of GPU of a flavor, with the driver that its traits name."""
+    types = (asked,) if asked else flavor.gpu_types
+    return sort_gpus(GpuSort(name, find_driver(flavor.features)) for name in types) if flavor.gpus else ()
 
 
 def find_start(quota: ProjectQuota, flavor: Flavor, own: Sequence[OwnServer], now: datetime) -> tuple[datetime, str]:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from sublet.platforms.openstack.access import CloudSettings
+from sublet.platforms.openstack.bastion import Bastion
 from sublet.platforms.openstack.door import DoorSettings
 from sublet.platforms.openstack.servers import ServerPlace
 from sublet.platforms.openstack.userdata import GuestTimes
@@ -49,7 +50,14 @@ class OpenStackSettings(Platform):
     floating_network: str = Field(default="", description="With `floating`: the network of those, by name or id.")
     ssh_port: int = Field(default=2222, ge=1, le=65535, description="Where a machine listens for the service's ssh.")
     bastion: str = Field(
-        default="", description="A host that ssh goes through, as USER@HOST:PORT or as it is in ~/.ssh/config."
+        default="",
+        pattern=r"^([^-\s]\S*)?$",
+        description="A host that ssh goes through, as USER@HOST:PORT or as it is in ~/.ssh/config.",
+    )
+    bastion_ssh: dict[str, str] = Field(
+        default_factory=dict,
+        description="More options for ssh to the bastion, as in ssh_config(5): its `IdentityFile`, or the "
+        "`UserKnownHostsFile` with its host key.",
     )
     reserve: Memory = Field(
         default=128 << 20, ge=0, description="Memory of a virtual machine that its own system takes, beside a session."
@@ -83,7 +91,8 @@ class OpenStackSettings(Platform):
     @property
     def door_settings(self) -> DoorSettings:
         """How machines are reached."""
-        return DoorSettings(self.address, self.ssh_port, self.floating_network, self.bastion, self.network != "none")
+        bastion = Bastion(self.bastion, self.bastion_ssh)
+        return DoorSettings(self.address, self.ssh_port, self.floating_network, bastion, self.network != "none")
 
     @property
     def cloud_settings(self) -> CloudSettings:

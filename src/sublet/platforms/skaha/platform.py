@@ -210,9 +210,10 @@ class Skaha(Platform):
             session.note_begin(there.started or datetime.now(UTC))
         by, until, now = session.cancelled_by, session.until, datetime.now(UTC)
         if there is None or there.state is State.ENDED:
-            session.finish(await self._judge(session, there))
+            session.judge(end := session.verdict or await self._judge(session, there))
             if there:
                 await self._api.remove(there.id)
+            session.finish(end)
         elif by is None and until and now >= until:
             await self._keep_output(session)
             session.write("timeout", b"")

@@ -2,14 +2,15 @@
 
 job.json   what it is;  asked: before it is launched, its name there;  id: which it is there
 stdout     its logs, as far as they were read;  cancel, until: who wants it stopped; the moved end of its time
-end.json   how it ended;  last.json: what was last seen of it
+judged     how it ended, before it is removed there;  end.json: the same, when it is
 """
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
-from sublet.booking.model.session import End, Usage
+from sublet.booking.model.session import End, EndKind, Usage
 from sublet.platforms.distant_session import DistantSession
 
 
@@ -35,6 +36,17 @@ class SkahaSessionDir(DistantSession):
         """Keep what it printed; logs that were cut off in between don't make it shorter."""
         if len(content) > self.output_size("stdout"):
             self.write("stdout", content)
+
+    @property
+    def verdict(self) -> End | None:
+        """How it ended, if that was told before it was to be removed there."""
+        record = self.read("judged")
+        return End(EndKind(record["kind"]), record["code"], None, record["by"], record["detail"]) if record else None
+
+    def judge(self, end: End) -> None:
+        """Write down how it ended: once it is removed there, nobody can be asked."""
+        record = {"kind": end.kind.value, "code": end.code, "by": end.by, "detail": end.detail}
+        self.write("judged", json.dumps(record).encode())
 
     def finish(self, end: End) -> None:
         """Write down how it ended; the first record stands."""

@@ -27,7 +27,7 @@ from sublet.platforms.batch.fields import Name, is_name
 from sublet.platforms.batch.job import Submission
 from sublet.platforms.batch.reserving_platform import ReservationCount, ReservingPlatform
 from sublet.platforms.batch.scheduler import Scheduler
-from sublet.platforms.batch.site import SiteQueue
+from sublet.platforms.batch.site import SiteQueue, by_queue
 from sublet.platforms.port import Survey
 from sublet.platforms.slurm import commands as to
 from sublet.platforms.slurm import offers as offering
@@ -67,6 +67,7 @@ class Slurm(ReservingPlatform):
     kind: ClassVar[str] = "slurm"
     scheduler: ClassVar[Scheduler] = SLURM
     runs_mpi: ClassVar[bool] = True
+    starts_each_node: ClassVar[bool] = True
     addable_options: ClassVar[frozenset[str]] = ALLOWED
     terms: Literal["booked", "predicted"] = Field(  # type: ignore[misc]  # elsewhere fixed, here a setting
         default="predicted",
@@ -142,10 +143,12 @@ class Slurm(ReservingPlatform):
             return Answer(reasons=(lacking,))
         if self.reservations and plans and not (request.after or account.asked.reservation):
             offers += await self.reserve_ahead(
-                request, now, lambda window: self._reserve(request, wishes[0], site, account, window, way, now)
+                request, now, lambda window: self._reserve(request, wishes, site, account, window, way, now)
             )
         reasons += [each for each in offers if isinstance(each, Reason)]
-        return fitting.answer([each for each in offers if isinstance(each, Offer)], reasons)
+        answer = fitting.answer([each for each in offers if isinstance(each, Offer)], reasons)
+        there = by_queue(queues, site.nodes)
+        return fitting.state_gpus(answer, request, lambda offer: there.get(offer.queue, ()))
 
     def _parts(self, request: Request, wish: SlurmWish, site: Site, account: SlurmAccount) -> int:
         """In how many parts: as many as the kind wants, the settings allow, and the site takes."""
@@ -165,7 +168,7 @@ class Slurm(ReservingPlatform):
     async def _reserve(
         self,
         request: Request,
-        wish: SlurmWish,
+        wishes: Sequence[SlurmWish],
         site: Site,
         account: SlurmAccount,
         window: Window,
@@ -173,19 +176,25 @@ class Slurm(ReservingPlatform):
         now: datetime,
     ) -> Offer | Reason | None:
         alone = replace(request, windows=(window,), recurring=(), parts=1)
-        wanted = replace(wish.cut(1), begin=window.start)
-        outcome = await self.reach.run(to.to_plan(flags(wanted, account)))
-        plan = read.read_plan(outcome.stderr.decode("utf-8", "replace"))
-        if plan is None or not plan.nodes:
-            return None
-        why = "reserved, the earliest"
-        offer = fitting.offer_for(SLURM.title, alone, wanted, plan.start, way, self.name, now, why=why)
-        if isinstance(offer, Reason):
-            return offer
-        named = wish.partition or wish.queue
-        queue = next((each for each in site.queues if each.name == named), None)
-        words = words_to_reserve(wanted, account, replace(plan, start=offer.start), queue, site.config)
-        return await self.reserve(offer, words, is_named=request.platform == self.name)
+        is_named = request.platform == self.name
+
+        async def reserve_in(wish: SlurmWish) -> Offer | Reason | None:
+            wanted = replace(wish.cut(1), begin=window.start)
+            outcome = await self.reach.run(to.to_plan(flags(wanted, account)))
+            words = outcome.stderr.decode("utf-8", "replace")
+            plan = read.read_plan(words)
+            if plan is None or not plan.nodes:
+                return offering.refusal(wanted, words, site, self.name, now)
+            why = "reserved, the earliest"
+            offer = fitting.offer_for(SLURM.title, alone, wanted, plan.start, way, self.name, now, why=why)
+            if isinstance(offer, Reason):
+                return offer
+            named = wish.partition or wish.queue
+            queue = next((each for each in site.queues if each.name == named), None)
+            pairs = words_to_reserve(wanted, account, replace(plan, start=offer.start), queue, site.config)
+            return await self.reserve(offer, pairs, is_named)
+
+        return await self.reserve_in_first(wishes, reserve_in, is_named)
 
     def unfit(self, request: Request) -> Sequence[Reason]:
         """What the site refuses of what is asked of its scheduler, and what can't be had beside a calendar."""

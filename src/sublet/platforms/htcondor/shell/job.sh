@@ -22,6 +22,7 @@ date +%s.%N >"$own/began"
 . ./program
 . ./life.sh
 short=
+kept=$(sed -n 's/^SubletKept *= *"\(.*\)"$/\1/p' "$_CONDOR_JOB_AD")
 mark=SUBLET_MARK=$session.${SUBLET_PART:-0}. # another part of the session may run beside this one
 
 record() { # kind, code and detail (as JSON)
@@ -54,6 +55,11 @@ leave_brought() { # what was brought and is as it was need not travel back
 
 place() { # say in a file where the session's directory is
     sed "s|$placeholder|$dir|g" "$1" >"$own/placed" && cat "$own/placed" >"$1"
+}
+
+share() { # a file that many share: where the system of this node keeps it, else as it came with the job
+    mkdir -p "${1%/*}"
+    case $kept in */"$2"/content) ln -sn "$kept" "$1" ;; *) mv "$2" "$1" ;; esac
 }
 
 chirp() { # HTCondor's way from a job to its access point, where it is installed

@@ -31,3 +31,11 @@ link() { # a part of the session's directory, as the program wants to see it bel
 . /given/program
 cd session
 links
+if [ "$nodes" -gt 1 ]; then # nothing starts before all pods are there, and each was told which it is
+    left=$((together * 5))
+    until [ -e /sublet/own/node ]; do
+        [ "$left" -gt 0 ] || tell "not all of its $nodes pods were there within $together s"
+        left=$((left - 1))
+        sleep 0.2
+    done
+fi

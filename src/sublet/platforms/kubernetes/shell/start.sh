@@ -23,6 +23,7 @@ run() {
     export PYTHONUNBUFFERED=1 LANG="${LANG:-C.UTF-8}"
     SUBLET_UNTIL=$($busybox date -u -d "@$((began + duration))" +%Y-%m-%dT%H:%M:%SZ)
     export SUBLET_UNTIL
+    [ -r "$own/node" ] && read -r SUBLET_NODE_NUMBER SUBLET_FIRST_NODE <"$own/node" && export SUBLET_NODE_NUMBER SUBLET_FIRST_NODE
     environment
     cd work || exit 70
     program
