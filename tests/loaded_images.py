@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from sublet.kinds.inside.container_images import alone
+
 ELSEWHERE = {"sessions", "work", "trash", "logs", "uploads"}  # where no cache is, and many files may be
 
 
@@ -21,7 +23,13 @@ def loaded_images_removed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     for record in _find_records(tmp_path_factory.getbasetemp()):
         with suppress(OSError, ValueError, KeyError):
             stored = json.loads(record.read_bytes())
-            subprocess.run([stored["tool"], "rmi", stored["name"]], capture_output=True, check=False, timeout=60)
+            remove_image(stored["tool"], stored["name"])
+
+
+def remove_image(tool: str, name: str) -> None:
+    """Take a name of an image out of a store, while no session gives names there."""
+    with alone():
+        subprocess.run([tool, "rmi", name], capture_output=True, check=False, timeout=60)
 
 
 def _find_records(root: Path) -> Iterator[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from functools import cache
 from typing import Any
 
@@ -44,3 +45,16 @@ def docker(*locations: str, **fields: Any) -> Executable:
 def sh(location: str, script: str, *words: str, **fields: Any) -> Executable:
     """A script that the image's own shell runs."""
     return docker(location, entrypoint="/bin/sh", command=["-c", script, *words], **fields)
+
+
+def is_known(name: str) -> bool:
+    """Whether Podman has a session's container; it is asked by name, as it lists none at all if one is broken."""
+    code = subprocess.run(["podman", "container", "exists", f"sublet-{name}"], capture_output=True).returncode
+    assert code in (0, 1)
+    return code == 0
+
+
+def images_kept() -> str:
+    """The names of the images that Podman has."""
+    argv = ["podman", "images", "--format", "{{.Repository}}"]
+    return subprocess.run(argv, capture_output=True, text=True).stdout

@@ -19,6 +19,7 @@ from sublet.kinds.inside.container_images import name_kept
 from sublet.platforms.local.images import LocalImages
 from sublet.service import Service
 from tests.contract.services import ME, ask, over, serving
+from tests.loaded_images import remove_image
 from tests.real import images
 from tests.registries import Registry, registry
 from tests.web_source import serve_source
@@ -62,7 +63,7 @@ async def test_a_session_finds_its_image_in_the_store_and_the_next_offer_needs_n
             assert again.staging.there == (image,)
             assert again.staging.time.high == timedelta(0)
     finally:
-        await asyncio.to_thread(subprocess.run, ["podman", "rmi", "--force", image], capture_output=True, check=False)
+        await asyncio.to_thread(remove_image, "podman", image)
 
 
 @pytest.mark.parametrize("address", ["path", "file", "http"])

@@ -22,7 +22,7 @@ from sublet.booking.model.request import Executable
 from sublet.kinds.container import DOCKER, SINGULARITY
 from sublet.kinds.inside.container_images import alone
 from tests.real import images
-from tests.real.container_tools import TOOLS, docker, find_tools, sh
+from tests.real.container_tools import TOOLS, docker, find_tools, images_kept, is_known, sh
 from tests.real.programs import Place
 from tests.real.visits import answers, free_port, get, wait_for
 
@@ -70,19 +70,6 @@ def nothing_is_left(place: Place) -> bool:
     """Beside the session's own directories there is nothing, and Podman knows no container of it."""
     only_its_own = {path.name for path in place.directory.iterdir()} <= {"work", "data", "unstarted"}
     return only_its_own and not is_known(place.directory.name) and place.directory.name not in images_kept()
-
-
-def is_known(name: str) -> bool:
-    """Whether Podman has a session's container; it is asked by name, as it lists none at all if one is broken."""
-    code = subprocess.run(["podman", "container", "exists", f"sublet-{name}"], capture_output=True).returncode
-    assert code in (0, 1)
-    return code == 0
-
-
-def images_kept() -> str:
-    """The names of the images that Podman has."""
-    argv = ["podman", "images", "--format", "{{.Repository}}"]
-    return subprocess.run(argv, capture_output=True, text=True).stdout
 
 
 def test_an_image_runs_its_own_command_unless_another_is_given(
@@ -249,24 +236,6 @@ def test_a_container_that_ignores_the_signal_is_killed(
     assert nothing_is_left(place)
 
 
-def test_what_a_crash_left_is_removed_by_the_next_container(
-    place: Place, podman: dict[str, str], archive: tuple[str, str]
-) -> None:
-    program = place.program(DOCKER, sh(archive[0], "touch begun; sleep 1000"), podman)
-    with place.start(program) as process:
-        wait_for(lambda: (place.work / "begun").exists())
-        about = ["podman", "inspect", "-f", "{{.State.ConmonPid}} {{.State.Pid}}", f"sublet-{place.directory.name}"]
-        ours = [int(pid) for pid in subprocess.check_output(about, text=True).split()]
-        for pid in (process.pid, *children(process.pid), *ours):
-            os.kill(pid, signal.SIGKILL)
-        process.communicate(timeout=30)
-    assert not nothing_is_left(place)
-    (place.directory / "next").mkdir()
-    assert run(Place(place.directory / "next"), podman, sh(archive[0], "true"))[0] == 0
-    assert not is_known(place.directory.name)
-    assert place.directory.name not in images_kept()
-
-
 def test_sessions_with_the_same_archive_do_not_take_it_from_each_other(
     tmp_path: Path, podman: dict[str, str], archive: tuple[str, str]
 ) -> None:
@@ -289,11 +258,6 @@ def test_only_one_session_of_a_user_changes_the_names_of_a_store_at_a_time() -> 
         with pytest.raises(subprocess.TimeoutExpired):
             process.communicate(timeout=1)
     assert process.communicate(timeout=30)[0] == b"entered\n"
-
-
-def children(pid: int) -> list[int]:
-    """The processes that one has started itself."""
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_an_image_with_a_user_of_its_own_can_write_its_results(

@@ -346,18 +346,27 @@ def clean(plan: Plan, image: ToolImage) -> None:
 
 
 def sweep(podman: str) -> None:
-    """Remove what a crash left: containers of ours that ended days ago, or whose process is gone unknown to Podman."""
+    """Remove what a crash left: containers of ours that ended days ago, and those that nobody is going to tidy up.
+
+    A container that has only just ended is still running to Podman, and without a process: who started it removes it.
+    """
     long_ago = time.strftime("%Y-%m-%d", time.localtime(time.time() - LEFT_BEHIND))
-    argv = [podman, "ps", "--all", "--filter", "label=sublet", "--format", "{{.Pid}} {{.CreatedAt}}|{{.Names}}"]
+    about = f'{{{{.Pid}}}} {{{{index .Labels "{tools.LABEL}"}}}} {{{{.CreatedAt}}}}|{{{{.Names}}}}'
+    argv = [podman, "ps", "--all", "--filter", f"label={tools.LABEL}", "--format", about]
     for line in subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines():
         about, _, name = line.rpartition("|")
-        pid, _, created = about.partition(" ")
+        pid, starter, created = about.split(" ", 2)
         is_running = pid.isdigit() and pid != "0"
-        if not os.path.exists(f"/proc/{pid}") if is_running else created < long_ago:
+        if not (is_alive(pid) or is_alive(starter)) if is_running else created < long_ago:
             remove(podman, name)
             remove_secrets(podman, name)
             with alone():
                 quietly(podman, "rmi", own_name(name))
+
+
+def is_alive(pid: str) -> bool:
+    """Whether there is a process of this number."""
+    return pid.isdigit() and os.path.exists(f"/proc/{pid}")
 
 
 def not_run(plan: Plan, kind: str, why: str) -> int:

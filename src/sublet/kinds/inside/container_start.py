@@ -12,6 +12,7 @@ from sublet.kinds.inside.container_tools import Plan
 
 KEPT = 8192  # bytes of what a tool says that are kept
 OWN_CODES = {"podman": (125, 126, 127), "docker": (125, 126, 127), "apptainer": (255,), "singularity": (255,)}
+NOT_MADE = 125  # what Podman and Docker end with where there is no container at all
 NEVER = "0001-01-01"  # when a container was started that never was
 ERROR = re.compile(r"^(?:Error: |docker: |FATAL: {3}|ch-run\[\d+\]: error: )")
 # the first process of a container, which starts the program: Podman's, and Docker's
@@ -68,13 +69,16 @@ def find_why_unstarted(plan: Plan, code: int, pid: int, stderr: str) -> str:
         return ""
     words = find_words(stderr)
     if tool in ("podman", "docker"):
-        was_started = was_container_started(plan["paths"][tool], plan["name"])
+        was_started = was_container_started(plan["paths"][tool], plan["name"], code)
         return "" if was_started else words or f"{tool} ended with {code} and said nothing"
     return words if ERROR.match(last) else ""
 
 
-def was_container_started(tool: str, name: str) -> bool:
-    """Whether the tool ever started anything in the container of this name, which it still knows."""
+def was_container_started(tool: str, name: str, code: int) -> bool:
+    """Whether the tool ever started anything in the container of this name.
+
+    One that could be made, but not started, it still knows: of an unknown one nothing was started if it was not made.
+    """
     argv = [tool, "inspect", "--type", "container", "--format", "{{.State.StartedAt}}", name]
     answer = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    return answer.returncode == 0 and not answer.stdout.startswith(NEVER)
+    return code != NOT_MADE if answer.returncode else not answer.stdout.startswith(NEVER)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Plan = Mapping[str, Any]
+LABEL = "sublet"  # of containers; its value is the process that started them, and tidies up after them
 OF_THE_MACHINE = ("TMPDIR", "CONFIG", "UNSQUASH")  # what a centre may say of Apptainer: where and how it works there
 READ_BY_DOCKER = (  # how the variables begin that the docker command, its plug-ins or the system's loader read
     *("DOCKER", "BUILD", "COMPOSE", "OTEL", "LD_", "GO", "GLIBC", "MALLOC", "XDG_", "SSH_", "SSL", "TLS"),
@@ -136,7 +137,7 @@ def _like_docker(
     plan: Plan, image: ToolImage, machine: Machine, environment_file: str, writable: str = ""
 ) -> list[str]:
     # without --rm: if it can't be started, only the container itself tells that from a program that failed
-    argv = [f"--name={plan['name']}", "--label=sublet", "--security-opt=no-new-privileges"]
+    argv = [f"--name={plan['name']}", f"--label={LABEL}={os.getpid()}", "--security-opt=no-new-privileges"]
     argv += [f"--env-file={environment_file}", f"--workdir={inner_directory(plan, image)}"]
     shared = {source for source, _, _ in plan.get("places", ())}  # whose owner is not changed: it is others' too
     for source, target, read_only in inner_mounts(plan):
