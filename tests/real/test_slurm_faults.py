@@ -94,6 +94,11 @@ def jobs_named(site: Site, name: str) -> list[str]:
     return site.on("ctl", "sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "jobid", f"--name={name}").split()
 
 
+def is_saved(site: Site, name: str) -> bool:
+    """Whether the controller would know a job after a crash; else it gives its number again, while its node has it."""
+    return bool(site.on("ctl", "grep", "-l", name, "/var/spool/slurmctld/job_state", check=False))
+
+
 async def end(slurm: Slurm, job: str) -> tuple[EndKind, int | None, str]:
     state = await ended(slurm, job)
     assert state.end
@@ -214,9 +219,11 @@ async def test_a_full_disk_refuses_a_job_and_still_has_room_for_an_end(cluster: 
 
 async def test_a_controller_that_is_away_is_waited_for(cluster: Cluster) -> None:
     slurm = await cluster.open(queue="shared")
-    job = await slurm.submit(small("sh", "-c", "sleep 3; exit 6"), key())
+    job = await slurm.submit(small("sh", "-c", "until [ -e go ]; do sleep 0.1; done; exit 6"), key())
     await running(slurm, job)
+    await asyncio.to_thread(cluster.site.wait, lambda: is_saved(cluster.site, job))
     cluster.site.crash("ctl")
+    (Path(cluster.site.facts["home"]) / "researcher/.sublet/sessions" / job / "work/go").touch()
     with pytest.raises(PlatformUnreachable):
         await slurm.submit(small("true"), key())
     cluster.site.boot("ctl")
