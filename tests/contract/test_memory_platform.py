@@ -11,7 +11,7 @@ from sublet.booking.model.job import State
 from sublet.booking.model.offer import Predicted, Remote
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.journal import Journal
 from sublet.platforms.memory.platform import MemoryPlatform

@@ -1,15 +1,24 @@
 """Every platform keeps the same promises."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import PrivateAttr
 
-from sublet.booking.model.job import State
-from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.conformance import PROMISES, WITH_PROCESSES, ConformanceTrial, Rule, check_platform, try_rule
+from sublet.booking.model.job import JobState, State
+from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.platforms.conformance import (
+    PROMISES,
+    WITH_PROCESSES,
+    Rule,
+    an_exit_code_comes_back,
+    check_platform,
+    try_rule,
+)
+from sublet.platforms.conformance_trial import Broken, ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.port import Platform
@@ -125,6 +134,42 @@ async def test_a_finding_names_the_rule_that_is_broken(tmp_path: Path) -> None:
     findings = await check_platform(broken)
     assert [finding.ok for finding in findings].count(True) == 1, "only the survey needs no job"
     assert "plays refusing" in findings[-1].detail
+
+
+class Faltering(MemoryPlatform):
+    """A platform that can't be reached every other time that it is asked how a job is, or to let go of one."""
+
+    _calls: int = PrivateAttr(default=0)
+
+    def _falter(self) -> None:
+        self._calls += 1
+        if self._calls % 2:
+            raise PlatformUnreachable(platform=self.name, why="it has too much to do")
+
+    async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
+        self._falter()
+        return await super().ask(ids)
+
+    async def clean(self, key: str) -> None:
+        self._falter()
+        await super().clean(key)
+
+
+async def test_a_platform_that_is_away_for_a_moment_is_asked_again(tmp_path: Path) -> None:
+    faltering = Faltering(name="played")
+    await faltering.open(tmp_path)
+    finding = await try_rule(faltering, an_exit_code_comes_back)
+    assert finding.ok, finding.detail
+
+
+async def test_how_long_is_waited_can_be_said_and_what_did_not_come_is_told(tmp_path: Path) -> None:
+    played = MemoryPlatform(name="played")
+    await played.open(tmp_path)
+    trial = ConformanceTrial(played, patience=0.1)
+    job = await trial.submit("sleep", "50")
+    with pytest.raises(Broken, match="waited 0 s for the job's end, and saw False"):
+        await trial.wait_for_end(job)
+    await trial.clean()
 
 
 async def test_a_session_that_runs_is_not_cleaned_away(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from sublet.booking.model.job import Job, State
 from sublet.booking.model.phases import Phase
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.kernel.shortage import find_shortage
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.reach.local import LocalReach

@@ -19,7 +19,8 @@ from tests.engines.environments import find_cache, have_environment
 from tests.storage_servers import free_port
 
 PROXY = "configurable-http-proxy@5.3.0"
-PATIENCE = 120.0
+PATIENCE = 300.0
+SLOWEST = 120.0  # seconds until it answers, on a busy machine
 SERVICE = "token-of-the-service-0a1b2c"
 CONFIG = """
 import os, sys
@@ -76,7 +77,7 @@ class Jupyter:
     def ask(self, method: str, path: str, token: str = "") -> httpx2.Response:
         """What it says to somebody else than Sublet."""
         headers = {"Authorization": f"token {token or self.token}"}
-        return httpx2.request(method, f"{self.url}{path}", headers=headers, timeout=30)
+        return httpx2.request(method, f"{self.url}{path}", headers=headers, timeout=SLOWEST)
 
 
 def have_proxy() -> Path:

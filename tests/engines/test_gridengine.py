@@ -21,7 +21,7 @@ from sublet.platforms.conformance import check_platform
 from sublet.platforms.gridengine.options import words_to_reserve
 from sublet.platforms.gridengine.platform import GridEngine
 from sublet.platforms.gridengine.site import read_site
-from tests.engines.asking import MEMORY, request_for, wait_for_end, wait_until
+from tests.engines.asking import MEMORY, PATIENCE, request_for, wait_for_end, wait_until
 from tests.engines.batch_sites import opening
 from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.machines import PERSON, EngineMachine
@@ -49,7 +49,7 @@ def job(*argv: str, minutes: int = 5, parts: int = 1, **more: str) -> Job:
 
 
 async def test_grid_engine_keeps_the_contract_of_every_platform(grid: GridEngine) -> None:
-    findings = await check_platform(grid)
+    findings = await check_platform(grid, PATIENCE)
     assert [finding for finding in findings if not finding.ok] == []
 
 

@@ -17,7 +17,7 @@ from tests.real.notebooks import write_notebook
 from tests.serving import Serving
 
 pytestmark = pytest.mark.engines
-PATIENCE = 90.0
+PATIENCE = 300.0  # seconds: a server that shares a busy machine takes a minute to start a kernel
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +74,7 @@ def test_a_notebook_survives_the_service_and_nothing_else_is_offered(
     assert "".join(session.logs()) == "".join(f"{n}\n" for n in range(12))
     files = {file.path for file in session.results()}
     assert files == {"count.txt", "executed.ipynb", "executed.html"}
-    until(lambda: not jupyter.ask("GET", "/api/kernels").json())
-    assert list((jupyter.home / "files").iterdir()) == []
+    until(lambda: not any((jupyter.home / "files").iterdir()) and not jupyter.ask("GET", "/api/kernels").json())
     kept = [file for file in serving.home.rglob("*") if file.is_file() and jupyter.token.encode() in file.read_bytes()]
     assert kept == []
     assert jupyter.token not in serving.log()

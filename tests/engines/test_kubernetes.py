@@ -10,6 +10,7 @@ from testbed.kubernetes.cluster import Cluster
 
 from sublet.platforms.conformance import Rule, rules_for, try_rule
 from sublet.platforms.kubernetes.platform import Kubernetes
+from tests.engines.asking import PATIENCE
 from tests.engines.kubernetes_cluster import Namespace, make_namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
@@ -32,5 +33,5 @@ async def platform(shared: Namespace, tmp_path: Path) -> AsyncIterator[Kubernete
 
 @pytest.mark.parametrize("rule", rules_for(Kubernetes(name="cluster")), ids=lambda rule: rule.__name__)
 async def test_kubernetes_keeps_the_rule(platform: Kubernetes, rule: Rule) -> None:
-    finding = await try_rule(platform, rule)
+    finding = await try_rule(platform, rule, PATIENCE)
     assert finding.ok, f"{finding.rule} {finding.detail}"

@@ -14,8 +14,9 @@ import pytest
 
 from sublet.booking.model.job import Mount
 from sublet.booking.model.session import EndKind
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.kubernetes.platform import Kubernetes
+from tests.engines.asking import PATIENCE
 from tests.engines.kubernetes_cluster import Namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
@@ -54,7 +55,7 @@ async def platform(namespace: Namespace, claim: str, tmp_path: Path) -> AsyncIte
 
 @pytest.fixture
 async def trial(platform: Kubernetes) -> AsyncIterator[ConformanceTrial]:
-    made = ConformanceTrial(platform)
+    made = ConformanceTrial(platform, PATIENCE)
     yield made
     await made.clean()
 

@@ -13,9 +13,10 @@ from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.kubernetes.names import name_of
 from sublet.platforms.kubernetes.platform import Kubernetes
+from tests.engines.asking import PATIENCE
 from tests.engines.kubernetes_cluster import Namespace, make_namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
@@ -33,7 +34,7 @@ async def platform(namespace: Namespace, tmp_path: Path) -> AsyncIterator[Kubern
 
 @pytest.fixture
 async def trial(platform: Kubernetes) -> AsyncIterator[ConformanceTrial]:
-    made = ConformanceTrial(platform)
+    made = ConformanceTrial(platform, PATIENCE)
     yield made
     await made.clean()
 
@@ -87,7 +88,7 @@ async def test_what_the_quota_refuses_waits_with_its_words(trial: ConformanceTri
 async def test_what_no_node_has_room_for_waits_with_the_schedulers_words(cluster: Cluster, tmp_path: Path) -> None:
     unbounded = make_namespace(cluster, tmp_path).platform()
     await unbounded.open(tmp_path / "home")
-    trial = ConformanceTrial(unbounded)
+    trial = ConformanceTrial(unbounded, PATIENCE)
     try:
         job = await unbounded.submit(with_shape(trial.job("true"), Shape(64, SMALL)), trial.key())
 
@@ -113,7 +114,7 @@ async def test_an_image_that_is_not_there_is_told_in_the_kubelets_words(
     assert "localhost/nothing:1" in state.end.detail
     pulling = namespace.platform(patience="2s", image_pull="IfNotPresent")
     await pulling.open(tmp_path / "pulling")
-    other = ConformanceTrial(pulling)
+    other = ConformanceTrial(pulling, PATIENCE)
     try:
         state = await end_of(other, missing)
         assert state.end is not None
@@ -174,7 +175,7 @@ async def test_someone_without_rights_gets_the_servers_own_words(namespace: Name
             PlatformRefused, match=r'jobs\.batch is forbidden: User "bob" cannot create resource "jobs"'
         ):
             await bob.survey()
-        trial = ConformanceTrial(bob)
+        trial = ConformanceTrial(bob, PATIENCE)
         with pytest.raises(PlatformRefused, match='User "bob" cannot get resource "jobs"'):
             await trial.submit("true")
     finally:

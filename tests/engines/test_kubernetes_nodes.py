@@ -18,10 +18,10 @@ from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.kubernetes.platform import Kubernetes
 from tests.contract.services import ask, serving
-from tests.engines.asking import request_for
+from tests.engines.asking import PATIENCE, request_for
 from tests.engines.kubernetes_cluster import Namespace, make_namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
@@ -48,7 +48,7 @@ async def platform(seen: Namespace, tmp_path: Path) -> AsyncIterator[Kubernetes]
 
 @pytest.fixture
 async def trial(platform: Kubernetes) -> AsyncIterator[ConformanceTrial]:
-    made = ConformanceTrial(platform)
+    made = ConformanceTrial(platform, PATIENCE)
     yield made
     await made.clean()
 

@@ -14,8 +14,9 @@ import pytest
 from sublet.booking.model.job import Program, State
 from sublet.booking.model.session import EndKind
 from sublet.kernel.short_paths import remove_links
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.kubernetes.platform import Kubernetes
+from tests.engines.asking import PATIENCE
 from tests.engines.kubernetes_cluster import Namespace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.engines]
@@ -38,7 +39,7 @@ async def platform(namespace: Namespace, tmp_path: Path) -> AsyncIterator[Kubern
 
 @pytest.fixture
 async def trial(platform: Kubernetes) -> AsyncIterator[ConformanceTrial]:
-    made = ConformanceTrial(platform)
+    made = ConformanceTrial(platform, PATIENCE)
     yield made
     await made.clean()
 
@@ -97,7 +98,7 @@ async def test_what_listens_in_a_pod_is_reached_through_a_socket_here_which_is_f
     for _ in range(2):  # the second time, as a service does that was started again
         platform = namespace.platform()
         await platform.open(home)
-        trial = ConformanceTrial(platform)
+        trial = ConformanceTrial(platform, PATIENCE)
         if not key:
             program = Program(("python3", "-c", LISTENER), connects="uri:http")
             key = await platform.submit(replace(trial.job("true"), program=program), trial.key())
@@ -154,7 +155,7 @@ async def test_whoever_is_known_by_certificate_or_a_service_account_can_run_sess
     for number, entry in enumerate(({"kubeconfig": str(config)}, {**by_token, "namespace": name})):
         platform = Kubernetes(name="cluster", **images, **entry)
         await platform.open(tmp_path / str(number))
-        trial = ConformanceTrial(platform)
+        trial = ConformanceTrial(platform, PATIENCE)
         try:
             state = await trial.wait_for_end(await trial.submit("true"))
             assert state.end is not None
@@ -169,7 +170,7 @@ async def test_a_platform_that_is_opened_again_finds_what_runs_and_nothing_is_le
 ) -> None:
     first, second = namespace.platform(), namespace.platform()
     await first.open(tmp_path)
-    trial = ConformanceTrial(first)
+    trial = ConformanceTrial(first, PATIENCE)
     job = await trial.submit("sleep", "60")
     await first.close()
     (tmp_path / "sessions" / job / "submitted").unlink()  # as if it had been killed before it could note that

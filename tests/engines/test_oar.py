@@ -20,7 +20,7 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.conformance import check_platform
 from sublet.platforms.oar.options import OarWish, words_to_reserve
 from sublet.platforms.oar.platform import Oar
-from tests.engines.asking import request_for, wait_for_end, wait_until
+from tests.engines.asking import PATIENCE, request_for, wait_for_end, wait_until
 from tests.engines.batch_sites import opening
 from tests.engines.machines import EngineMachine
 from tests.engines.oar_server import serve_oar
@@ -41,7 +41,7 @@ async def oar(site: EngineMachine, tmp_path: Path) -> AsyncIterator[Oar]:
 
 
 async def test_oar_keeps_the_contract_of_every_platform(oar: Oar) -> None:
-    findings = await check_platform(oar)
+    findings = await check_platform(oar, PATIENCE)
     assert [finding for finding in findings if not finding.ok] == []
 
 

@@ -17,8 +17,8 @@ from sublet.booking.model.job import Job, JobState, State
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import LoginNeeded, PlatformRefused
-from sublet.platforms import conformance
-from sublet.platforms.conformance import ConformanceTrial, Rule, rules_for, try_rule
+from sublet.platforms.conformance import Rule, rules_for, try_rule
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.openstack.platform import OpenStack
 from tests.engines.openstack_cloud import Project
 
@@ -26,11 +26,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.soak]
 PATIENCE = 300.0  # seconds: machines are emulated
 GREEDY = "x = [str(number).encode() * (4 << 20) for number in range(500)]"  # in steps, or it is refused at once
 HUSH = "the-password-of-a-database"
-
-
-@pytest.fixture(autouse=True)
-def _be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conformance, "PATIENCE", PATIENCE)
 
 
 @pytest.fixture
@@ -43,14 +38,14 @@ async def platform(project: Project, tmp_path: Path) -> AsyncIterator[OpenStack]
 
 @pytest.fixture
 async def trial(platform: OpenStack) -> AsyncIterator[ConformanceTrial]:
-    made = ConformanceTrial(platform)
+    made = ConformanceTrial(platform, PATIENCE)
     yield made
     await made.clean()
 
 
 @pytest.mark.parametrize("rule", rules_for(OpenStack(name="sky", image="guest")), ids=lambda rule: rule.__name__)
 async def test_openstack_keeps_the_rule(platform: OpenStack, project: Project, rule: Rule) -> None:
-    finding = await try_rule(platform, rule)
+    finding = await try_rule(platform, rule, PATIENCE)
     assert finding.ok, f"{finding.rule} {finding.detail}"
     assert await project.list_names() == []
 
@@ -82,7 +77,7 @@ async def test_memory_signals_and_what_was_used_are_told(trial: ConformanceTrial
 async def test_what_no_host_has_room_for_says_so_in_novas_words(project: Project, tmp_path: Path) -> None:
     platform = project.platform(flavors=("huge",))
     await platform.open(tmp_path / "home")
-    trial = ConformanceTrial(platform)
+    trial = ConformanceTrial(platform, PATIENCE)
     try:
         state = await end_of(trial, trial.job("true"))
         assert state.end is not None
@@ -97,7 +92,7 @@ async def test_someone_without_rights_gets_novas_own_words(project: Project, tmp
     bob = project.platform("bob")
     await bob.open(tmp_path / "home")
     try:
-        trial = ConformanceTrial(bob)
+        trial = ConformanceTrial(bob, PATIENCE)
         with pytest.raises(PlatformRefused, match=r"Policy doesn't allow os_compute_api:.* to be performed"):
             await trial.submit("true")
         assert await trial.platform.find(trial.keys[-1]) is None
@@ -237,7 +232,7 @@ async def test_a_late_call_is_refused_once_its_key_is_gone(trial: ConformanceTri
 async def test_what_a_lost_service_left_is_swept_by_its_name(
     project: Project, platform: OpenStack, tmp_path: Path
 ) -> None:
-    trial = ConformanceTrial(platform)
+    trial = ConformanceTrial(platform, PATIENCE)
     job = await trial.submit("sleep", "300")
     other = project.platform()
     (tmp_path / "other").mkdir()
@@ -275,7 +270,7 @@ async def test_large_files_go_in_and_out_by_ssh_and_people_connect_to_a_machine(
 ) -> None:
     platform = project.platform(network="wire", address="fixed")
     await platform.open(tmp_path / "home")
-    trial = ConformanceTrial(platform)
+    trial = ConformanceTrial(platform, PATIENCE)
     try:
         plain = trial.job("python3", "server.py", seconds=600)
         files = {"server.py": SERVER.encode(), "noise": os.urandom(1 << 20)}

@@ -18,7 +18,7 @@ from sublet.booking.model.job import Job, Program, State
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import DiskFull, PlatformRefused
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.local import launch
 from sublet.platforms.local.platform import Local
 from sublet.platforms.local.shim.processes import boot_id, descendants, start_time, still

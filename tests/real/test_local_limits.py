@@ -15,7 +15,7 @@ from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import NotFound, PlatformRefused
 from sublet.platforms import machine
-from sublet.platforms.conformance import ConformanceTrial
+from sublet.platforms.conformance_trial import ConformanceTrial
 from sublet.platforms.local.platform import Local
 from sublet.platforms.port import Results
 

@@ -9,26 +9,23 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
 
-from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.job import State
 from sublet.booking.model.marks import Mark
 from sublet.booking.model.session import EndKind
-from sublet.booking.model.shape import Amounts, Shape
 from sublet.kernel.errors import PlatformRefused, SubletError
 from sublet.platforms.broker_promises import find_kept_offer, find_no_answer, find_refused_kind
 from sublet.platforms.brokering import PassesOn
+from sublet.platforms.conformance_trial import MEMORY, PATIENCE, Broken, ConformanceTrial
 from sublet.platforms.port import Platform, Results
 from sublet.platforms.reservation_promises import find_kept_reservation
 from sublet.platforms.reserving import Reserves
 from sublet.platforms.trials import WritesTrials
 
-PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do
-PAUSE = 0.02
 AT_ONCE = 4
 TICK = 0.05  # seconds between two words of a job that prints
-MEMORY = 128 << 20
 TIMES = (4, 8, 16, 32)  # seconds of a job whose time is extended: more where the word for it takes long
+LONGER = timedelta(seconds=90)  # from when it is said, and more than any of these jobs takes
 
 
 @dataclass(frozen=True)
@@ -38,75 +35,6 @@ class RuleFinding:
     rule: str
     ok: bool
     detail: str = ""
-
-
-class Broken(Exception):
-    """A rule does not hold; the words say what was seen."""
-
-
-class ConformanceTrial:
-    """One rule's trial on one platform: it runs jobs under keys of its own, and leaves nothing."""
-
-    def __init__(self, platform: Platform) -> None:
-        """Nothing is run yet."""
-        self.platform = platform
-        self.keys: list[str] = []
-
-    def key(self) -> str:
-        """A key that nobody has used."""
-        self.keys.append(f"check-{uuid4()}")
-        return self.keys[-1]
-
-    async def submit(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> str:
-        """Submit a small job; one that only plays is told how long it takes and how it exits."""
-        return await self.platform.submit(self.job(*argv, seconds=seconds, code=code, takes=takes), self.key())
-
-    def job(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> Job:
-        """A small job."""
-        plain = Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)})
-        return Job(
-            program=self.platform.write_trial(argv) if isinstance(self.platform, WritesTrials) else plain,
-            amounts=Amounts(Shape(1, MEMORY)),
-            nodes=(),
-            until=datetime.now(UTC) + timedelta(seconds=seconds),
-            warn=timedelta(0),
-        )
-
-    async def state(self, job: str) -> JobState:
-        """What the platform says of it."""
-        return (await self.platform.ask([job]))[job]
-
-    async def until(self, what: str, seen: Callable[[], Awaitable[object]]) -> None:
-        """Wait for something; Broken if it doesn't come."""
-        last: object = None
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while not (last := await seen()):  # noqa: ASYNC110 (what is awaited happens outside this process)
-                    await asyncio.sleep(PAUSE)
-        except TimeoutError:
-            raise Broken(f"waited {PATIENCE:.0f} s for {what}, and saw {last}") from None
-
-    async def wait_for_end(self, job: str) -> JobState:
-        """Its state once it has ended."""
-        state: JobState | None = None
-
-        async def over() -> bool:
-            nonlocal state
-            state = await self.state(job)
-            return state.state is State.ENDED
-
-        await self.until("the job's end", over)
-        if state is None or state.end is None:
-            raise Broken("it has ended, and nothing says how")
-        return state
-
-    async def clean(self) -> None:
-        """Stop and remove all that the trial ran."""
-        for key in self.keys:
-            if (job := await self.platform.find(key)) is not None:
-                await self.platform.cancel([job], "sublet platform check")
-                await self.wait_for_end(job)
-            await self.platform.clean(key)
 
 
 def _same(what: str, seen: object, wanted: object) -> None:
@@ -170,13 +98,14 @@ async def the_end_of_the_time_is_a_timeout(trial: ConformanceTrial) -> None:
 async def the_time_can_be_extended(trial: ConformanceTrial) -> None:
     """A job whose time is extended runs on."""
     for seconds in TIMES:
-        began, longer = datetime.now(UTC), f"{1.1 * seconds:.1f}"
+        longer = f"{1.1 * seconds:.1f}"
         job = await trial.submit("sh", "-c", f"sleep {longer}; exit 0", seconds=seconds, takes=f"{longer}s")
-        await trial.platform.extend(job, datetime.now(UTC) + timedelta(seconds=PATIENCE))
-        if datetime.now(UTC) - began < timedelta(seconds=seconds / 2):
-            break
-        await trial.platform.cancel([job], "sublet platform check")  # the word may have come too late
-    state = await trial.wait_for_end(job)
+        await trial.platform.extend(job, datetime.now(UTC) + LONGER)
+        if (await trial.wait_for_start(job)).state is State.RUNNING:
+            await trial.platform.extend(job, datetime.now(UTC) + LONGER)  # it may have waited until that was over, too
+        state = await trial.wait_for_end(job)
+        if state.end and state.end.kind is not EndKind.TIMEOUT:
+            break  # else the word may have come too late
     _same("its end", state.end and (state.end.kind, state.end.code), (EndKind.EXITED, 0))
 
 
@@ -291,7 +220,7 @@ async def clean_leaves_nothing(trial: ConformanceTrial) -> None:
     job = await trial.submit("sh", "-c", "echo here | tee file", takes="0s")
     key = trial.keys[-1]
     await trial.wait_for_end(job)
-    await trial.platform.clean(key)
+    await trial.remove(key)
     _same("its state", (await trial.state(job)).state, State.UNKNOWN)
     _same("what is found", await trial.platform.find(key), None)
     _same("its files", await trial.platform.results(key), Results())
@@ -365,10 +294,10 @@ def rules_for(platform: Platform) -> tuple[Rule, ...]:
     return promises + (WITH_FILES if isinstance(platform, WritesTrials) else WITH_PROCESSES)
 
 
-async def try_rule(platform: Platform, rule: Rule) -> RuleFinding:
+async def try_rule(platform: Platform, rule: Rule, patience: float = PATIENCE) -> RuleFinding:
     """Try one rule, and clean up."""
     words = (rule.__doc__ or "").strip()
-    trial = ConformanceTrial(platform)
+    trial = ConformanceTrial(platform, patience)
     try:
         try:
             await rule(trial)
@@ -379,12 +308,12 @@ async def try_rule(platform: Platform, rule: Rule) -> RuleFinding:
     return RuleFinding(words, True)
 
 
-async def check_platform(platform: Platform) -> Sequence[RuleFinding]:
-    """Try every rule on a live platform, a few at a time."""
+async def check_platform(platform: Platform, patience: float = PATIENCE) -> Sequence[RuleFinding]:
+    """Try every rule on a live platform, a few at a time; on one with much to do, with more patience."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def in_turn(rule: Rule) -> RuleFinding:
         async with turns:
-            return await try_rule(platform, rule)
+            return await try_rule(platform, rule, patience)
 
     return await asyncio.gather(*(in_turn(rule) for rule in rules_for(platform)))

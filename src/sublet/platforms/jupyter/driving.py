@@ -25,6 +25,7 @@ SOON = 0.3  # seconds until a server that is being started is looked at again
 ATTEND = 5.0  # seconds between two looks at a server that someone works in
 MOST_STARTS = 3
 GIVE_UP = 300.0  # seconds after which an end is told although its server can't be reached
+GONE = ("absent", "stopping", "failed")  # a hub that was restarted looks after its servers first: "starting"
 PAGE = "executed.html"
 CULLED = "its server was stopped at the hub: because it was idle, by its owner or by an administrator"
 IDLE = "sublet, because nobody had used it for {0}"
@@ -114,7 +115,7 @@ class Drive:
         """Stay with a server that someone works in, until it is not there any more, or nobody has used it for long."""
         while True:
             state = await self.servers.look(self.session.key, self._person)
-            if state.standing != "ready":
+            if state.standing in GONE:
                 return End(EndKind.CULLED, detail=CULLED)
             began = self.session.began or datetime.now(UTC)
             used = max(filter(None, (state.last_activity, began)))

@@ -1,0 +1,75 @@
+"""What a hub says of a session's server, and what is believed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from sublet.platforms.jupyter.hub import HubServers
+from sublet.platforms.rest import RestCalls
+from sublet.platforms.tokens import TokenSource
+
+pytestmark = pytest.mark.anyio
+HUB = "https://hub.example.org"
+KEY = "3f0c6d1e-7c1b-4ad0-9a55-0a3f6f6b2a11"
+
+
+class PlayedHub:
+    """A hub with one server, which answers DELETE with this status and keeps the server for so many of them."""
+
+    def __init__(self, status: int, kept: int, pending: str | None = None) -> None:
+        self.status, self.kept, self.pending = status, kept, pending
+        self.name = ""
+        self.deleted = 0
+
+    def handle(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method == "DELETE":
+            self.deleted += 1
+            return httpx2.Response(404 if self.deleted > self.kept + 1 else self.status)
+        if request.url.path.endswith("/progress"):
+            return httpx2.Response(404)
+        model: dict[str, Any] = {"pending": self.pending, "ready": self.pending is None, "url": "/user/marie/x/"}
+        is_there = self.deleted <= self.kept
+        return httpx2.Response(200, json={"name": "marie", "servers": {self.name: model} if is_there else {}})
+
+
+Make = Callable[[PlayedHub], HubServers]
+
+
+@pytest.fixture
+def make() -> Make:
+    def open_hub(hub: PlayedHub) -> HubServers:
+        async def find_token(address: str, person: str) -> str:
+            return "polonium"
+
+        source = TokenSource("hub", HUB, "", "")
+        source.find = find_token
+        servers = HubServers(
+            RestCalls("hub", HUB, source, httpx2.MockTransport(hub.handle)), "sublet-x", "marie", {}, True
+        )
+        hub.name = servers.name_server(KEY)
+        return servers
+
+    return open_hub
+
+
+async def test_a_server_that_the_hub_says_to_have_stopped_and_still_has_is_not_gone(make: Make) -> None:
+    hub = PlayedHub(204, kept=1)
+    servers = make(hub)
+    assert not await servers.stop(KEY, "marie")
+    assert await servers.stop(KEY, "marie")
+
+
+@pytest.mark.parametrize("status", [202, 204])
+async def test_a_server_is_gone_once_the_hub_does_not_list_it(make: Make, status: int) -> None:
+    assert await make(PlayedHub(status, kept=0)).stop(KEY, "marie")
+
+
+async def test_a_server_that_is_stopping_is_not_gone(make: Make) -> None:
+    hub = PlayedHub(202, kept=1, pending="stop")
+    servers = make(hub)
+    assert not await servers.stop(KEY, "marie")
+    assert (await servers.look(KEY, "marie")).standing == "stopping"
