@@ -5,78 +5,36 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sublet.booking.model.request import Data
-from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.kernel.errors import DataNotThere
-from sublet.movers import rsync
+from sublet.movers import rsync_listing
 from sublet.movers.port import UNLIMITED, Policy
 from sublet.movers.rsync import RsyncMover
 from tests.contract.moving import content, quiet
-from tests.sshd import free_port
+from tests.rsync_server import RsyncServer, serve_rsync
 
 pytestmark = pytest.mark.anyio
 LARGE = os.urandom(2_000_000)
 SHA = f"sha256:{hashlib.sha256(LARGE).hexdigest()}"
 
 
-@dataclass(frozen=True)
-class RsyncServer:
-    """An rsync server with one module, which needs a password to be written to and read."""
-
-    port: int
-    folder: Path
-
-
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RsyncServer]:
-    if shutil.which("rsync") is None:
-        pytest.skip("there is no rsync on this machine")
-    root = tmp_path_factory.mktemp("rsyncd")
-    folder, port = root / "public", free_port()
-    folder.mkdir()
-    (folder / "cube.fits").write_bytes(LARGE)
-    (root / "secrets").write_text("marie:radium\n")
-    (root / "secrets").chmod(0o600)
-    user = f"uid = {os.getuid()}\ngid = {os.getgid()}\nuse chroot = no\nread only = no\npath = {folder}\n"
-    private = f"auth users = marie\nsecrets file = {root}/secrets\n"
-    (root / "rsyncd.conf").write_text(f"[open]\n{user}[closed]\n{user}{private}")
-    words = [
-        "rsync",
-        "--daemon",
-        "--no-detach",
-        f"--port={port}",
-        "--address=127.0.0.1",
-        f"--config={root}/rsyncd.conf",
-    ]
-    process = subprocess.Popen(words)
-    try:
-        deadline = time.monotonic() + 10
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                break
-            except OSError:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)  # between two looks, until the deadline
-        yield RsyncServer(port, folder)
-    finally:
-        process.terminate()
-        process.wait()
+    with serve_rsync(tmp_path_factory.mktemp("rsyncd")) as server:
+        (server.folder / "cube.fits").write_bytes(LARGE)
+        yield server
 
 
 async def test_an_rsync_server_brings_and_takes_files_with_the_right_password(
     daemon: RsyncServer, tmp_path: Path
 ) -> None:
-    begin = f"rsync://127.0.0.1:{daemon.port}"
+    begin = daemon.begin
     item = Data("cube", "simple-data-resource", f"{begin}/open/cube.fits", checksum=SHA)
     await RsyncMover(replace(UNLIMITED, public_only=False)).bring(item, tmp_path, quiet)
     assert (tmp_path / "cube.fits").read_bytes() == LARGE
@@ -84,8 +42,7 @@ async def test_an_rsync_server_brings_and_takes_files_with_the_right_password(
         await RsyncMover(Policy()).bring(item, tmp_path, quiet)
     with pytest.raises(DataNotThere, match="auth failed on module closed"):
         await RsyncMover(UNLIMITED).bring(replace(item, location=f"{begin}/closed/"), tmp_path, quiet)
-    known = Credential(f"{begin}/closed", CredentialKind.LOGIN, "marie", "radium")
-    mover = RsyncMover(Policy(public_only=False, credentials=[known]))
+    mover = RsyncMover(Policy(public_only=False, credentials=[daemon.credential]))
     await mover.push(content("a/b.txt", b"b"), f"{begin}/closed/run1/", quiet)
     assert (daemon.folder / "run1/a/b.txt").read_bytes() == b"b"
     await mover.bring(replace(item, location=f"{begin}/closed/run1/", checksum=""), tmp_path / "there", quiet)
@@ -107,7 +64,7 @@ async def test_a_list_is_read_whole_however_long_it_is_and_refused_when_it_has_t
         (many / name).touch()
     item = Data("many", "simple-data-resource", f"rsync://127.0.0.1:{daemon.port}/open/many/")
     assert set((await RsyncMover(UNLIMITED).list_versions(item)).files) == names
-    monkeypatch.setattr(rsync, "MOST_FILES", 400)
+    monkeypatch.setattr(rsync_listing, "MOST_FILES", 400)
     with pytest.raises(DataNotThere, match=r"it has more than .* files; bring an archive of them instead"):
         await RsyncMover(UNLIMITED).list_versions(item)
     shutil.rmtree(many)

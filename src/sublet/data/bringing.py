@@ -99,8 +99,11 @@ async def bring_here(
     times: TransferTimes,
     *,
     guest: bool = False,
-) -> None:
-    """Bring data into a directory of this machine, and note how long that took; DataNotThere says why it can't be."""
+) -> int:
+    """Bring data into a directory of this machine, and note how long that took; how many bytes came.
+
+    DataNotThere says why it can't be had.
+    """
     if isinstance(mover, Reason):
         raise DataNotThere(name=data.name, location=data.location, why=mover.message)
     progress, began = Meter(tell_progress(context, session, f"bringing {data.name}")), monotonic()
@@ -117,3 +120,4 @@ async def bring_here(
         context.loop_state.staging[session] = f"unpacking {data.name}"
         await asyncio.to_thread(unpack_brought, data, target)
     log.info("data.brought", session=session, data=data.name, location=without_secrets(shorten_location(data.location)))
+    return progress.bytes

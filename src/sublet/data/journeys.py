@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sublet.booking.model.request import Data
 from sublet.data.model.links import LinkedFiles
@@ -28,14 +28,15 @@ class Journey:
     session: str
     person: str
     tell: Callable[[str], Progress]  # where it is told how far it is, by what is being done
+    no_ways: dict[str, str] = field(default_factory=dict)  # names of data → why it could not take a road of its own
 
 
 async def watch_entry(cache: DataCache, entry: str, progress: Progress) -> EntryState:
-    """Look again and again, until it is there, or failed, or nobody brings it."""
+    """Look again and again, until it is there, or came, or failed, or nobody brings it."""
     pause, seen = FIRST_PAUSE, time.monotonic()
     while True:
         state = await cache.look(entry)
-        if state.phase in (EntryPhase.THERE, EntryPhase.FAILED):
+        if state.phase in (EntryPhase.THERE, EntryPhase.FAILED, EntryPhase.CAME):
             return state
         if state.phase is EntryPhase.BUSY:
             progress(state.done, state.total or None)

@@ -15,11 +15,12 @@ from sublet.data.journeys import Journey
 from sublet.data.layout import is_path_of_file, list_laid_out
 from sublet.data.named_links import NamedLinks
 from sublet.data.roads import Arrival, take_left, take_own, take_road
+from sublet.data.tool_roads import take_tool_road
 from sublet.kernel.errors import DataNotThere, PlatformRefused
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.movers.arrival import missing
-from sublet.movers.port import AnyMover, FindsLeft, LiesOnSystems, Links, NoLinks, Resolves
+from sublet.movers.port import AnyMover, FindsLeft, LiesOnSystems, Links, NoLinks, PlansTool, Resolves
 from sublet.platforms.caching import CachePlacement, DataCache, NoWay
 
 RECORD = "roads.json"  # in a session's directory here: what data of it is one file there, and its name
@@ -54,6 +55,8 @@ async def travel(
             return await _travel_by_name(journey, data, NamedLinks(movers, mover))
         if isinstance(mover, LiesOnSystems) and (arrival := await take_own(journey, data, mover)):
             return arrival
+        if isinstance(mover, PlansTool):
+            return await take_tool_road(journey, data, mover)
         if isinstance(mover, Links):
             return await take_road(journey, data, mover)
     except (NoWay, NoLinks):

@@ -58,7 +58,7 @@ async def take_road(journey: Journey, data: Data, mover: Links) -> Arrival | Non
         files = await mover.links(data)
         if is_small(files) or (journey.cache.is_here and not _is_worth_keeping(files)):
             return None
-        _check(data, files, mover.policy.largest)
+        check_amount(data, files, mover.policy.largest)
         entry = name_entry(files, journey.person, journey.session)
         try:
             have = partial(_have, journey, data, mover, files, entry)
@@ -100,7 +100,7 @@ async def take_own(journey: Journey, data: Data, mover: LiesOnSystems) -> Arriva
         if located is None or not located[1].links:
             return None
         path, files = located
-        _check(data, files, 0)
+        check_amount(data, files, 0)
         entry, began = name_entry(files, journey.person, journey.session), time.monotonic()
 
         async def copy(_: Mapping[str, int], entry: str = entry, path: str = path, files: LinkedFiles = files) -> None:
@@ -129,7 +129,7 @@ def is_small(files: LinkedFiles) -> bool:
     return is_here and (files.size or 0) < SMALL
 
 
-def _check(data: Data, files: LinkedFiles, largest: int) -> None:
+def check_amount(data: Data, files: LinkedFiles, largest: int) -> None:
     """DataNotThere if it is not what was asked for, or more than may come."""
     size = files.size
     if size is not None and data.size is not None and size != data.size:
@@ -186,11 +186,11 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
         if state.phase is EntryPhase.THERE:
             return state
         if state.phase is EntryPhase.FAILED:
-            _explain(journey, data, files, state)
+            explain_failure(journey, data, files.links[0].host, state)
     raise NoWay(f"what fetches on {journey.platform} ended early")
 
 
-def _explain(journey: Journey, data: Data, files: LinkedFiles, state: EntryState) -> None:
+def explain_failure(journey: Journey, data: Data, host: str, state: EntryState) -> None:
     """Raise what a failure means: another road may help, or none."""
     if state.kind == "changed":
         raise SourceChanged(state.why)
@@ -200,8 +200,8 @@ def _explain(journey: Journey, data: Data, files: LinkedFiles, state: EntryState
         raise missing(data, state.why)
     if state.kind == "unreachable":
         why = f"{journey.platform} can't reach it ({state.why})"
-        journey.cache.note_no_way(files.links[0].host, why)
-        raise HostAway(why, files.links[0].host)
+        journey.cache.note_no_way(host, why)
+        raise HostAway(why, host)
     raise NoWay(f"{journey.platform} could not fetch it ({state.why})")
 
 

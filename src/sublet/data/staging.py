@@ -18,11 +18,12 @@ from sublet.data.executables import Movers
 from sublet.data.image_staging import ImageStaging, list_fetched
 from sublet.data.journeys import Journey
 from sublet.data.layout import lay_out, list_laid_out, note_brought
-from sublet.data.model.roads import TakenRoad
+from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.model.throughput import Hop, Meter, TransferTimes
 from sublet.data.placing import find_file_there, place_all, record_files, travel
 from sublet.data.recording import STAGED, record_roads, record_times
 from sublet.data.roads import Arrival
+from sublet.data.sources import source_of
 from sublet.data.tasks import stop_transfers
 from sublet.kernel.errors import DataNotThere, PlatformRefused, SubletError
 from sublet.kernel.value_names import directory_name
@@ -131,14 +132,18 @@ async def _stage(
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
     wanted = context.kinds.inputs_of(request.executable, request.data)
     arrivals: list[Arrival] = []
+    detours: list[TakenRoad] = []  # what could not take the road that it might have, and why
     brought = TransferTimes()
 
     async def bring(data: Data) -> None:
         mover, target = movers.choose(data, guest=guest), place / "data" / directory_name(data.name)
         if journey and (arrival := await travel(journey, request, data, mover, movers)):
             arrivals.append(arrival)
-        else:
-            await bring_here(context, movers, mover, data, target, session, brought, guest=guest)
+            return
+        began = monotonic()
+        size = await bring_here(context, movers, mover, data, target, session, brought, guest=guest)
+        if journey and (why := journey.no_ways.get(data.name)):
+            detours.append(TakenRoad(data.name, Road.HERE, source_of(data), size, monotonic() - began, why))
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -159,7 +164,7 @@ async def _stage(
             await asyncio.to_thread(note_brought, place)
         await asyncio.to_thread(record_files, place, arrivals)
     await asyncio.to_thread(_write, place / KEPT, json.dumps(kept))
-    return [*(arrival.taken for arrival in arrivals), *images.roads]
+    return [*(arrival.taken for arrival in arrivals), *detours, *images.roads]
 
 
 def find_kept_files(place: Path) -> dict[str, str]:

@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
-from sublet.data.model.links import can_be_known, name_entry
+from sublet.data.model.links import LinkedFiles, can_be_known, name_entry
 from sublet.data.named_links import NamedLinks
 from sublet.data.placing import can_travel, is_shared_here
 from sublet.data.roads import is_small
 from sublet.kernel.errors import SubletError
-from sublet.movers.port import AnyMover, FindsLeft, Links, NoLinks, Pins, Resolves, SignsIn
+from sublet.movers.port import AnyMover, FindsLeft, Links, NoLinks, Pins, PlansTool, Resolves, SignsIn
 from sublet.platforms.batch.kept import digest_of, name_image, name_of
 
 MOMENT = 2.0  # seconds that an asker waits for an answer about one item
@@ -61,11 +61,13 @@ class EntryFinder:
                     return await _find_linked(NamedLinks(movers, mover), data, person)
                 if isinstance(mover, Links):
                     return await _find_linked(mover, data, person)
+                if isinstance(mover, PlansTool):
+                    return await _find_planned(mover, data, person)
                 if isinstance(mover, FindsLeft):
                     left = await mover.find_left(data)
                     return Whereabouts(platform=left.platform, size=left.size)
                 return NOWHERE
-        return UNANSWERED if isinstance(mover, Links) else NOWHERE
+        return UNANSWERED if isinstance(mover, Links | PlansTool) else NOWHERE
 
     async def find_image(self, mover: object, data: Data) -> Whereabouts:
         """Of an image that systems pull from its registry, or are sent; none pulls with this service's own logins."""
@@ -99,8 +101,20 @@ def _make_room(memory: dict[Key, Value]) -> None:
 
 async def _find_linked(mover: Links, data: Data, person: str) -> Whereabouts:
     files = await mover.links(data)
+    return _name(files, files.size, person)
+
+
+async def _find_planned(mover: PlansTool, data: Data, person: str) -> Whereabouts:
+    try:
+        plan = await mover.plan(data)
+    except NoLinks:
+        return NOWHERE
+    return _name(plan.named, plan.files.size if plan.files.links else None, person)
+
+
+def _name(files: LinkedFiles, size: int | None, person: str) -> Whereabouts:
     is_nameless = is_small(files) or not can_be_known(files)
-    return Whereabouts("" if is_nameless else name_entry(files, person, ""), size=files.size, has_asked=True)
+    return Whereabouts("" if is_nameless else name_entry(files, person, ""), size=size, has_asked=True)
 
 
 async def _ask_registry(mover: Pins, data: Data) -> Whereabouts:

@@ -13,6 +13,7 @@ from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import Credential
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.tools import ToolPlan
 from sublet.movers.logins import ImageLogin
 
 SIMPLE = "simple-data-resource"
@@ -168,6 +169,17 @@ class Links(Protocol):
 
     def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them from a byte on, in pieces; raises Interrupted, SourceChanged and DataNotThere."""
+        ...
+
+
+@runtime_checkable
+class PlansTool(Protocol):
+    """A mover whose data a program brings that systems have, too, so that it need not be brought here first."""
+
+    policy: Policy
+
+    async def plan(self, data: Data) -> ToolPlan:
+        """How it is brought, as it is now; raises DataNotThere, and NoLinks where only this machine can."""
         ...
 
 

@@ -18,10 +18,12 @@ from urllib.parse import unquote, urlsplit
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
 from sublet.data.model.credentials import credential_for
+from sublet.data.model.tools import ToolPlan
 from sublet.kernel.descriptors import restore_limit
 from sublet.kernel.public_addresses import NotPublic, public_addresses
 from sublet.movers.arrival import check_arrived, guess, missing, refuse_folder, require_sound, unsent
-from sublet.movers.port import SIMPLE, Content, Policy, Progress, ServerFiles
+from sublet.movers.port import SIMPLE, Content, NoLinks, Policy, Progress, ServerFiles
+from sublet.movers.rsync_listing import LIST, LISTED, TOO_MANY, RsyncListing, list_links
 from sublet.movers.sending import spool
 from sublet.movers.ssh_access import (
     SshDenied,
@@ -38,6 +40,7 @@ OVER_SSH = "rsync+ssh"
 SPEED = 20_000_000  # bytes a second, for a guess
 MOMENT = 3.0  # seconds that an asker waits for a size
 PORT = 873
+PASSWORD = "RSYNC_PASSWORD"  # noqa: S105 - the name of a variable
 IDLE = "120"  # seconds without a byte after which it is given up
 # Links arrive as what they lead to; neither devices, owners nor permissions other than "may be executed" do.
 BRING = ("--recursive", "--times", "--executability", "--copy-links", "--no-devices", "--no-specials")
@@ -53,9 +56,6 @@ DONE = re.compile(rb"\s(\d+)\s+\d+%")
 BROKEN_OFF = re.compile(r"\([1-9]\d* bytes received so far\)")  # the login was there, and was lost
 NEVER_IN = "(0 bytes received so far)"
 MOST_WORDS = 1 << 16  # bytes of what it says that are kept
-TOO_MANY = f"it has more than {MOST_FILES} files; bring an archive of them instead"
-LIST = ("--list-only", "--8-bit-output", "--no-human-readable")
-LISTED = re.compile(r"(?P<kind>.)\S+\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
 Tell = Callable[[int], None]  # bytes so far
 
 
@@ -128,11 +128,28 @@ class RsyncMover:
         require_sound(data, self.check(data))
         try:
             async with self._open(data.location) as road:
-                listing = _RsyncListing(data)
+                listing = RsyncListing(data)
                 await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
         except (SshDenied, RsyncFailed) as error:
             raise missing(data, str(error)) from error
         return ServerFiles(data.location.endswith("/"), listing.files)
+
+    async def plan(self, data: Data) -> ToolPlan:
+        """From an rsync server; over SSH a system would have to sign in there, for which it has nothing."""
+        require_sound(data, self.check(data))
+        if urlsplit(data.location).scheme.lower() == OVER_SSH:
+            raise NoLinks
+        try:
+            road = await self._find_server(data.location)
+            listing = RsyncListing(data)
+            await _run(road, (*LIST, "--recursive", "--copy-links", "--", road.address), take=listing.take)
+        except (SshDenied, RsyncFailed) as error:
+            raise missing(data, await self._explain(data.location, error)) from error
+        password = road.environment[PASSWORD]
+        files, named = list_links(data, listing, {PASSWORD: password} if password else {})
+        options = [("option", option) for option in (*road.options, *BRING, *GO_ON)]
+        facts = [("address", road.address), ("secret", password), *options]
+        return ToolPlan("rsync", files.links[0].host, facts, named, files)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which rsync gives its name when it is whole; it lies here until it is there."""
@@ -217,11 +234,11 @@ class RsyncMover:
         user = unquote(parts.username or "") or (credential.user if credential else "")
         address = f"{user}@{host}" if user else host
         port = (f"--port={parts.port}",) if parts.port else ()
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
-        environment["RSYNC_PASSWORD"] = credential.secret if credential else ""  # empty: it asks nobody
+        environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+        environment[PASSWORD] = credential.secret if credential else ""  # empty: it asks nobody
         return RsyncRoad(f"{address}::{unquote(parts.path).lstrip('/')}", (*ALWAYS, *port), environment)
 
-    async def _explain(self, location: str, failed: RsyncFailed) -> str:
+    async def _explain(self, location: str, failed: Exception) -> str:
         """In ssh's words, where it never got in, else in rsync's own."""
         words = str(failed)
         lines = words.strip().splitlines() or ["rsync gave no reason"]
@@ -247,30 +264,6 @@ def _check(data: Data, target: Path) -> None:
     except Exception:
         file.unlink(missing_ok=True)
         raise
-
-
-def _plain(path: str) -> str:
-    """A path as it is: rsync writes what a terminal would obey as `\\#ooo`."""
-    return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
-
-
-class _RsyncListing:
-    """A list of files, read as it comes, however long it is."""
-
-    def __init__(self, data: Data) -> None:
-        """Nothing has come yet."""
-        self.files: dict[str, tuple[int, str]] = {}
-        self._data, self._rest = data, b""
-
-    def take(self, piece: bytes) -> None:
-        """Read the lines that are whole; DataNotThere if there are too many."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
-        for line in lines:
-            row = LISTED.match(line.decode("utf-8", "replace"))
-            if row and row["kind"] == "-":
-                self.files[_plain(row["path"])] = (int(row["size"]), row["time"])
-        if len(self.files) > MOST_FILES:
-            raise missing(self._data, TOO_MANY)
 
 
 async def _is_folder(road: RsyncRoad) -> bool:

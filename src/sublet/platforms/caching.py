@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.tools import ToolPlan
 from sublet.platforms.port import ArchiveReader
 
 MOST_REMEMBERED = 10_000
@@ -19,6 +20,7 @@ class EntryPhase(StrEnum):
 
     THERE = "there"
     BUSY = "busy"  # someone brings it
+    CAME = "came"  # a program of the system's own has brought it, and it is to be checked and published
     FAILED = "failed"  # the system could not fetch it
     IDLE = "idle"
 
@@ -129,6 +131,15 @@ class DataCache(Protocol):
 
         What was noted of transfers that nobody needs now, and that others carry out.
         """
+        ...
+
+
+@runtime_checkable
+class RunsTools(DataCache, Protocol):
+    """A cache on a system that has programs of its own for bringing data."""
+
+    async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
+        """Have one of them begin to bring it; NoWay if it may not, can't, or could not lately."""
         ...
 
 

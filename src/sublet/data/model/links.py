@@ -12,7 +12,8 @@ SHA256 = "sha256"
 # What S3 and others that sign as it does put into an address: version 4, version 2, and Google's.
 SIGNATURE = re.compile(r"(?i)(X-Amz-|X-Goog-|(AWSAccessKeyId|GoogleAccessId|Signature|Expires)=)")
 STRONG = ("sha256:", "sha512:")  # checksums that no other content has
-OPEN = ("http", "https", "docker")  # addresses that may be anybody's; an image's registry is asked by each who wants it
+# Addresses that may be anybody's; an image's registry is asked by each who wants it.
+OPEN = ("http", "https", "docker", "rsync")
 
 
 @dataclass(frozen=True, slots=True)

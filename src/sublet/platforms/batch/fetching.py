@@ -5,11 +5,12 @@
     kept/NAME/users/     as in keep.sh, by which an entry is protected
     kept/NAME/part…      what has come so far
     kept/NAME/transfer   which transfer brings it, if a service of others does (data/tasks.py)
+    kept/NAME/came       all of it is in part…, brought by a program of the system's own, and waits to be published
     kept/NAME/claim/     who brings it, with a sign of life (`beat`); without one for a while, another goes on
 
-The system fetches by itself with `far/fetcher.py`, which outlives the connection; or what is read elsewhere is streamed
-to it. A session gets a hard link, and its own copy of what it may change, so that removing an entry takes nothing from
-it.
+The system fetches by itself with `far/fetcher.py` or with a program of its own (`shell/tool.sh`), which outlive the
+connection; or what is read elsewhere is streamed to it. A session gets a hard link, and its own copy of what it may
+change, so that removing an entry takes nothing from it.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from urllib.parse import urlsplit
 
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
+from sublet.data.model.tools import ToolPlan
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
 from sublet.kernel.streams import closing
 from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.kept import TRIED, KeptFiles, to_keep, to_kept
-from sublet.platforms.batch.scripts import script
+from sublet.platforms.batch.scripts import read_script, script
 from sublet.platforms.batch.transfers import find_address
 from sublet.platforms.caching import (
     CachePlacement,
@@ -122,13 +124,23 @@ class FarCache:
     async def fetch(self, entry: str, files: LinkedFiles, *, public_only: bool, largest: int) -> None:
         """Start the program that fetches, on the login host or beside it."""
         self._check_way({link.host for link in files.links})
-        program = read_program()
-        plan = json.dumps(describe_plan(files, public_only=public_only, largest=largest, rate=self.rate)).encode()
-        words = self._beside(script("fetch", self.root, entry, str(len(program))))
-        outcome = await self.reach.run(Command(words, as_is, program + plan))
-        if outcome.code or outcome.text.strip() != "started":
-            why = outcome.complaint if outcome.code else "it has no Python that could fetch"
-            raise NoWay(why)
+        plan = json.dumps(describe_plan(files, public_only=public_only, largest=largest, rate=self.rate))
+        await self._start(entry, read_program(), plan)
+
+    async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
+        """Start the program on the login host or beside it, behind a script that watches it."""
+        self._check_way({plan.host})
+        await self._start(entry, read_tool(plan.tool), describe_tool_plan(plan, largest, self.rate), plan.tool)
+
+    async def _start(self, entry: str, program: bytes, plan: str, tool: str = "") -> None:
+        """Start what fetches, and don't wait for it; NoWay if there is nothing there that it could be run by."""
+        words = self._beside(script("fetch", self.root, entry, str(len(program)), tool))
+        stdin = program + plan.encode("utf-8", "surrogateescape")
+        outcome = await self.reach.run(Command(words, as_is, stdin))
+        if outcome.code:
+            raise NoWay(outcome.complaint)
+        if outcome.text.strip() != "started":
+            raise NoWay(f"it has no {tool}" if tool else "it has no Python that could fetch")
 
     def note_no_way(self, host: str, why: str) -> None:
         """Don't try again for a while."""
@@ -328,6 +340,20 @@ def read_claim(text: str) -> tuple[str, dict[str, int] | None]:
         return owner.strip(), None
     lines = (line.partition(" ") for line in rest.split("\0") if line)
     return "", {path: int(size) for size, _, path in lines}
+
+
+def read_tool(name: str) -> bytes:
+    """The script that brings an entry by a program that the system has."""
+    return (read_script(name) + read_script("tool")).encode()
+
+
+def describe_tool_plan(plan: ToolPlan, largest: int, rate: int) -> str:
+    """What such a script is told, a line for each fact; it holds secrets. NoWay if it can't be told."""
+    limits = [("total", str(plan.files.size or 0)), ("largest", str(largest)), ("rate", str(rate))]
+    facts = [*limits, ("form", "folder" if plan.files.is_folder else "file"), *plan.facts]
+    if any(letter in value for _, value in facts for letter in "\n\0"):
+        raise NoWay("its address can't be told to a program there")
+    return "".join(f"{name} {value}\n" for name, value in facts)
 
 
 def read_program(*names: str) -> bytes:

@@ -10,7 +10,7 @@ if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then
 fi
 if [ "$4" != look ]; then
     printf '%s\n' "$3" >claim/owner && : >claim/beat || exit 73
-    rm -f failed
+    rm -f failed came
 fi
 echo mine
 [ -f part.file.sublet-part ] && find part.file.sublet-part -printf '%s \0'

@@ -1,4 +1,4 @@
-# Says where an entry of the cache is: `there SIZE`, `busy DONE TOTAL` while someone brings it, `failed JSON`, or `idle`. Arguments:
+# Says where an entry of the cache is: `there SIZE`, `busy DONE TOTAL` while someone brings it, `came`, `failed JSON`, or `idle`. Arguments:
 # the root directory and the entry's name in `kept`. What was changed since it was published is no content any more.
 cd "$1/kept/$2" 2>/dev/null || { echo idle; exit 0; }
 if [ -e content ]; then
@@ -20,4 +20,4 @@ if [ -d claim ]; then
         exit 0
     fi
 fi
-if [ -r failed ]; then printf 'failed '; cat failed; else echo idle; fi
+if [ -e came ]; then echo came; elif [ -r failed ]; then printf 'failed '; cat failed; else echo idle; fi

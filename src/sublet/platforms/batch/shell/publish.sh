@@ -40,5 +40,5 @@ find "$part" -type f -exec chmod a-w {} +
 printf '%s\n' "$size" >size.new && mv size.new size || exit 73
 [ -e content ] || mv "$part" content || exit 73
 : >seal
-rm -rf claim progress transfer moved part part.file.*
+rm -rf claim progress transfer came moved part part.file.*
 exit 0

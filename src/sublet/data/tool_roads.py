@@ -1,0 +1,81 @@
+"""Has a system bring data by a program of its own, as rsync or git, where its mover knows how that is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+from sublet.booking.model.request import Data
+from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
+from sublet.data.model.links import name_entry
+from sublet.data.model.roads import Road, TakenRoad
+from sublet.data.model.tools import ToolPlan
+from sublet.data.roads import LOOKS, STARTS, Arrival, check_amount, explain_failure
+from sublet.data.unpacking import UNPACKED, have_unpacked
+from sublet.movers.arrival import missing
+from sublet.movers.port import NoLinks, PlansTool, SourceChanged
+from sublet.platforms.caching import EntryPhase, EntryState, NoWay, RunsTools
+
+
+async def take_tool_road(journey: Journey, data: Data, mover: PlansTool) -> Arrival | None:
+    """Have data in the cache of the system; None: it is to be brought here, and it is noted why."""
+    cache, why = journey.cache, ""
+    if not isinstance(cache, RunsTools):
+        return None
+    try:
+        for _ in range(LOOKS):
+            plan = await mover.plan(data)
+            check_amount(data, plan.files, mover.policy.largest)
+            entry = name_entry(plan.named, journey.person, journey.session)
+            have = partial(_have, journey, cache, data, mover, plan, entry)
+            try:
+                if data.unpack:
+                    name, taken = await have_unpacked(journey, data, entry, plan.host, have)
+                    return Arrival(data, UNPACKED, name, taken)
+                return Arrival(data, plan.files, entry, await have())
+            except SourceChanged as changed:
+                why = str(changed)
+    except NoLinks:
+        return None
+    except NoWay as no_way:
+        journey.no_ways[data.name] = str(no_way)
+        return None
+    raise missing(data, why)
+
+
+async def _have(
+    journey: Journey, cache: RunsTools, data: Data, mover: PlansTool, plan: ToolPlan, entry: str
+) -> TakenRoad:
+    began, road = time.monotonic(), Road.CACHED
+    state = await cache.want(entry, journey.session, f"{data.name} from {plan.host}")
+    if state.phase is not EntryPhase.THERE:
+        await cache.make_room(plan.files.size or 0)
+        road, state = Road.THERE, await _fetch(journey, cache, data, mover, plan, entry)
+    return TakenRoad(data.name, road, plan.host, plan.files.size or state.done, time.monotonic() - began)
+
+
+async def _fetch(
+    journey: Journey, cache: RunsTools, data: Data, mover: PlansTool, plan: ToolPlan, entry: str
+) -> EntryState:
+    """Have the program bring it, and look until it has; NoWay if it can't."""
+    progress = journey.tell(f"{journey.platform} is fetching {data.name}")
+
+    async def publish(_: Mapping[str, int]) -> None:
+        if (await cache.look(entry)).phase is EntryPhase.THERE:  # of another session, just now
+            return await cache.give_up(entry)
+        if plan.files.links and (await mover.plan(data)).files != plan.files:
+            await cache.give_up(entry, drop=True)
+            raise SourceChanged("it changed while it was brought")
+        return await publish_entry(cache, entry, data, plan.files)
+
+    for _ in range(STARTS):
+        await cache.fetch_by(entry, plan, largest=mover.policy.largest)
+        state = await watch_entry(cache, entry, progress)
+        if state.phase is EntryPhase.THERE:
+            return state
+        if state.phase is EntryPhase.CAME:
+            return await bring_alone(cache, entry, progress, publish)
+        if state.phase is EntryPhase.FAILED:
+            explain_failure(journey, data, plan.host, state)
+    raise NoWay(f"what fetches on {journey.platform} ended early")

@@ -1,0 +1,71 @@
+"""What an rsync server says of the files that it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from urllib.parse import unquote, urlsplit
+
+from sublet.booking.model.request import Data
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.movers.arrival import missing
+from sublet.movers.port import NoLinks
+from sublet.movers.sftp_reading import YOUNG
+from sublet.movers.trees import MOST_FILES, safe_path
+
+TOO_MANY = f"it has more than {MOST_FILES} files; bring an archive of them instead"
+LIST = ("--list-only", "--8-bit-output", "--no-human-readable")
+LISTED = re.compile(r"(?P<kind>.)\S+\s+(?P<size>\d+) (?P<time>\S+ \S+) (?P<path>.+)")
+TIME = "%Y/%m/%d %H:%M:%S"
+
+
+def _plain(path: str) -> str:
+    """A path as it is: rsync writes what a terminal would obey as `\\#ooo`."""
+    return re.sub(r"\\#([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
+
+
+class RsyncListing:
+    """A list of files, read as it comes, however long it is."""
+
+    def __init__(self, data: Data) -> None:
+        """Nothing has come yet."""
+        self.files: dict[str, tuple[int, str]] = {}
+        self._data, self._rest = data, b""
+
+    def take(self, piece: bytes) -> None:
+        """Read the lines that are whole; DataNotThere if there are too many."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in lines:
+            row = LISTED.match(line.decode("utf-8", "replace"))
+            if row and row["kind"] == "-":
+                self.files[_plain(row["path"])] = (int(row["size"]), row["time"])
+        if len(self.files) > MOST_FILES:
+            raise missing(self._data, TOO_MANY)
+
+
+def list_links(data: Data, listing: RsyncListing, headers: Mapping[str, str]) -> tuple[LinkedFiles, LinkedFiles]:
+    """All files; and the same as they are known again, if none of them changed a moment ago. NoLinks if it has none."""
+    is_folder, files = data.location.endswith("/"), listing.files
+    name = unquote(urlsplit(data.location).path).rpartition("/")[2]
+    if not files or (not is_folder and set(files) != {name}):
+        raise NoLinks
+    if is_folder and data.checksum:
+        raise missing(data, "it is a folder, and a checksum is of a file")
+    links = []
+    for path, (size, version) in files.items():
+        url = f"{data.location}{path}" if is_folder else data.location
+        links.append(FileLink(str(safe_path(data, path)), url, headers, size, data.checksum, version))
+    now = datetime.now(UTC)
+    named = [replace(link, version="" if _is_young(link.version, now) else link.version) for link in links]
+    return LinkedFiles(links, is_folder), LinkedFiles(named, is_folder)
+
+
+def _is_young(version: str, now: datetime) -> bool:
+    """Whether it may change again within the second that its time is told by; so is one whose time can't be read."""
+    try:
+        changed = datetime.strptime(version, TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return True
+    return (now - changed).total_seconds() < YOUNG
