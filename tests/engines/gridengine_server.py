@@ -1,4 +1,4 @@
-"""A real Grid Engine of one node on one machine: its master, its execution daemon, and a person who may use it."""
+"""A real Grid Engine of one node, or of two: its master, its execution daemons, and a person who may use it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.engines.boxes import NEWER_SUITE, have_box
-from tests.engines.machines import PERSON, EngineMachine, start_machine
+from tests.engines.machines import PERSON, EngineMachine, start_machine, wire
 
 PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client", "condor")
 BEFORE = "echo gridengine-master shared/gridengineconfig boolean false | debconf-set-selections"
@@ -85,5 +85,51 @@ def serve_gridengine(place: Path, *, lets_reserve: bool = True) -> Iterator[Engi
     with start_machine("gridengine", box, place) as machine:
         script = START.replace("{slots}", str(SLOTS)).replace("{reserving}", LET_RESERVE if lets_reserve else "")
         machine.run_script(script)
-        machine.run_script("echo 'export SGE_ROOT=/var/lib/gridengine' >/etc/profile.d/sge.sh")
+        machine.run_script(PROFILE)
         yield machine
+
+
+PROFILE = "echo 'export SGE_ROOT=/var/lib/gridengine' >/etc/profile.d/sge.sh"
+COMMON = "/var/lib/gridengine/default/common"
+SECOND = """
+export SGE_ROOT=/var/lib/gridengine SGE_CELL=default
+cd /tmp
+qconf -ah {second}
+qconf -sp smp | sed 's/^pe_name.*/pe_name pair/; s/^allocation_rule.*/allocation_rule 2/
+    s/^control_slaves.*/control_slaves TRUE/' >pair
+qconf -Ap pair
+qconf -aattr queue pe_list pair all.q
+sed 's/^hostname .*/hostname {second}/' host >host2
+qconf -Ae host2
+qconf -aattr hostgroup hostlist {second} @allhosts
+"""
+JOIN = """
+mkdir -p {common} /var/spool/gridengine/execd
+tar -x -C {common} -f {shared}/common.tar
+chown -R sgeadmin: /var/lib/gridengine/default /var/spool/gridengine
+SGE_ROOT=/var/lib/gridengine SGE_CELL=default /usr/sbin/sge_execd
+"""
+SHARED = "/shared"
+
+
+@contextmanager
+def serve_two_nodes(place: Path) -> Iterator[tuple[EngineMachine, EngineMachine]]:
+    """A site of two machines, of which a job can have both; its person's directory `/shared` is on both."""
+    place.mkdir(parents=True)
+    shared = place / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    box, mounts = have_box("gridengine", PACKAGES, BEFORE, NEWER_SUITE), {shared: SHARED}
+    with (
+        start_machine("gridengine", box, place / "first", mounts=mounts) as first,
+        start_machine("gridnode2", box, place / "second", mounts=mounts) as second,
+        wire(first, second) as (near, far),
+    ):
+        for machine in (first, second):
+            machine.run_script(f"printf '{near} {first.name}\\n{far} {second.name}\\n' >>/etc/hosts; {PROFILE}")
+        first.run_script(START.replace("{slots}", str(SLOTS)).replace("{reserving}", LET_RESERVE))
+        first.run_script(SECOND.replace("{second}", second.name) + f"tar -c -C {COMMON} -f {SHARED}/common.tar .")
+        second.run_script(JOIN.replace("{common}", COMMON).replace("{shared}", SHARED))
+        seen = f"qstat -f | grep -q 'all.q@{second.name}.*lx' && exit 0"
+        first.run_as_person(f"for i in $(seq 150); do {seen}; sleep 0.2; done; qstat -f; exit 1")
+        yield first, second

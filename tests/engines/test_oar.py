@@ -20,7 +20,7 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.conformance import check_platform
 from sublet.platforms.oar.options import OarWish, words_to_reserve
 from sublet.platforms.oar.platform import Oar
-from tests.engines.asking import PATIENCE, request_for, wait_for_end, wait_until
+from tests.engines.asking import PATIENCE, check_each_node, list_sleepers, request_for, wait_for_end, wait_until
 from tests.engines.batch_sites import opening
 from tests.engines.machines import EngineMachine
 from tests.engines.oar_server import serve_oar
@@ -117,6 +117,13 @@ async def test_parts_run_as_an_array_and_what_oar_refuses_is_told_in_its_words(o
     with pytest.raises(PlatformRefused, match="The queue nowhere does not exist"):
         await oar.submit(nowhere, other := str(uuid4()))
     assert await oar.find(other) is None
+
+
+async def test_a_program_for_each_node_runs_on_each_and_the_first_that_fails_ends_all(
+    oar: Oar, site: EngineMachine
+) -> None:
+    await check_each_node(oar)
+    assert not list_sleepers(site), "nothing is left of them on any node"
 
 
 async def test_ends_are_told_by_oar_where_the_job_could_not(oar: Oar, site: EngineMachine) -> None:

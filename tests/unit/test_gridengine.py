@@ -12,13 +12,14 @@ from sublet.booking.model.request import Window
 from sublet.booking.model.scheduler import SchedulerOptions
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.batch.site import SiteQueue
 from sublet.platforms.batch.states import SiteLook, judge
 from sublet.platforms.gridengine import readers as read
 from sublet.platforms.gridengine import rows
 from sublet.platforms.gridengine.options import (
     GridWish,
-    find_environment,
     find_indivisible,
+    list_environments,
     words_for,
     words_to_reserve,
 )
@@ -127,8 +128,7 @@ def test_what_is_asked_is_said_in_its_words_memory_for_each_slot() -> None:
     grid = site()
     amounts = Amounts(Shape(2, GIB, gpus=2, disk=GIB), time=HOUR, parts=3)
     [queue] = grid.queues
-    environment = find_environment(amounts, queue, grid.environments)
-    assert environment
+    [environment] = list_environments(amounts, queue, grid.environments)
     wish = GridWish("all.q", amounts, environment.name, begin=NOW)
     assert words_for(wish, grid.complexes, SchedulerOptions(project="mine")) == (
         *("-q", "all.q", "-pe", "smp", "2", "-l", "h_vmem=512M", "-l", "gpu=1", "-l", "scratch=512M"),
@@ -138,8 +138,19 @@ def test_what_is_asked_is_said_in_its_words_memory_for_each_slot() -> None:
         *("-a", "202611171124.00", "-e", "202611171227.00"),
     )
     assert find_indivisible(Amounts(Shape(2, 0, gpus=1)), grid.complexes)
-    assert find_environment(Amounts(Shape(2, 0), nodes=2), queue, grid.environments) is None
-    assert read.ParallelEnvironment("mpi", "2").gives(nodes=2, cores=2)
+    assert not list_environments(Amounts(Shape(2, 0), nodes=2), queue, grid.environments)
+
+
+def test_for_several_nodes_an_environment_that_starts_programs_on_each_comes_first() -> None:
+    text = "pe_name a\nallocation_rule 2\ncontrol_slaves FALSE\npe_name b\nallocation_rule 2\ncontrol_slaves TRUE\n"
+    known = read.read_environments(text)
+    queue = read.GridQueue(SiteQueue("all.q"), ("a", "b"))
+    two = Amounts(Shape(2, 0), nodes=2)
+    assert [(each.name, each.starts_tasks) for each in list_environments(two, queue, known)] == [
+        ("b", True),
+        ("a", False),
+    ]
+    assert [each.name for each in list_environments(two, queue, known, "a")] == ["a"], "the one that settings name"
 
 
 def test_sizes_and_times_are_read() -> None:

@@ -18,6 +18,7 @@ from sublet.kinds.inside.container_start import NotStarted
 from sublet.kinds.inside.container_tools import Machine, ToolImage
 from sublet.kinds.inside.container_variables import add_multiline
 from sublet.kinds.inside.task_launcher import describe_task
+from sublet.kinds.inside.task_runner import choose_words
 from tests.unit.test_kinds import refusals, setting
 
 DIGEST = "sha256:" + "6e" * 32
@@ -143,6 +144,8 @@ def test_a_container_for_each_node_runs_in_as_many_tasks_as_there_are_nodes() ->
     assert (told["tasks"], told["each_node"]) == (2, True)
     task = describe_task(told, {"SLURM_PROCID": "1", "SUBLET_FIRST_NODE": "node1"})
     assert (task["SUBLET_NODE_NUMBER"], task["SUBLET_NODES"], task["SUBLET_FIRST_NODE"]) == ("1", "2", "node1")
+    elsewhere = describe_task(told, {"SUBLET_NODE_NUMBER": "1", "SUBLET_FIRST_NODE": "c1"})
+    assert [elsewhere[name] for name in ("SUBLET_TASK", "SLURM_NODEID", "SLURM_NNODES")] == ["1", "1", "2"]
     assert "SUBLET_NODE_NUMBER" not in describe_task(plan(docker(tasks=2), "apptainer", amounts=two), {})
     alone = plan(docker(each_node=True), "apptainer")
     assert (alone["tasks"], alone["environment"]["SUBLET_FIRST_NODE"]) == (0, "localhost")
@@ -150,6 +153,18 @@ def test_a_container_for_each_node_runs_in_as_many_tasks_as_there_are_nodes() ->
         executable = docker(each_node=True, **beside)
         (reason,) = DOCKER.check(executable, Request(executable))
         assert reason.field == "executable.each_node"
+
+
+def test_containers_for_each_node_are_started_by_the_platforms_own_script_where_it_has_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SUBLET_ON_NODES", "/s/k1/nodes.sh")
+    monkeypatch.setenv("PATH", "")
+    two, image = Amounts(Shape(1, GIB), 2), ToolImage("tool")
+    assert choose_words(plan(docker(each_node=True), "apptainer", amounts=two), image) == [
+        *("sh", "/s/k1/nodes.sh", "--together")
+    ]
+    assert choose_words(plan(docker(tasks=2), "apptainer", amounts=two), image) == []
 
 
 def test_an_image_at_an_address_is_brought() -> None:

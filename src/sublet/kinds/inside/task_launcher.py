@@ -1,6 +1,7 @@
 """Starts a command once for each task of a job, as MPI programs expect it. Travels with the job: Python alone.
 
-Inside a Slurm job srun starts the tasks, elsewhere mpirun; where there is neither, each task is started for itself.
+Inside a Slurm job srun starts the tasks, elsewhere mpirun; where there is neither, each task is started for itself. One
+task on each node is started by the platform's own script, where it has one (`SUBLET_ON_NODES`).
 What a task is told about its rank and its peers reaches the program inside the container: variables, the descriptor or
 the socket of the process manager (PMI2, PMIx), and one shared memory for all tasks of the session on a node.
 """
@@ -27,7 +28,8 @@ SLURM_VARIABLES = (
     *("SLURM_TASKS_PER_NODE", "SLURM_CPUS", "SLURM_JOB_CPUS", "SLURM_MEM_PER", "SLURM_GPUS", "SLURM_ARRAY"),
     *("SLURMD_NODENAME", "SLURM_MPI_TYPE", "SLURM_PMIX", "SLURM_DISTRIBUTION", "SLURM_CLUSTER_NAME"),
 )
-RANKS = ("SUBLET_TASK", "SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+RANKS = ("SUBLET_TASK", "SLURM_PROCID", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SUBLET_NODE_NUMBER")
+ON_NODES = "SUBLET_ON_NODES"  # the script that starts a program on each of a job's nodes
 FOLDERS = ("PMIX_SERVER_TMPDIR", "PMIX_SYSTEM_TMPDIR", "OMPI_FILE_LOCATION")  # where a PMIx server keeps its files
 PMI_DESCRIPTOR = "PMI_FD"
 # A process can't read another's memory across containers: large messages go through the shared memory instead.
@@ -125,6 +127,7 @@ def describe_task(plan: Plan, variables: Mapping[str, str]) -> dict[str, str]:
     if plan.get("each_node"):
         first = variables.get("SUBLET_FIRST_NODE", "localhost")
         own |= {"SUBLET_NODES": tasks, "SUBLET_NODE_NUMBER": rank, "SUBLET_FIRST_NODE": first}
+        alone |= {"SLURM_LOCALID": "0", "SLURM_NODEID": rank, "SLURM_NNODES": tasks, "SLURM_JOB_NUM_NODES": tasks}
     return {**alone, **describe_job(variables), **own}
 
 

@@ -54,6 +54,8 @@ def run_tasks(plan: Plan, image: ToolImage) -> int:
 
 def choose_words(plan: Plan, image: ToolImage) -> list[str]:
     """How the tasks are started; an image is asked which MPI it has only where there is a choice."""
+    if plan.get("each_node") and (script := os.environ.get(launching.ON_NODES)):
+        return ["sh", script, "--together"]
     launcher = launching.find_launcher()
     if not launcher:
         return []

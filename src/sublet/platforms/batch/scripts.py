@@ -12,7 +12,7 @@ one more, if programs get to a job's other nodes by it (`Scheduler.reaches_nodes
 
     nodes.sh    list_nodes, on_node, ends_with_us (told in nodes.sh)
 
-one more, if a scheduler's own tool starts a program on each node (`Platform.starts_each_node`):
+one more, if a scheduler's own tool starts a program on each node (`Platform.starts_each_node`), not nodes.sh:
 
     each.sh     becomes the program of the session: the first that fails ends the others, and its code is the session's
 
@@ -71,6 +71,6 @@ def nodes_script(package: str) -> str:
     return SHEBANG + read_script(NODES, package) + read_script(NODES)
 
 
-def each_script(package: str) -> str:
-    """The script that starts a session's program on each of its nodes."""
+def each_script(package: str = SHARED) -> str:
+    """The script that starts a session's program on each of its nodes: a scheduler's own, or that by `nodes.sh`."""
     return SHEBANG + read_script(EACH_NODE, package)

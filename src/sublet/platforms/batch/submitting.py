@@ -70,7 +70,7 @@ class Submitter:
         if job.amounts.parts > 1:
             own["parts"] = f"{job.amounts.parts}\n"
         if is_for_each_node(job):
-            own[EACH] = each_script(self.scheduler.package)
+            own[EACH] = each_script() if self.scheduler.reaches_nodes else each_script(self.scheduler.package)
         if job.amounts.nodes > 1 and self.scheduler.reaches_nodes:
             own["nodes.sh"] = nodes_script(self.scheduler.package)
         return {

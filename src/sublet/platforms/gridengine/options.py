@@ -38,12 +38,15 @@ class GridWish:
         return replace(self, amounts=replace(self.amounts, parts=parts))
 
 
-def find_environment(
-    amounts: Amounts, queue: GridQueue, environments: Sequence[ParallelEnvironment]
-) -> ParallelEnvironment | None:
-    """One of the queue's that gives so many slots; None: there is none."""
+def list_environments(
+    amounts: Amounts, queue: GridQueue, environments: Sequence[ParallelEnvironment], named: str = ""
+) -> list[ParallelEnvironment]:
+    """Those of the queue's that give so many slots, the best first; a named one gives what it is asked for."""
+    if named:
+        return [each for each in environments if each.name == named]
     able = [each for each in environments if each.name in queue.environments]
-    return next((each for each in able if each.gives(amounts.nodes, amounts.shape.cores)), None)
+    able = [each for each in able if each.gives(amounts.nodes, amounts.shape.cores)]
+    return sorted(able, key=lambda each: amounts.nodes > 1 and not each.starts_tasks)
 
 
 def words_for(wish: GridWish, complexes: Mapping[str, Complex], asked: SchedulerOptions) -> tuple[str, ...]:

@@ -32,8 +32,8 @@ from sublet.platforms.gridengine import rows
 from sublet.platforms.gridengine.options import (
     TAKEN,
     GridWish,
-    find_environment,
     find_indivisible,
+    list_environments,
     words_for,
     words_to_reserve,
 )
@@ -44,6 +44,8 @@ from sublet.platforms.port import Survey
 from sublet.systems.model.probe import Live
 
 AT_ONCE = 4  # queues that are looked at for one request
+UNCONTROLLED = "The parallel environment {environment} of {platform} lets jobs start nothing on their other nodes."
+ONE_NODE = "nodes: 1, or ask its operators for one with control_slaves TRUE"
 UNPLANNED = "; Grid Engine's jobs were not seen"
 
 
@@ -52,6 +54,7 @@ class GridEngine(ReservingPlatform):
 
     kind: ClassVar[str] = "gridengine"
     scheduler: ClassVar[Scheduler] = GRID_ENGINE
+    starts_each_node: ClassVar[bool] = True
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
     environment: str = Field(
         default="",
@@ -110,7 +113,7 @@ class GridEngine(ReservingPlatform):
         reasons: list[Reason] = []
         for each in sorted(queues, key=lambda each: not each.queue.default):
             excess = fitting.find_excess(request, each.queue, there[each.queue.name], self.name)
-            wish = excess or self._find_wish(request.least, each, site, begin)
+            wish = excess or self._find_wish(request.least, each, site, begin, request.is_for_each_node)
             (reasons if isinstance(wish, Reason) else wishes).append(wish)  # type: ignore[arg-type]  # by its type
         if not queues:
             names = ", ".join(each.queue.name for each in site.queues)
@@ -119,15 +122,18 @@ class GridEngine(ReservingPlatform):
         return wishes[:AT_ONCE], [] if wishes else reasons
 
     def _find_wish(
-        self, amounts: Amounts, queue: GridQueue, site: GridSite, begin: datetime | None = None
+        self, amounts: Amounts, queue: GridQueue, site: GridSite, begin: datetime | None, is_for_each_node: bool
     ) -> GridWish | Reason:
         wish = GridWish(queue.queue.name, amounts, begin=begin, longest=queue.queue.max_time)
         if why := find_indivisible(amounts, site.complexes):
             return Reason("urn:not-supported", "compute.gpus.min", f"{self.name}: {why}.", platform=self.name)
         if amounts.nodes == amounts.shape.cores == 1:
             return wish
-        environment = find_environment(amounts, queue, site.environments)
-        if name := self.environment or (environment.name if environment else ""):
+        able = list_environments(amounts, queue, site.environments, self.environment)
+        if is_for_each_node and amounts.nodes > 1 and able and not able[0].starts_tasks:
+            message = UNCONTROLLED.format(environment=able[0].name, platform=self.name)
+            return Reason("urn:not-supported", "executable.each_node", message, "true", "", ONE_NODE, self.name)
+        if name := self.environment or (able[0].name if able else ""):
             return replace(wish, environment=name)
         cores = f"{amounts.shape.cores} cores on {'one node' if amounts.nodes == 1 else f'{amounts.nodes} nodes each'}"
         message = f"The queue {queue.queue.name} of {self.name} has no parallel environment that gives {cores}."
@@ -206,7 +212,7 @@ class GridEngine(ReservingPlatform):
         """What is asked for a job, which was offered before."""
         named = job.scheduler.queue or self.queue
         queues = [each for each in site.queues if not named or each.queue.name == named]
-        wishes = [self._find_wish(amounts, each, site, job.begin) for each in queues]
+        wishes = [self._find_wish(amounts, each, site, job.begin, job.program.each_node) for each in queues]
         able = [each for each in wishes if isinstance(each, GridWish)]
         if able:
             return able[0] if named else replace(able[0], queue="")

@@ -67,6 +67,7 @@ class ParallelEnvironment:
 
     name: str
     rule: str
+    starts_tasks: bool = False  # `control_slaves`: a job starts programs on its other hosts by `qrsh -inherit`
 
     def gives(self, nodes: int, cores: int) -> bool:
         """Whether it gives exactly so many slots on so many hosts."""
@@ -90,7 +91,12 @@ def read_blocks(text: str, first: str) -> Iterator[Mapping[str, str]]:
 def read_environments(text: str) -> tuple[ParallelEnvironment, ...]:
     """Those in `qconf -sp`."""
     blocks = read_blocks(text, "pe_name")
-    return tuple(ParallelEnvironment(block["pe_name"], block.get("allocation_rule", "")) for block in blocks)
+    return tuple(
+        ParallelEnvironment(
+            block["pe_name"], block.get("allocation_rule", ""), block.get("control_slaves", "").upper() == "TRUE"
+        )
+        for block in blocks
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Lsf(QueuedPlatform):
 
     kind: ClassVar[str] = "lsf"
     scheduler: ClassVar[Scheduler] = LSF
+    starts_each_node: ClassVar[bool] = True
     limit_stays: ClassVar[str] = "LSF keeps the run limit of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:

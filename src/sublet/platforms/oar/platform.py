@@ -43,6 +43,7 @@ class Oar(ReservingPlatform):
 
     kind: ClassVar[str] = "oar"
     scheduler: ClassVar[Scheduler] = OAR
+    starts_each_node: ClassVar[bool] = True
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "predicted"
     properties: str = Field(
         default="",

@@ -27,6 +27,7 @@ class Pbs(QueuedPlatform):
 
     kind: ClassVar[str] = "pbs"
     scheduler: ClassVar[Scheduler] = PBS
+    starts_each_node: ClassVar[bool] = True
     limit_stays: ClassVar[str] = "only an operator changes the walltime of a job that runs"
 
     def _read_site(self, answers: Answers) -> tuple[Sequence[SiteQueue], Sequence[SiteNode]]:

@@ -1,4 +1,5 @@
 # Grid Engine's piece of nodes.sh: tasks of the job's own, where its parallel environment has `control_slaves TRUE`.
+# They end with the job, and are killed at once if qrsh is: so they are told to end by their stdin.
 
 list_nodes() {
     while read -r node _; do printf '%s\n' "$node"; done <"${PE_HOSTFILE:-/dev/null}"
@@ -6,5 +7,5 @@ list_nodes() {
 
 on_node() { exec qrsh -inherit "$1" sh -c "$(quoted "$2")"; }
 
-ends_with_us() { return 0; }
+ends_with_us() { return 1; }
 

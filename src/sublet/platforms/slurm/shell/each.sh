@@ -1,13 +1,13 @@
 # Starts a session's program once on each node of its job, by srun; the words of the program are the arguments. The first that fails
 # ends the others, and its code is that of all: srun would tell the highest, which may be that of one that was ended then.
-here=${0%/*}
+failed=${0%/*}/failed.$SLURM_JOB_ID
 if [ "$1" = --there ]; then
     shift
     SUBLET_NODE_NUMBER=$SLURM_NODEID
     export SUBLET_NODE_NUMBER
     "$@"
     code=$?
-    [ "$code" = 0 ] || (set -C; echo "$code" >"$here/failed") 2>/dev/null
+    [ "$code" = 0 ] || (set -C; echo "$code" >"$failed") 2>/dev/null
     exit "$code"
 fi
 SUBLET_FIRST_NODE=${SLURMD_NODENAME:-$(uname -n)}
@@ -22,5 +22,5 @@ while :; do
     code=$?
     kill -0 "$child" 2>/dev/null || break
 done
-[ "$code" = 0 ] || { [ -s "$here/failed" ] && read -r code <"$here/failed"; }
+[ "$code" = 0 ] || { [ -s "$failed" ] && read -r code <"$failed"; }
 exit "$code"
