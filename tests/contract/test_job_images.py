@@ -130,3 +130,24 @@ async def test_an_image_for_which_nobody_can_be_asked_is_left_to_the_node(job_im
     address = "docker://127.0.0.1:9/none:1"
     assert await find(job_images, address) == ""
     assert job_images.find_why(address)
+
+
+@dataclass
+class DirectoryCluster(Cluster):
+    """A system without Apptainer, whose other container tool runs directories."""
+
+    tool: str = ""
+    program: str = "podman"
+
+    async def survey(self) -> object:
+        return type("Survey", (), {"tools": {self.program: f"/usr/bin/{self.program}"}})()
+
+
+async def test_an_archive_of_a_session_is_unpacked_where_a_tool_runs_directories(
+    job_images: JobImages, tmp_path: Path
+) -> None:
+    made_images.oci_archive(tmp_path / "tool.tar")
+    for program, did in (("podman", [("make", "oci-archive")]), ("ch-run", [("make", "oci-archive")]), ("docker", [])):
+        cluster = DirectoryCluster(program=program)
+        made = await job_images.make(cast(Platform, cluster), "/kept/x/content", str(tmp_path / "tool.tar"), "one")
+        assert (made, cluster.did) == (bool(did), did)

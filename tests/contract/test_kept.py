@@ -13,7 +13,8 @@ import pytest
 from sublet.booking.model.image import ImageArchive
 from sublet.kernel.errors import PlatformRefused
 from sublet.kinds.images import ArchiveFile
-from sublet.kinds.inside.container_images import NoImage, with_apptainer, with_charliecloud
+from sublet.kinds.inside.container_images import NoImage, with_apptainer, with_charliecloud, with_podman_or_docker
+from sublet.kinds.inside.container_mounts import can_lay_over
 from sublet.platforms.batch.kept import KeptFiles, digest_of
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.slurm.platform import Slurm
@@ -220,14 +221,13 @@ async def test_a_session_runs_the_image_that_was_made_before_it_and_else_makes_i
         with_apptainer(source, {**plan, "digest": "sha256:" + "0" * 64})
 
 
-async def test_an_image_is_unpacked_there_once_and_a_session_of_charliecloud_runs_in_it(
+async def test_an_image_is_unpacked_there_once_and_sessions_of_charliecloud_and_podman_run_in_it(
     slurm: Slurm, reach: Counted, tmp_path: Path
 ) -> None:
     archive, link = tmp_path / "tool.tar", tmp_path / "brought" / "tool.tar"
     digest = images.oci_archive(archive)
     content, kept, root = await slurm.keep(archive, user="session"), KeptFiles("far", "me"), str(tmp_path / "far")
-    assert not await KeptFiles("far", "me").unpack_image(reach, root, content, "", "squashed"), "Podman loads it"
-    done = await asyncio.gather(*(kept.unpack_image(reach, root, content, "", "") for _ in range(2)))
+    done = await asyncio.gather(*(kept.unpack_image(reach, root, content, "") for _ in range(2)))
     assert done == [True, True]
     beside = Path(content).parent
     assert [path.name for path in beside.iterdir() if path.name.startswith("unpack")] == ["unpacked"]
@@ -239,6 +239,12 @@ async def test_an_image_is_unpacked_there_once_and_a_session_of_charliecloud_run
     image = with_charliecloud({"how": "archive", "folder": str(link.parent)}, plan)
     assert image.directory == str(beside / "unpacked" / "root")
     assert (Path(image.directory) / "app" / "doc").read_text() == "made for tests\n"
+    if can_lay_over(image.directory):
+        by_podman = plan | {"tool": "podman", "paths": {"podman": "podman"}}
+        assert with_podman_or_docker({"how": "archive", "folder": str(link.parent)}, by_podman) == image
+        wrong = by_podman | {"digest": "sha256:" + "0" * 64}
+        with pytest.raises(NoImage, match="its digest is not"):
+            with_podman_or_docker({"how": "archive", "folder": str(link.parent)}, wrong)
     shutil.rmtree(tmp_path / "far" / "incoming" / "session")
     assert await slurm.let_go() == [digest_of(archive)]
     assert not beside.exists()

@@ -217,6 +217,21 @@ def test_podman_is_told_mounts_limits_and_words_and_no_values_of_the_environment
     )
 
 
+def test_podman_runs_an_unpacked_image_as_one_that_it_loads() -> None:
+    config = {"Entrypoint": ["/e"], "Cmd": ["c"], "User": "ann:staff", "StopSignal": "SIGINT", "WorkingDir": "/w"}
+    image = ToolImage(directory="/kept/root", config=config | {"Env": ["A=b"]}, shared=True, owner="1000:50")
+    told = plan(docker(), "podman")
+    argv = tools.podman(told, image, Machine(), "/env")
+    assert argv[-4:] == ["--rootfs", "/kept/root:O", "/e", "c"]
+    assert {"--user=ann:staff", "--userns=keep-id:uid=1000,gid=50", "--stop-signal=SIGINT", "--workdir=/w"} <= set(argv)
+    assert words(argv, "--mount") == ["type=bind,source=/s/k1/work,target=/work"], "its user owns that already"
+    assert tools.inner_environment(told, image)["A"] == "b"
+    rootless = tools.podman(told, ToolImage(directory="/kept/root", config=config, owner="7:0"), Machine(), "/env")
+    assert "--userns=keep-id:uid=7,gid=7" in rootless
+    loaded = tools.podman(told, ToolImage("abc", config=config), Machine(), "/env")
+    assert words(loaded, "--mount") == ["type=bind,source=/s/k1/work,target=/work,U=true"]
+
+
 def test_podman_keeps_a_container_in_the_jobs_control_group_only_where_its_runtime_can() -> None:
     told = plan(docker(), "podman")
     argv = tools.podman(told, ToolImage("abc"), Machine(runtime="/bin/crun"), "/env")

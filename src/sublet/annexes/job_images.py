@@ -20,7 +20,7 @@ from sublet.booking.model.request import Data
 from sublet.booking.model.session import Session
 from sublet.data.bringing import CredentialOpener
 from sublet.data.executables import Movers
-from sublet.data.image_staging import KEPT_AS_FILES
+from sublet.data.image_staging import KEPT_AS_FILES, RUN_DIRECTORIES
 from sublet.kernel.errors import DataNotThere, PlatformRefused, SubletError
 from sublet.kernel.log import log
 from sublet.kinds.images import ArchiveFile
@@ -138,10 +138,14 @@ class JobImages:
         return await self._send(platform, pinned, mover, tools[0], session.id)
 
     async def make(self, platform: Platform, content: str, archive: str, user: str) -> bool:
-        """Have a system make an image file of an archive that it keeps, if it can; else the first session does."""
+        """Have a system make an image file of an archive that it keeps, or unpack it, if it can; else sessions do."""
         with suppress(SubletError):
             for tool in KEPT_AS_FILES:
                 if await platform.find_image_maker(tool):
+                    return await platform.make_image(content, tool, ArchiveFile(archive), user)
+            tools = (await platform.survey()).tools
+            for tool, program in RUN_DIRECTORIES.items():
+                if program in tools:
                     return await platform.make_image(content, tool, ArchiveFile(archive), user)
         return False
 

@@ -15,7 +15,7 @@ from sublet.booking.model.request import Data, Executable
 from sublet.data.bringing import StagingContext, bring_here, tell_progress
 from sublet.data.executables import ExecutableKinds
 from sublet.data.journeys import Journey
-from sublet.data.model.roads import TakenRoad
+from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.model.throughput import Hop, TransferTimes
 from sublet.data.recording import record_times
 from sublet.data.roads import Arrival, take_road
@@ -26,12 +26,13 @@ from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import ArchiveFile
 from sublet.movers.port import AnyMover, Links, Pins, SignsIn
-from sublet.platforms.caching import DataCache, FetchesImages
+from sublet.platforms.caching import DataCache, FetchesImages, SendsArchives
 from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
 KEPT_AS_FILES = ("apptainer", "singularity")  # tools that have images as files, not in a store of their own
-RUNS_DIRECTORIES = "charliecloud"  # a tool for which images are unpacked
+RUNS_DIRECTORIES = "charliecloud"  # a tool that has images as directories alone
+RUN_DIRECTORIES = {"charliecloud": "ch-run", "podman": "podman"}  # tools that run those, and the program of each
 NO_TIME = 0.5  # seconds: what took no longer was made before
 
 
@@ -44,10 +45,12 @@ def list_fetched(kinds: ExecutableKinds, executable: Executable | None, way: str
 class ImageStaging:
     """Has the images of one session where it will run."""
 
-    def __init__(self, context: StagingContext, platform: Platform, way: str, place: Path, session: str) -> None:
+    def __init__(
+        self, context: StagingContext, platform: Platform, way: str, place: Path, session: str, person: str = ""
+    ) -> None:
         """Know for whom; nothing is done yet."""
         self._context, self._platform, self._way = context, platform, way
-        self._place, self._session = place, session
+        self._place, self._session, self._person = place, session, person
         self.roads: list[TakenRoad] = []  # of images of registries that took one
 
     async def stage(
@@ -189,6 +192,8 @@ class ImageStaging:
             return {str(folder / FETCHED): path}
         if journey and not journey.cache.is_here and isinstance(mover, Links):
             return await self._take_road(journey, data, mover)
+        if isinstance(mover, Links) and await self._link_archive(data, mover):
+            return await self.keep(data)
         brought = TransferTimes()
         bring = partial(bring_here, self._context, self._context.movers, mover, data, self._place / folder)
         await bring(self._session, brought)
@@ -205,6 +210,23 @@ class ImageStaging:
         self.roads.append(arrival.taken)
         return await self.use_kept(journey.cache, arrival)
 
+    async def _link_archive(self, data: Data, mover: Links) -> bool:
+        """Have its archive on this machine, once for all sessions, and as a file of this one; whether it is."""
+        if not isinstance(self._platform, SendsArchives):
+            return False
+        cache = await self._platform.open_archives()
+        tell = partial(tell_progress, self._context, self._session)
+        journey = Journey(cache, self._platform.name, self._session, self._person, tell)
+        arrival = await take_road(journey, data, mover)
+        if arrival is None:
+            return False
+        file = self._place / "data" / directory_name(data.name) / arrival.files.links[0].path
+        await asyncio.to_thread(_link, file, cache.find_content(arrival.entry))
+        await cache.leave(self._session)  # its own name keeps the file for it
+        if arrival.taken.road is not Road.CACHED:
+            self.roads.append(arrival.taken)
+        return True
+
     def _tell(self, data: Data) -> None:
         self._context.loop_state.staging[self._session] = f"{self._platform.name} is fetching {data.location}"
 
@@ -219,6 +241,13 @@ def _leave_alone(folder: Path, name: str) -> None:
     for file in folder.iterdir():
         if file.name != name:
             file.unlink()
+
+
+def _link(file: Path, content: str) -> None:
+    """Give a file another name, also where an earlier try has done so."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    file.hardlink_to(content)
 
 
 def _point(link: Path, target: str) -> None:

@@ -89,7 +89,9 @@ async def stage(
         journey = await _begin_journey(context, platform, session, person)
     began = monotonic()
     try:
-        taken = await _stage(context, movers, request, platform, way, place, session, journey=journey, guest=guest)
+        taken = await _stage(
+            context, movers, request, platform, way, place, session, journey=journey, guest=guest, person=person
+        )
         await asyncio.to_thread(_write, place / STAGED, f"{monotonic() - began:.6f}")
         return taken
     except (DataNotThere, PlatformRefused):
@@ -127,6 +129,7 @@ async def _stage(
     *,
     journey: Journey | None,
     guest: bool = False,
+    person: str = "",
 ) -> list[TakenRoad]:
     for storage in request.storage:
         (place / "storage" / directory_name(storage.name)).mkdir(parents=True, exist_ok=True)
@@ -153,7 +156,7 @@ async def _stage(
         raise several.exceptions[0] from several
     await record_times(context, platform.name, brought, Hop.HERE)
     await record_roads(context, platform.name, [arrival.taken for arrival in arrivals])
-    images = ImageStaging(context, platform, way, place, session)
+    images = ImageStaging(context, platform, way, place, session, person)
     kept = await images.stage(request.executable, wanted, journey, arrivals, guest=guest)
     await record_roads(context, platform.name, images.roads)
     await asyncio.to_thread(lay_out, request, place, [arrival.data.name for arrival in arrivals])

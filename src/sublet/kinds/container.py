@@ -21,7 +21,14 @@ from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
 INSIDE = (
-    *("container_images", "container_port", "container_runner", "container_start", "container_tools"),
+    *(
+        "container_images",
+        "container_mounts",
+        "container_port",
+        "container_runner",
+        "container_start",
+        "container_tools",
+    ),
     *("container_unpacked", "container_variables"),
     *("desktop_server", "gate", "image_files", "inner_port", "listening", "task_launcher", "task_runner", "websocket"),
 )

@@ -242,6 +242,15 @@ class FetchesImages(Protocol):
 
 
 @runtime_checkable
+class SendsArchives(Protocol):
+    """A platform to which images go from this machine, as archives, which are kept here once for all its sessions."""
+
+    async def open_archives(self) -> DataCache:
+        """Where they are kept."""
+        ...
+
+
+@runtime_checkable
 class MakesImages(Protocol):
     """A platform that makes what its container tools run of archives of this machine, before a session's time."""
 

@@ -19,7 +19,7 @@ from typing import Any
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside import image_files as files
 from sublet.kinds.inside.container_tools import Plan, ToolImage
-from sublet.kinds.inside.container_unpacked import find_unpacked, use_unpacked
+from sublet.kinds.inside.container_unpacked import can_run_unpacked, find_unpacked, use_unpacked
 
 
 class NoImage(Exception):
@@ -76,7 +76,7 @@ def pin(ref: str, digest: str) -> str:
 def have_unpacked(source: dict[str, str], plan: Plan) -> ToolImage | None:
     """An image file as the directory that was unpacked before the session; None: it was not."""
     about = find_unpacked(path_of(source), plan, is_brought="path" not in source)
-    if about is None:
+    if about is None or (plan["tool"] == "podman" and not can_run_unpacked(plan["paths"]["podman"], about)):
         return None
     if plan["digest"] and plan["digest"] not in about["digests"]:
         raise NoImage(f"its digest is not {plan['digest']}; it can be told by {', '.join(about['digests'])}")
@@ -156,6 +156,8 @@ def with_podman_or_docker(source: dict[str, str], plan: Plan) -> ToolImage:
         if inspected is None:
             raise NoImage(f"what was fetched doesn't have the digest {digest}")
         return ToolImage(inspected["Id"], config=inspected.get("Config") or {})
+    if plan["tool"] == "podman" and (unpacked := have_unpacked(source, plan)):
+        return unpacked
     archive = files.Archive(path_of(source))
     try:
         stored = find_here(tool, name_kept(archive.id), "")

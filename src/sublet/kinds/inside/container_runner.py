@@ -6,7 +6,6 @@ the container's own.
 
 from __future__ import annotations
 
-import ctypes
 import glob
 import json
 import os
@@ -24,6 +23,13 @@ from functools import partial
 from sublet.kernel.container_network import Network, choose_networks, find_program, is_about_network, look_at_machine
 from sublet.kinds.inside import container_tools as tools
 from sublet.kinds.inside.container_images import alone, own_name, say
+from sublet.kinds.inside.container_mounts import (
+    CLONE_NEWNET,
+    CLONE_NEWNS,
+    enter_namespaces,
+    make_read_only,
+    mount_folder,
+)
 from sublet.kinds.inside.container_port import is_reached, open_gate
 from sublet.kinds.inside.container_start import NotStarted, Tail, find_why_unstarted
 from sublet.kinds.inside.container_tools import Machine, Plan, ToolImage
@@ -47,9 +53,6 @@ HOOK = """#!/bin/sh
 # The container's first process joins the job's control group, so that its memory is counted and limited as the job's.
 sed 's/.*"pid": *\\([0-9]*\\).*/\\1/' > "$1/cgroup.procs"
 """
-CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-MS_RDONLY, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE, MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
-KEPT, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096  # nosuid, nodev, noexec, noatime, nodiratime: statvfs and mount agree
 
 
 def remove(tool: str, name: str) -> None:
@@ -168,34 +171,6 @@ def make_places(plan: Plan, image: ToolImage) -> None:
         make_place(image.directory, target, "file" if os.path.isfile(source) else "folder")
 
 
-def enter_namespaces(kinds: int) -> None:
-    """Leave the machine's namespaces of these kinds; without root, by way of a user namespace."""
-    libc, uid, gid = ctypes.CDLL(None, use_errno=True), os.geteuid(), os.getegid()
-    call(libc.unshare(kinds | (CLONE_NEWUSER if uid else 0)))
-    if uid:
-        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
-
-
-def make_read_only(paths: list[bytes]) -> None:
-    """From here on this process and its children see these read-only, in a mount namespace of their own."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
-    for path in paths:
-        call(libc.mount(path, path, None, MS_BIND | MS_REC, None))
-        flags = os.statvfs(path).f_flag
-        kept = (flags & KEPT) | (MS_RELATIME if flags & ST_RELATIME else 0)  # a namespace may not drop these
-        call(libc.mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | kept, None))
-
-
-def call(failed: int) -> None:
-    """Raise what the kernel said, if it said no."""
-    if failed:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-
-
 def on_term(number: int, frame: object) -> None:
     """End the wait, once."""
     signal.signal(number, signal.SIG_IGN)
@@ -254,15 +229,7 @@ def run_with(plan: Plan, image: ToolImage, network: Network, secret: str) -> int
 def find_preparation(plan: Plan) -> Callable[[], None] | None:
     """What the tool's process does before it becomes the tool: Apptainer takes shared memory from nowhere else."""
     folder = plan.get("shared_memory")
-    return partial(mount_memory, os.fsencode(folder)) if folder else None
-
-
-def mount_memory(folder: bytes) -> None:
-    """From here on this process and its children see a folder as the machine's shared memory."""
-    enter_namespaces(CLONE_NEWNS)
-    libc = ctypes.CDLL(None, use_errno=True)
-    call(libc.mount(b"none", b"/", None, MS_REC | MS_SLAVE, None))
-    call(libc.mount(folder, os.fsencode(SHARED_MEMORY), None, MS_BIND, None))
+    return partial(mount_folder, folder, SHARED_MEMORY) if folder else None
 
 
 def can_mount_memory(plan: Plan, folder: str) -> bool:
@@ -275,7 +242,7 @@ def can_mount_memory(plan: Plan, folder: str) -> bool:
     if any(os.path.exists(starter) and os.stat(starter).st_mode & stat.S_ISUID for starter in starters):
         return False
     try:
-        trial = partial(mount_memory, os.fsencode(folder))
+        trial = partial(mount_folder, folder, SHARED_MEMORY)
         return subprocess.run(["true"], preexec_fn=trial, check=False).returncode == 0
     except (OSError, subprocess.SubprocessError):
         return False
@@ -332,7 +299,7 @@ def clean(plan: Plan, image: ToolImage) -> None:
         if image.temporary and image.reference:
             with alone():
                 quietly(tool, "rmi", image.reference)
-        if plan["tool"] == "podman" and os.geteuid() and tools.owner_differs(image):
+        if plan["tool"] == "podman" and os.geteuid() and tools.changes_owner(image):
             shared = {source for source, _, _ in plan.get("places", ())}
             mounts = tools.inner_mounts(plan)
             ours = [source for source, _, read_only in mounts if not read_only and source not in shared]

@@ -26,6 +26,7 @@ class ToolImage:
     singularity: bool = False  # unpacked from a Singularity image
     temporary: bool = False  # nobody had it before: it is removed afterwards
     shared: bool = False  # a directory that was unpacked before, and that other sessions run in too
+    owner: str = ""  # the user of an unpacked image, UID:GID, to whom its files are to belong; empty: root
 
 
 def inner_work(plan: Plan) -> str:
@@ -68,6 +69,11 @@ def inner_environment(plan: Plan, image: ToolImage) -> dict[str, str]:
 def owner_differs(image: ToolImage) -> bool:
     """Whether the image runs as somebody else than root, who then must own what it writes to."""
     return str(image.config.get("User") or "0").split(":")[0] not in ("0", "root")
+
+
+def changes_owner(image: ToolImage) -> bool:
+    """Whether what it writes to must be given to that user first, who is none of the machine's."""
+    return owner_differs(image) and not image.owner
 
 
 def words(plan: Plan, image: ToolImage) -> list[str]:
@@ -114,10 +120,19 @@ def podman(plan: Plan, image: ToolImage, machine: Machine, environment_file: str
     argv += ["--preserve-fds=1"] if machine.inherits else []
     for number, name in enumerate(multiline_values(inner_environment(plan, image))):
         argv += ["--secret", f"{secret_name(plan, number)},type=env,target={name}"]
-    argv += [*_like_docker(plan, image, machine, environment_file, ",U=true" if owner_differs(image) else "")]
+    argv += [*_like_docker(plan, image, machine, environment_file, ",U=true" if changes_owner(image) else "")]
     if image.directory:
-        return [*argv, "--rootfs", f"{image.directory}:O", *words(plan, image)]
+        return [*argv, *_like_loaded(image), "--rootfs", f"{image.directory}:O", *words(plan, image)]
     return [*argv, image.reference, *_arguments(plan)]
+
+
+def _like_loaded(image: ToolImage) -> list[str]:
+    """What Podman knows of an image that it loads, and must be told of one that is a mere directory."""
+    uid, _, gid = image.owner.partition(":")
+    argv = [f"--user={image.config['User']}"] if image.config.get("User") else []
+    gid = uid if gid == "0" else gid  # which Podman 4 can't map; the user's own files are its own all the same
+    argv += [f"--userns=keep-id:uid={uid},gid={gid}"] if uid else []
+    return argv + ([f"--stop-signal={image.config['StopSignal']}"] if image.config.get("StopSignal") else [])
 
 
 def docker(plan: Plan, image: ToolImage, machine: Machine, environment_file: str) -> list[str]:

@@ -1,9 +1,8 @@
 """Unpacks an image file, before sessions need it, for all that are going to run in it.
 
-Travels to the login host: Python alone. Arguments: the file, the folder, where `unsquashfs` is (or nothing), and
-perhaps `squashed`, if an archive is not to be unpacked. In the folder there is afterwards `root`, the image's file
-system, and `image.json`: by which digests it can be told, its own configuration, whether it was a Singularity image,
-and how many bytes it takes (container_unpacked.py reads it).
+Travels to the login host: Python alone. Arguments: the file, the folder, and where `unsquashfs` is (or nothing). In the
+folder there is afterwards `root`, the image's file system, and `image.json`: by which digests it can be told, its own
+configuration, whether it was a Singularity image, and how many bytes it takes (container_unpacked.py reads it).
 """
 
 from __future__ import annotations
@@ -14,14 +13,18 @@ import stat
 import sys
 from typing import Any
 
-from sublet.kinds.inside.image_files import Archive, NotAnImage, make_usual_places, sha256_of, unsquash
+from sublet.kinds.inside.image_files import Archive, NotAnImage, make_place, make_usual_places, sha256_of, unsquash
 
 
 def unpack_archive(archive: Archive, root: str) -> dict[str, Any]:
     """Of an archive, each layer checked; what is known of it."""
     archive.verify_layers()
     archive.unpack(root)
-    return {"digests": archive.list_digests(), "config": archive.config.get("config") or {}, "singularity": False}
+    config = archive.config.get("config") or {}
+    for folder in (config.get("WorkingDir"), *(config.get("Volumes") or ())):
+        if folder and ".." not in folder.split("/"):
+            make_place(root, folder, "folder")  # a tool that loads the image makes these
+    return {"digests": archive.list_digests(), "config": config, "singularity": False}
 
 
 def unpack_squashed(path: str, root: str, unsquashfs: str) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def settle(root: str) -> int:
     return size
 
 
-def unpack(path: str, folder: str, unsquashfs: str, only: str) -> None:
+def unpack(path: str, folder: str, unsquashfs: str) -> None:
     """Unpack it; NotAnImage says why not."""
     root = os.path.join(folder, "root")
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -54,8 +57,6 @@ def unpack(path: str, folder: str, unsquashfs: str, only: str) -> None:
         about = unpack_squashed(path, root, unsquashfs)
     else:
         try:
-            if only == "squashed":
-                raise NotAnImage(f"{path} is an archive, which the tool loads by itself")
             about = unpack_archive(archive, root)
         finally:
             archive.close()
@@ -69,7 +70,7 @@ def unpack(path: str, folder: str, unsquashfs: str, only: str) -> None:
 def main() -> int:
     """Unpack what is named."""
     try:
-        unpack(*[*sys.argv[1:], "", ""][:4])
+        unpack(*[*sys.argv[1:], ""][:3])
     except (NotAnImage, OSError) as why:
         sys.stderr.write(f"{why}\n")
         return 65

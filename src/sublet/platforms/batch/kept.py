@@ -97,7 +97,7 @@ class KeptFiles:
             self._not_made[content] = time.monotonic()
         return not made.code
 
-    async def unpack_image(self, reach: Reach, root: str, content: str, unsquashfs: str, only: str) -> bool:
+    async def unpack_image(self, reach: Reach, root: str, content: str, unsquashfs: str) -> bool:
         """Have an image file that is kept there unpacked, once, beside it; whether it is now."""
         since = self._not_made.get(content)
         if since is not None and time.monotonic() - since < TRIED:
@@ -105,7 +105,7 @@ class KeptFiles:
         async with self._turns[content]:
             if await reach.run(to_look_for(content, "unpacked/image.json")):
                 return True
-            words = script("unpack_image", root, content.split("/")[-2], unsquashfs, only)
+            words = script("unpack_image", root, content.split("/")[-2], unsquashfs)
             program = read_image_program("image_unpacker")
             unpacked = await reach.run(Command(words, as_is, program, seconds=PULLING))
         if unpacked.code:

@@ -41,7 +41,7 @@ from sublet.reach.record import read_record
 from sublet.systems.model.pilot_config import Additions
 
 SIF_TOOLS = ("apptainer", "singularity")
-DIRECTORY_TOOLS = {"charliecloud": "", "podman": "squashed"}  # those that run directories, and of what alone
+DIRECTORY_TOOLS = ("charliecloud", "podman")  # those that run an image as a directory
 
 
 class BatchPlatform(TransferSettings):
@@ -102,7 +102,7 @@ class BatchPlatform(TransferSettings):
     pulls: bool = Field(
         default=True,
         description="Whether Apptainer on the login host may fetch images of registries, else they are sent, and make "
-        "images of archives that are sent, else the first session does.",
+        "images of archives that are sent, or whether these may be unpacked there, else sessions do it.",
     )
     parts: int = Field(
         default=20, ge=1, le=1000, description="The most jobs of an array that one bag is cut into; 1: no arrays."
@@ -220,7 +220,7 @@ class BatchPlatform(TransferSettings):
         if tool not in DIRECTORY_TOOLS or not self._manners.pull:
             return False
         unsquashfs = (await self.survey()).tools.get("unsquashfs", "")
-        return await self._kept.unpack_image(self.reach, root, kept, unsquashfs, DIRECTORY_TOOLS[tool])
+        return await self._kept.unpack_image(self.reach, root, kept, unsquashfs)
 
     async def find_image_maker(self, tool: str) -> str:
         """Where a tool is on the login host that makes image files; empty if that may not be, or there is none."""

@@ -29,7 +29,9 @@ from sublet.booking.model.request import Request
 from sublet.booking.model.session import STOPPED, End, EndKind
 from sublet.booking.model.together import together
 from sublet.kernel.errors import PlatformRefused
+from sublet.platforms.caching import DataCache
 from sublet.platforms.htcondor import offers as offering
+from sublet.platforms.htcondor.archives import UNUSED, open_archives
 from sublet.platforms.htcondor.job import JobPlace, description, files_of, placeholder
 from sublet.platforms.htcondor.log import LogEvent
 from sublet.platforms.htcondor.queue import CondorQueue
@@ -163,6 +165,14 @@ class HTCondor(Platform):
         with self._queue.words():
             name = await asyncio.to_thread(self._session(user).share, file)
         return f"{placeholder(user)}/{name}"
+
+    async def open_archives(self) -> DataCache:
+        """Where archives of images are kept here, once for all that go from here."""
+        return open_archives(self.name, self._home)
+
+    async def sweep(self) -> Sequence[str]:
+        """Let go of archives that were not needed for long."""
+        return await open_archives(self.name, self._home).let_go((), UNUSED)
 
     async def find(self, key: str) -> str | None:
         """The jobs of this key: by what their directory says, else by what the queue and its history know."""
