@@ -177,6 +177,15 @@ async def test_steps_are_asked_for_in_the_form_and_changed_there(eve: httpx2.Asy
     assert '<option value="together" selected>' in again
 
 
+async def test_a_program_for_each_node_is_asked_for_in_the_form_and_changed_there(eve: httpx2.AsyncClient) -> None:
+    token = await token_on(eve, "/web/ask", "/web/ask")
+    form = {"token": token, "what": "command", "script": "true", "cores": "1", "time": "10m"}
+    box = '<input type="checkbox" id="each_node" name="each_node" value="true"{} aria-describedby="each_node-hint">'
+    for more, checked in (({"each_node": "true"}, " checked"), ({}, "")):
+        where = (await eve.post("/web/ask", data=form | more)).headers["location"]
+        assert box.format(checked) in unescape((await eve.get(f"/web/ask?from={where.rpartition('/')[2]}")).text)
+
+
 async def test_browsers_are_told_to_be_strict(eve: httpx2.AsyncClient, anonymous: httpx2.AsyncClient) -> None:
     for answer in (await eve.get("/web/"), await anonymous.get("/web/login"), await eve.get("/web/nowhere")):
         headers = answer.headers

@@ -27,6 +27,8 @@ def asked(values: Values) -> Request:
         {"script": "#!/bin/sh\necho 'a  b' $(id)\n", "cores": "2-8", "memory": "512MiB-4GiB"},
         {"script": "true", "gpus": "1", "nodes": "2-4", "name": "<b>;$(", "platform": "here"},
         {"what": "image", "image": "docker.io/library/python:3.12", "image_run": "python -c 'print(1)'"},
+        {"script": "train.sh", "nodes": "2", "each_node": "true"},
+        {"what": "image", "image": "docker.io/library/python:3.12", "nodes": "2", "each_node": "true"},
         {"what": "steps", "steps": "make=python make.py\npython 'a  b.py'", "steps_how": "keep_going"},
         {"what": "steps", "steps": "true", "steps_how": "together", "steps_image": "docker.io/library/python:3.12"},
         {"what": "notebook", "notebook": "https://example.org/a.ipynb", "requirements": "numpy>=2\npandas"},

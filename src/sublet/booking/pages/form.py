@@ -27,6 +27,7 @@ EMPTY: Values = {
     "script": "",
     "image": "",
     "image_run": "",
+    "each_node": "",
     "steps": "",
     "steps_how": "",
     "steps_image": "",
@@ -78,6 +79,7 @@ FIELDS = {
     "steps": "steps",
     "image": "image",
     "command": "image_run",
+    "each_node": "each_node",
     "location": "notebook",
     "notebook": "notebook",
     "requirements": "requirements",
@@ -142,9 +144,7 @@ def short_of(values: Values) -> dict[str, Any]:
     if values["name"].strip():
         short["name"] = values["name"].strip()
     if what == "image":
-        short["image"] = values["image"].strip()
-        if values["image_run"].strip():
-            short["run"] = values["image_run"].strip()
+        short |= _write_image(values)
     elif what == "steps":
         short |= _write_steps(values)
     elif what == "notebook":
@@ -156,6 +156,8 @@ def short_of(values: Values) -> dict[str, Any]:
         short["script"] = values["script"]
     if what in ("notebook", "interactive") and values["requirements"].split():
         short["requirements"] = lines_of(values["requirements"])
+    if what in ("command", "image") and values["each_node"] == "true":
+        short["each_node"] = True
     for name in ("cores", "memory", "gpus", "nodes", "time", "start", "platform"):
         if text := values[name].strip():
             short[name] = int(text) if text.isdecimal() and len(text) < 10 and name != "platform" else text
@@ -164,6 +166,12 @@ def short_of(values: Values) -> dict[str, Any]:
         "places": values["places"].replace(",", " ").split(),
     }
     return short | {name: items for name, items in lists.items() if items} | read_scheduler_fields(values)
+
+
+def _write_image(values: Values) -> dict[str, Any]:
+    """An image, and what runs in it, if that is said."""
+    run = values["image_run"].strip()
+    return {"image": values["image"].strip(), **({"run": run} if run else {})}
 
 
 def _write_steps(values: Values) -> dict[str, Any]:
@@ -232,14 +240,10 @@ def values_of(request: Request) -> Values | None:
 
 def _executable(executable: Executable) -> Values | None:
     fields = dict(executable.fields)
-    if executable.kind == "command" and set(fields) == {"script"}:
-        return {"what": "command", "script": str(fields["script"])}
-    if executable.kind == "command" and set(fields) == {"argv"}:
-        return {"what": "command", "script": shlex.join(fields["argv"])}
-    if executable.kind == "docker-container" and set(fields) <= {"image", "command"}:
-        image = _name_image(fields.get("image"))
-        if image:
-            return {"what": "image", "image": image, "image_run": shlex.join(fields.get("command", []))}
+    if executable.kind in ("command", "docker-container"):
+        each_node = {"each_node": "true"} if fields.pop("each_node", False) else {}
+        typed = _fill_command(fields) if executable.kind == "command" else _fill_image(fields)
+        return typed | each_node if typed else None
     if executable.kind == "steps":
         return _fill_steps(fields)
     requirements = fields.pop("requirements", [])
@@ -250,6 +254,21 @@ def _executable(executable: Executable) -> Values | None:
         typed = {"interface": fields.get("interface", "lab"), "idle": str(fields.get("idle", ""))}
         return {"what": "interactive", **typed, "requirements": "\n".join(requirements)}
     return None
+
+
+def _fill_command(fields: Mapping[str, Any]) -> Values | None:
+    """What to type for a command; None if it says more than its words."""
+    if set(fields) == {"script"}:
+        return {"what": "command", "script": str(fields["script"])}
+    return {"what": "command", "script": shlex.join(fields["argv"])} if set(fields) == {"argv"} else None
+
+
+def _fill_image(fields: Mapping[str, Any]) -> Values | None:
+    """What to type for a container; None if it says more than its image and the command in it."""
+    image = _name_image(fields.get("image"))
+    if not image or not set(fields) <= {"image", "command"}:
+        return None
+    return {"what": "image", "image": image, "image_run": shlex.join(fields.get("command", []))}
 
 
 def _name_image(image: Any) -> str | None:
