@@ -127,13 +127,14 @@ class GitServer:
 
     root: Path
     port: int
+    host: str = "127.0.0.1"
     redirects: dict[str, str] = field(default_factory=dict)  # how a path begins → where it leads instead
     asked: list[str] = field(default_factory=list)  # paths, in the order in which they were asked for
 
     @property
     def url(self) -> str:
         """How its repositories' addresses begin."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def repository(self, name: str) -> Repository:
         """A new, empty repository of this name, as in `owner/hello`."""
@@ -198,12 +199,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def git_server(root: Path) -> Iterator[GitServer]:
+def git_server(root: Path, host: str = "127.0.0.1") -> Iterator[GitServer]:
     """A git server that lasts as long as the block."""
     handler = type("Bound", (Handler,), {})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = ThreadingHTTPServer((host, 0), handler)
     server.daemon_threads = True
-    handler.git = GitServer(root, server.server_port)  # type: ignore[attr-defined]
+    handler.git = GitServer(root, server.server_port, host)  # type: ignore[attr-defined]
     with serving(server):
         yield handler.git  # type: ignore[attr-defined]
 

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
 from sublet.data.journeys import Journey
+from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.links import can_be_known, name_entry
 from sublet.data.model.roads import Road
 from sublet.data.placing import travel
 from sublet.data.roads import Arrival
 from sublet.data.whereabouts import EntryFinder
 from sublet.kernel.errors import DataNotThere
+from sublet.movers.git import GitMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Mover, Policy
 from sublet.movers.rsync import RsyncMover
 from sublet.platforms.caching import EntryPhase, NoWay
 from sublet.platforms.slurm.platform import Slurm
 from tests.contract.test_data_cache import content_of, ignore, open_platform
+from tests.git_server import Entry, GitServer, link, program, submodule
+from tests.lfs_server import LfsClient, lfs_server
 from tests.rsync_server import SECRET, RsyncServer, serve_rsync
 
 pytestmark = pytest.mark.anyio
@@ -145,10 +152,10 @@ def make_programs(folder: Path, without: str) -> Path:
     """All programs of this machine but one."""
     folder.mkdir()
     for place in reversed(os.environ["PATH"].split(":")):
-        for program in Path(place).iterdir() if Path(place).is_dir() else ():
-            if program.name != without:
-                (folder / program.name).unlink(missing_ok=True)
-                (folder / program.name).symlink_to(program)
+        for file in Path(place).iterdir() if Path(place).is_dir() else ():
+            if file.name != without:
+                (folder / file.name).unlink(missing_ok=True)
+                (folder / file.name).symlink_to(file)
     return folder
 
 
@@ -174,3 +181,61 @@ async def test_a_session_that_is_over_stops_what_rsync_brings_for_it(
     await until(lambda: not [*entry.glob("claim"), *entry.glob("fetch.*"), *entry.glob("plan.*")])
     assert not (entry / "came").exists()
     assert (await cache.look("data-1")).phase is EntryPhase.IDLE
+
+
+async def test_a_commit_is_brought_by_the_systems_own_git_once_and_named_by_the_commit(
+    slurm: Slurm, git: GitServer, tmp_path: Path
+) -> None:
+    repository, mover = git.repository(f"owner/{uuid4()}"), GitMover(UNLIMITED)
+    files = {"README": "hello\n", "data/a.csv": "1,2\n", "data/same": link("a.csv"), "run.sh": program("#!/bin/sh\n")}
+    first = repository.commit(files)
+    for road, ref in ((Road.THERE, ""), (Road.CACHED, f"@{first}")):
+        arrival = await bring(slurm, mover, Data("code", SIMPLE, f"git+{repository.url}{ref}"), road.value)
+        assert arrival.taken.road is road
+    place = content_of(tmp_path, arrival)
+    assert seen(place) == {"README": "hello\n", "data/a.csv": "1,2\n", "data/same": "1,2\n", "run.sh": "#!/bin/sh\n"}
+    assert (place / "run.sh").stat().st_mode & 0o777 == 0o500
+    folder = await bring(slurm, mover, Data("part", SIMPLE, f"git+{repository.url}#data"))
+    assert seen(content_of(tmp_path, folder)) == {"a.csv": "1,2\n", "same": "1,2\n"}
+    repository.commit({"README": "newer\n"})
+    newer = await bring(slurm, mover, Data("code", SIMPLE, f"git+{repository.url}"))
+    assert seen(content_of(tmp_path, newer)) == {"README": "newer\n"}
+    assert not [file for file in place.parent.iterdir() if file.name in ("work", "part", "claim")]
+    repository.commit({"README": "newest\n"})
+    with pytest.raises(DataNotThere, match="more than 3 bytes"):
+        await bring(slurm, GitMover(replace(UNLIMITED, largest=3)), Data("code", SIMPLE, f"git+{repository.url}"))
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"out": link("/etc/passwd")}, "links that lead elsewhere"),
+        ({"a": "1", "around": link(".")}, "links that lead elsewhere"),
+        ({"a": "1", "lib": submodule(), ".gitmodules": ""}, "submodules"),
+    ],
+)
+async def test_what_git_can_not_do_there_with_care_is_left_to_this_machine(
+    slurm: Slurm, git: GitServer, files: dict[str, str | bytes | Entry], why: str
+) -> None:
+    repository = git.repository(f"owner/{uuid4()}")
+    repository.commit(files)
+    assert why in await refuse(slurm, GitMover(UNLIMITED), Data("code", SIMPLE, f"git+{repository.url}"))
+
+
+async def test_large_files_of_a_commit_are_brought_by_the_systems_own_git_lfs_with_what_opens_their_server(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    if shutil.which("git-lfs") is None:
+        pytest.skip("there is no git-lfs on this machine")
+    with lfs_server(tmp_path / "served") as server:
+        repository = server.new_repository("owner/cubes")
+        LfsClient(tmp_path / "clone").push(repository.url, {"cube.bin": LARGE, "README": b"hello"})
+        server.login = f"marie:{SECRET}"
+        known = Credential(server.url, CredentialKind.LOGIN, "marie", SECRET)
+        mover = GitMover(replace(UNLIMITED, credentials=[known]))
+        arrival = await bring(slurm, mover, Data("code", SIMPLE, f"git+{repository.url}"))
+    assert arrival.taken.road is Road.THERE
+    assert (content_of(tmp_path, arrival) / "cube.bin").read_bytes() == LARGE
+    shown = b64encode(f"marie:{SECRET}".encode())
+    files = [file for file in (tmp_path / "far").rglob("*") if file.is_file()]
+    assert not [file for file in files if shown in file.read_bytes()], "it is written down nowhere there"

@@ -13,6 +13,7 @@ import pytest
 from sublet.booking.model.phases import Phase
 from sublet.service import Service
 from tests.contract.services import ME
+from tests.git_server import git_server, program
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run
 from tests.rsync_server import SECRET, serve_rsync
 from tests.sites import Site
@@ -51,6 +52,32 @@ async def test_what_the_site_can_not_reach_by_rsync_is_brought_here_and_it_is_to
         session = await run(service, run=SUM, data=[f"{server.begin}/open/cube.bin"])
         assert session.phase is Phase.COMPLETED, session.end
         assert await output(service, session) == f"{hashlib.sha256(b'near').hexdigest()}  -\n"
+        [told] = await roads(service, session)
+        assert "was brought here from 127.0.0.1" in told, told
+        assert "far can't reach it" in told, told
+
+
+async def test_the_site_brings_a_commit_by_its_own_git_once_and_this_machine_keeps_nothing(
+    service: Service, site: Site, home: Path, tmp_path: Path
+) -> None:
+    with git_server(tmp_path, site.facts["here"]) as server:
+        repository = server.repository("owner/code")
+        commit = repository.commit({"sim/run.sh": program("echo by $0\n"), "README": "hello\n"})
+        for road, ref in (("fetched by far", ""), ("in the cache of far", f"@{commit}")):
+            data = [{"location": f"git+{repository.url}{ref}", "path": "code"}]
+            session = await run(service, run=["sh", "-c", "sh code/sim/run.sh; ls -A code"], data=data)
+            assert session.phase is Phase.COMPLETED, session.end
+            assert (await output(service, session)).split() == ["by", "code/sim/run.sh", "README", "sim"]
+            [told] = await roads(service, session)
+            assert road in told, told
+            assert server.url.rpartition("/")[2] in told or "cache" in told
+        assert not find_files(home, "run.sh")
+    with git_server(tmp_path / "near") as near:  # on the loopback of this machine, which the site can't reach
+        repository = near.repository("owner/code")
+        repository.commit({"README": "near\n"})
+        data = [{"location": f"git+{repository.url}", "path": "code"}]
+        session = await run(service, run=["cat", "code/README"], data=data)
+        assert (session.phase, await output(service, session)) == (Phase.COMPLETED, "near\n"), session.end
         [told] = await roads(service, session)
         assert "was brought here from 127.0.0.1" in told, told
         assert "far can't reach it" in told, told

@@ -26,7 +26,8 @@ async def take_tool_road(journey: Journey, data: Data, mover: PlansTool) -> Arri
     try:
         for _ in range(LOOKS):
             plan = await mover.plan(data)
-            check_amount(data, plan.files, mover.policy.largest)
+            if plan.files.links:
+                check_amount(data, plan.files, mover.policy.largest)
             entry = name_entry(plan.named, journey.person, journey.session)
             have = partial(_have, journey, cache, data, mover, plan, entry)
             try:

@@ -82,17 +82,23 @@ class Checkout:
         await self._bring_large_files(git, source, commit, wanted, tree)
         await self._write_submodules(git, source, commit, wanted, tree, above)
 
+    async def find_commit(self, source: GitSource) -> str:
+        """The commit that an address means now."""
+        return (
+            source.ref if COMMIT.fullmatch(source.ref) else await self._find_commit(await self._prepare(source), source)
+        )
+
     async def _prepare(self, source: GitSource) -> Git:
         parts = urlsplit(source.repository)
         header = authorization(credential_for(self._policy.credentials, source.repository))
         most = self._policy.largest + OVERHEAD if self._policy.largest else LARGEST
         place = self._place / f"git-{next(self._numbers)}"
         await asyncio.to_thread(place.mkdir)
-        git = Git(place, parts.scheme, most, PATIENCE, await self._resolve(source), header)
+        git = Git(place, parts.scheme, most, PATIENCE, await self.resolve(source), header)
         self._require(await git.run("init", "--quiet", "--bare", "--template=", "repository"))
         return git
 
-    async def _resolve(self, source: GitSource) -> str:
+    async def resolve(self, source: GitSource) -> str:
         """What the name of its host means, once and for all, where only public addresses may be asked."""
         parts = urlsplit(source.repository)
         if not self._policy.public_only or parts.scheme == "file":

@@ -14,11 +14,15 @@ from urllib.parse import urlsplit
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
+from sublet.data.model.credentials import credential_for
+from sublet.data.model.links import FileLink, LinkedFiles
+from sublet.data.model.tools import ToolPlan
 from sublet.kernel.folders import LinkLeadsOut, walk
 from sublet.kernel.ignore import Ignore
 from sublet.movers.arrival import guess, missing, refuse, require_sound
 from sublet.movers.checkout import Checkout, GitSource
-from sublet.movers.port import SIMPLE, Policy, Progress
+from sublet.movers.port import SIMPLE, NoLinks, Policy, Progress
+from sublet.movers.sending import authorization
 
 EXAMPLE = "git+https://example.org/owner/repository@v1.2#data"
 NOT_IN_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|^[-/.]")
@@ -61,6 +65,23 @@ class GitMover:
     def estimate(self, data: Data) -> timedelta:
         """How long it is going to take."""
         return guess(data, SPEED)
+
+    async def plan(self, data: Data) -> ToolPlan:
+        """At the commit that its address means now; with patterns of what stays behind, only this machine brings it."""
+        require_sound(data, self.check(data))
+        source = split_address(data.location)
+        parts = urlsplit(source.repository)
+        if parts.scheme == "file" or "@" in parts.netloc or data.fields.get("ignore"):
+            raise NoLinks
+        header = authorization(credential_for(self.policy.credentials, source.repository))
+        with tempfile.TemporaryDirectory(prefix="sublet-git-") as place:
+            checkout = Checkout(self.policy, data, Path(place), Path(place), lambda _, __: None)
+            commit, resolve = await checkout.find_commit(source), await checkout.resolve(source)
+        facts = [("address", source.repository), ("commit", commit), ("folder", source.folder), ("secret", header)]
+        facts += [("resolve", resolve), ("public", "yes" if self.policy.public_only else "")]
+        headers = {"Authorization": header} if header else {}
+        named = FileLink(source.folder or ".", source.repository, headers, size=0, version=commit)  # no size tells more
+        return ToolPlan("git", named.host, facts, LinkedFiles([named], is_folder=True), LinkedFiles([], is_folder=True))
 
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Fetch one commit, see that it does no harm, and write its files."""

@@ -45,7 +45,7 @@ watch() { # one that nobody needs is stopped, and so is one that brings more tha
     while sleep 2; do
         done=$(count 2>/dev/null)
         is_needed || kill -TERM 0
-        if [ "$largest" != 0 ] && [ "${done:-0}" -gt "$largest" ]; then : >claim/much; kill -TERM 0; fi
+        if [ "$largest" != 0 ] && [ "${done:-0}" -gt "$((largest * ${share:-1} + ${beside:-0}))" ]; then : >claim/much; kill -TERM 0; fi
         printf '%s %s\n' "${done:-0}" "$total" >progress.new && mv progress.new progress
         : >claim/beat
     done
