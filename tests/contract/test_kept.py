@@ -15,6 +15,7 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.kinds.images import ArchiveFile
 from sublet.kinds.inside.container_images import NoImage, with_apptainer, with_charliecloud, with_podman_or_docker
 from sublet.kinds.inside.container_mounts import can_lay_over
+from sublet.kinds.inside.container_unpacked import name_link
 from sublet.platforms.batch.kept import KeptFiles, digest_of
 from sublet.platforms.memory.platform import MemoryPlatform
 from sublet.platforms.slurm.platform import Slurm
@@ -248,6 +249,35 @@ async def test_an_image_is_unpacked_there_once_and_sessions_of_charliecloud_and_
     shutil.rmtree(tmp_path / "far" / "incoming" / "session")
     assert await slurm.let_go() == [digest_of(archive)]
     assert not beside.exists()
+
+
+async def test_an_image_file_of_the_system_is_unpacked_once_and_a_session_that_names_it_finds_it(
+    slurm: Slurm, reach: Counted, tmp_path: Path
+) -> None:
+    archive, session = tmp_path / "centre" / "tool.tar", tmp_path / "session"
+    archive.parent.mkdir()
+    session.mkdir()
+    digest = images.oci_archive(archive)
+    (tmp_path / "tool.tar").symlink_to(archive)
+    kept, root = KeptFiles(slurm.failures, "me"), str(tmp_path / "far")
+    found = await asyncio.gather(*(kept.unpack_file(reach, root, str(tmp_path / "tool.tar"), {}, key) for key in "ab"))
+    assert found[0] == found[1]
+    [(name, content)] = found[0].items()
+    assert name == f"image-{name_link(str(archive))}", "both sides know the same name"
+    (session / name).symlink_to(content)
+    plan = {"tool": "charliecloud", "paths": {}, "digest": digest, "image": str(session / "image"), "entrypoint": None}
+    source = {"how": "archive", "path": str(tmp_path / "tool.tar")}
+    image = with_charliecloud(source, plan)
+    assert image.shared
+    assert image.directory == str(Path(content).parent / "unpacked" / "root")
+    [listed] = await slurm.list_kept()
+    assert listed.label.endswith("tool.tar, unpacked")
+    assert listed.size > archive.stat().st_size // 2
+    assert await kept.unpack_file(reach, root, str(tmp_path / "none.tar"), {}, "a") == {}
+    (tmp_path / "odd.tar").write_bytes(b"no image")
+    assert await kept.unpack_file(reach, root, str(tmp_path / "odd.tar"), {}, "a") == {}, "the session says why"
+    images.oci_archive(archive, Env=["OTHER=1"])
+    assert await kept.unpack_file(reach, root, str(archive), {}, "a") != found[0], "another file by the same path"
 
 
 async def test_on_this_machine_a_file_is_where_it_is(image: Path) -> None:

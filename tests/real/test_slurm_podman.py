@@ -129,3 +129,13 @@ def test_archives_at_an_address_and_images_of_a_registry_come_once_and_are_unpac
             require_unpacked_before(cluster, entry, *sessions)
         assert len(source.gets("/web.tar")) == 1
         assert near.fetched() == 2, "a configuration and a layer, once"
+
+
+def test_an_image_that_is_named_by_its_path_there_is_unpacked_once(client: Client, cluster: Site) -> None:
+    before = list_kept(cluster)
+    images.oci_archive(Path(cluster.facts["scratch"], "named.tar"), Entrypoint=[], Env=["PATH=/bin", "FROM=there"])
+    image = "oci-archive:/scratch/named.tar"
+    sessions = [start(client, cluster, image, "sh", "-c", "echo $FROM") for _ in range(2)]
+    assert wait_for(*sessions) == ["there\n"] * 2
+    [entry] = list_kept(cluster) - before
+    require_unpacked_before(cluster, entry, *sessions)

@@ -26,7 +26,7 @@ from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import ArchiveFile
 from sublet.movers.port import AnyMover, Links, Pins, SignsIn
-from sublet.platforms.caching import DataCache, FetchesImages, SendsArchives
+from sublet.platforms.caching import DataCache, FetchesImages, SendsArchives, UnpacksFiles
 from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
@@ -70,8 +70,7 @@ class ImageStaging:
                 kept |= await self.use_kept(journey.cache, arrived[data.name])
             else:
                 kept |= await self.keep(data)
-        await self.make(executable)
-        return kept
+        return kept | await self.make(executable)
 
     async def keep(self, data: Data) -> dict[str, str]:
         """Have the platform keep a file that was brought here; where each is that it keeps elsewhere.
@@ -102,12 +101,18 @@ class ImageStaging:
         await self._make(content, name, ArchiveFile(content))
         return {}
 
-    async def make(self, executable: Executable | None) -> None:
-        """Of an archive that lies on this very machine and is not brought."""
+    async def make(self, executable: Executable | None) -> dict[str, str]:
+        """Of an archive that lies where it runs and is not brought; what leads to it there, if that is far."""
         kind = self._context.kinds.by_name.get(executable.kind) if executable else None
-        if kind and executable and self._platform.is_here:
-            for path in kind.archives(executable):
-                await self._make(path, os.path.basename(path), ArchiveFile(path))
+        made: dict[str, str] = {}
+        for path in kind.archives(executable) if kind and executable else ():
+            name = os.path.basename(path)
+            if self._platform.is_here:
+                await self._make(path, name, ArchiveFile(path))
+            elif isinstance(self._platform, UnpacksFiles):
+                self._context.loop_state.staging[self._session] = f"{self._platform.name} is unpacking {name}"
+                made |= await self._platform.unpack_file(path, self._way, self._session)
+        return made
 
     async def _make(self, path: str, name: str, archive: ArchiveFile | None) -> None:
         self._context.loop_state.staging[self._session] = f"{self._platform.name} is making the image of {name}"

@@ -251,6 +251,16 @@ class SendsArchives(Protocol):
 
 
 @runtime_checkable
+class UnpacksFiles(Protocol):
+    """A platform that unpacks image files which lie there already, before a session's time."""
+
+    async def unpack_file(self, path: str, tool: str, user: str) -> Mapping[str, str]:
+        """Have one unpacked, once for all; the names in a session's directory that it is found by, and what they lead
+        to: none, if the session has to do it."""
+        ...
+
+
+@runtime_checkable
 class MakesImages(Protocol):
     """A platform that makes what its container tools run of archives of this machine, before a session's time."""
 

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files as resources
 from pathlib import Path
@@ -24,6 +24,9 @@ from sublet.reach.port import Command, Outcome, Reach, as_is
 
 INSIDE = "sublet.kinds.inside"  # where the program is that reads archives of images
 PULLING = 1800  # seconds that a login host has to fetch and make an image
+SIF_TOOLS = ("apptainer", "singularity")
+DIRECTORY_TOOLS = ("charliecloud", "podman")  # those that run an image as a directory
+UNSQUASHFS = "unsquashfs"
 TRIED = 600.0  # seconds for which it isn't tried again after a failure
 
 
@@ -75,6 +78,22 @@ class KeptFiles:
             return None
         return f"{root}/kept/{name}/content"
 
+    async def make_for(
+        self,
+        reach: Reach,
+        root: str,
+        content: str,
+        tool: str,
+        tools: Mapping[str, str],
+        describe: Callable[[], ImageArchive | None] | None,
+    ) -> bool:
+        """Have what one of its tools runs made of an image file that is kept there; whether it is there now."""
+        path = tools.get(tool, "")
+        if tool in SIF_TOOLS and path.startswith("/"):
+            return await self.make_image(reach, root, content, path, describe)
+        is_unpacked = tool in DIRECTORY_TOOLS
+        return is_unpacked and await self.unpack_image(reach, root, content, tools.get(UNSQUASHFS, ""))
+
     async def make_image(
         self, reach: Reach, root: str, content: str, tool: str, describe: Callable[[], ImageArchive | None] | None
     ) -> bool:
@@ -111,6 +130,27 @@ class KeptFiles:
         if unpacked.code:
             self._not_made[content] = time.monotonic()
         return not unpacked.code
+
+    async def unpack_file(
+        self, reach: Reach, root: str, path: str, tools: Mapping[str, str], user: str
+    ) -> dict[str, str]:
+        """Have an image file that lies elsewhere there unpacked, once; by which of its names a session finds it."""
+        link = await reach.run(Command(script("name_file", path), lambda outcome: outcome.text.strip()))
+        name = f"image-at-{link}"
+        content, since = f"{root}/kept/{name}/content", self._not_made.get(name)
+        if not link or (since is not None and time.monotonic() - since < TRIED):
+            return {}
+        async with self._turns[name]:
+            label = f"{path}, unpacked"
+            if await reach.run(to_keep(self._failures, root, name, user, self._owner, label)):
+                return {f"image-{link}": content}
+            words = script("unpack_image", root, name, tools.get(UNSQUASHFS, ""), path)
+            program = read_image_program("image_unpacker")
+            unpacked = await reach.run(Command(words, as_is, program, seconds=PULLING))
+        if unpacked.code:
+            self._not_made[name] = time.monotonic()
+            return {}
+        return {f"image-{link}": content}
 
     async def list_kept(self, reach: Reach, root: str) -> Sequence[KeptFile]:
         """What is there."""

@@ -24,7 +24,7 @@ from sublet.platforms.batch.fields import Name, PilotLines
 from sublet.platforms.batch.fitting import UNREACHED
 from sublet.platforms.batch.guest import GuestDirectory, own_name
 from sublet.platforms.batch.job import Submission, Surroundings
-from sublet.platforms.batch.kept import KeptFiles
+from sublet.platforms.batch.kept import DIRECTORY_TOOLS, SIF_TOOLS, KeptFiles
 from sublet.platforms.batch.leavings import Leavings
 from sublet.platforms.batch.manners import Manners
 from sublet.platforms.batch.pace import Pace, PacedReach, pace_of
@@ -39,9 +39,6 @@ from sublet.platforms.port import ArchiveReader, Carrier, Duration, KeptFile, Pr
 from sublet.platforms.sessiondir import KEY
 from sublet.reach.record import read_record
 from sublet.systems.model.pilot_config import Additions
-
-SIF_TOOLS = ("apptainer", "singularity")
-DIRECTORY_TOOLS = ("charliecloud", "podman")  # those that run an image as a directory
 
 
 class BatchPlatform(TransferSettings):
@@ -214,13 +211,15 @@ class BatchPlatform(TransferSettings):
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
         """Have the login host make it, where it may: by Apptainer, or unpacked for a tool that runs directories."""
-        root, describe = await self.root(), archive.describe if archive else None
-        if path := await self.find_image_maker(tool):
-            return await self._kept.make_image(self.reach, root, kept, path, describe)
-        if tool not in DIRECTORY_TOOLS or not self._manners.pull:
-            return False
-        unsquashfs = (await self.survey()).tools.get("unsquashfs", "")
-        return await self._kept.unpack_image(self.reach, root, kept, unsquashfs)
+        tools, describe = (await self.survey()).tools, archive.describe if archive else None
+        root = await self.root()
+        return self._manners.pull and await self._kept.make_for(self.reach, root, kept, tool, tools, describe)
+
+    async def unpack_file(self, path: str, tool: str, user: str) -> Mapping[str, str]:
+        """Have the login host unpack an image file of the system, where it may, for a tool that runs directories."""
+        tools, key = (await self.survey()).tools, self._guest.check_key(user)
+        may = self._manners.pull and tool in DIRECTORY_TOOLS
+        return await self._kept.unpack_file(self.reach, await self.root(), path, tools, key) if may else {}
 
     async def find_image_maker(self, tool: str) -> str:
         """Where a tool is on the login host that makes image files; empty if that may not be, or there is none."""

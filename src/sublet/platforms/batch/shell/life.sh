@@ -68,7 +68,7 @@ link() { # a part of the session's directory, as the program wants to see it bel
 }
 
 point() { # a path of the session's directory to a file that is kept for many
-    mkdir -p "${1%/*}"
+    case $1 in */*) mkdir -p "${1%/*}" ;; esac
     [ -L "$1" ] || ln -sn "$2" "$1"
 }
 

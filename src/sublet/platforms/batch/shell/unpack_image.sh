@@ -1,15 +1,17 @@
 # Unpacks an image file that is kept here beside it, as `unpacked`, for all sessions whose tool runs a directory (image_unpacker.py tells
-# what is in it). Arguments: the root directory, the file's name in `kept`, and where unsquashfs is (or nothing). Stdin: the program that
-# unpacks. Exits with 65 if it is no such image; with 69 without a Python.
+# what is in it). Arguments: the root directory, the file's name in `kept`, where unsquashfs is (or nothing), and perhaps the path of the
+# file, if it lies elsewhere: then a word stands for it in `kept`. Stdin: the program that unpacks. Exits with 65 if it is no such image;
+# with 69 without a Python.
 dir=$1/kept/$2
 trap '' HUP PIPE
 umask 077
 find_python || { cat >/dev/null; exit 69; }
 made=$dir/unpacking.$$
-nice -n 10 "$python" -I - "$dir/content" "$made" "$3"
+nice -n 10 "$python" -I - "${4:-$dir/content}" "$made" "$3"
 code=$?
 if [ "$code" = 0 ]; then
     mv -T "$made" "$dir/unpacked" 2>/dev/null || [ -f "$dir/unpacked/image.json" ] || code=75 # another was faster
+    [ -z "$4" ] || printf 'unpacked\n' >"$dir/content"
     size=$(du -sck "$dir/content" "$dir/unpacked" | tail -n 1 | cut -f 1) && printf '%s\n' "$((size * 1024))" >"$dir/size"
 fi
 [ ! -e "$made" ] || { chmod -R u+rwX "$made"; rm -rf "$made"; }
