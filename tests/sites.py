@@ -122,7 +122,7 @@ class Site:
         with askpass(password, code) as environment:
             return run([*words, f"{user}@{self.name}", *argv], environment)
 
-    def wait(self, happened: Callable[[], bool], seconds: float = 30) -> None:
+    def wait(self, happened: Callable[[], bool], seconds: float = 120) -> None:
         """Return when something has happened on the site, asked again and again."""
         first = began = time.monotonic()
         while not happened():

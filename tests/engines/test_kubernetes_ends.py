@@ -128,7 +128,7 @@ async def test_an_image_that_is_not_there_is_told_in_the_kubelets_words(
 async def test_a_pod_that_is_deleted_is_lost_and_its_program_is_not_started_again(
     trial: ConformanceTrial, namespace: Namespace
 ) -> None:
-    job = await trial.submit("sh", "-c", "echo ran; sleep 60")
+    job = await trial.submit("sh", "-c", "echo ran; sleep 3600")
 
     async def has_printed() -> bytes:
         await trial.state(job)
@@ -146,7 +146,7 @@ async def test_a_pod_that_is_deleted_is_lost_and_its_program_is_not_started_agai
 async def test_a_job_that_someone_deletes_with_kubectl_was_cancelled_elsewhere(
     trial: ConformanceTrial, namespace: Namespace
 ) -> None:
-    job = await trial.submit("sleep", "60")
+    job = await trial.submit("sleep", "3600")
 
     async def has_started() -> bool:
         return (await trial.state(job)).state is State.RUNNING
@@ -159,7 +159,7 @@ async def test_a_job_that_someone_deletes_with_kubectl_was_cancelled_elsewhere(
 
 
 async def test_a_session_that_fills_its_disk_is_evicted_and_says_so(trial: ConformanceTrial) -> None:
-    script = "dd if=/dev/zero of=big bs=1M count=40 2>/dev/null; sleep 50"
+    script = "dd if=/dev/zero of=big bs=1M count=40 2>/dev/null; sleep 3600"
     job = with_shape(trial.job("sh", "-c", script), Shape(1, SMALL, disk=4 << 20))
     state = await end_of(trial, job)
     assert state.end is not None

@@ -71,7 +71,7 @@ async def test_gpus_of_a_type_are_surveyed_offered_and_given_out_by_the_schedule
     assert [node.gpus for node in survey.nodes] == [2]
     assert "types of GPU: A100" in survey.notes
     first = await platform.submit(
-        with_gpus(trial.job("sh", "-c", "echo $SUBLET_GPUS; sleep 60"), 2, gpu_type="A100"), trial.key()
+        with_gpus(trial.job("sh", "-c", "echo $SUBLET_GPUS; sleep 3600"), 2, gpu_type="A100"), trial.key()
     )
 
     async def runs() -> bool:
@@ -112,7 +112,7 @@ async def test_what_no_node_has_is_refused_with_what_there_is(platform: Kubernet
 
 
 async def test_features_and_licences_are_asked_of_the_scheduler_which_counts_them(trial: ConformanceTrial) -> None:
-    wanted = with_gpus(trial.job("sleep", "60"), 0, constraint="disk=ssd", licenses="matlab:2")
+    wanted = with_gpus(trial.job("sleep", "3600"), 0, constraint="disk=ssd", licenses="matlab:2")
     first = await trial.platform.submit(wanted, trial.key())
 
     async def runs() -> bool:

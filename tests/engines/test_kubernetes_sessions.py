@@ -62,7 +62,7 @@ async def test_files_too_large_for_a_secret_go_there_and_come_back(trial: Confor
 async def test_secrets_are_in_no_description_and_their_secret_goes_when_it_has_begun(
     trial: ConformanceTrial, namespace: Namespace
 ) -> None:
-    job = trial.job("sh", "-c", 'printf %s "$PASSWORD" >out; sleep 60')
+    job = trial.job("sh", "-c", 'printf %s "$PASSWORD" >out; sleep 3600')
     job = replace(job, program=replace(job.program, environment={"PASSWORD": "polonium-210"}))
     started = await trial.platform.submit(job, trial.key())
 
@@ -171,14 +171,14 @@ async def test_a_platform_that_is_opened_again_finds_what_runs_and_nothing_is_le
     first, second = namespace.platform(), namespace.platform()
     await first.open(tmp_path)
     trial = ConformanceTrial(first, PATIENCE)
-    job = await trial.submit("sleep", "60")
+    job = await trial.submit("sleep", "3600")
     await first.close()
     (tmp_path / "sessions" / job / "submitted").unlink()  # as if it had been killed before it could note that
     await second.open(tmp_path)
     trial.platform = second
     try:
         assert await second.find(job) == job
-        assert await second.submit(trial.job("sleep", "60"), job) == job
+        assert await second.submit(trial.job("sleep", "3600"), job) == job
         assert len([name for name in namespace.list_left() if name.startswith("job")]) == 1
         assert list(await second.list_left()) == [job]
         await second.cancel([job], "marie")

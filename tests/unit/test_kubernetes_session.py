@@ -237,6 +237,18 @@ async def test_an_older_answer_overrules_no_newer_one() -> None:
     assert watched.find("k1") == []
 
 
+async def test_a_list_that_comes_late_hides_nothing_that_the_watch_will_not_tell_again() -> None:
+    api = PlayedApi([listed(10, pod("a", 10))], [])
+    watched, _ = await watched_by(api, lambda seen: list_versions(seen) == ["10"])
+    watched.is_live = False  # the watch that follows the list is being opened
+    api.lists.append(listed(9, pod("a", 8)))
+    await watched.refresh()
+    assert list_versions(watched) == ["10"]
+    api.lists.append(listed(12, pod("a", 11)))
+    await watched.refresh()
+    assert list_versions(watched) == ["11"]
+
+
 def test_large_data_is_kept_by_its_content_unless_a_session_may_change_it(session: PodSession, tmp_path: Path) -> None:
     for name, size in (("cube/a", 2 << 20), ("cube/small", 10), ("own/b", 2 << 20)):
         (session.root / "data" / name).parent.mkdir(parents=True, exist_ok=True)

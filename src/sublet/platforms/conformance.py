@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from secrets import randbelow
 
 from sublet.booking.model.job import State
 from sublet.booking.model.marks import Mark
@@ -24,6 +25,7 @@ from sublet.platforms.trials import WritesTrials
 
 AT_ONCE = 4
 TICK = 0.05  # seconds between two words of a job that prints
+FOREVER = "3600"  # seconds for which a job sleeps that is stopped, however long that takes
 TIMES = (4, 8, 16, 32)  # seconds of a job whose time is extended: more where the word for it takes long
 LONGER = timedelta(seconds=90)  # from when it is said, and more than any of these jobs takes
 
@@ -79,7 +81,7 @@ async def an_unknown_job_is_unknown(trial: ConformanceTrial) -> None:
 
 async def a_cancelled_job_says_by_whom(trial: ConformanceTrial) -> None:
     """A job that is cancelled ends as cancelled, and says by whom."""
-    job = await trial.submit("sleep", "50")
+    job = await trial.submit("sleep", FOREVER)
     _same("its state", (await trial.state(job)).state in (State.RUNNING, State.QUEUED), True)
     await trial.platform.cancel([job], "somebody")
     state = await trial.wait_for_end(job)
@@ -91,7 +93,7 @@ async def a_cancelled_job_says_by_whom(trial: ConformanceTrial) -> None:
 
 async def the_end_of_the_time_is_a_timeout(trial: ConformanceTrial) -> None:
     """A job that runs on at the end of its time is stopped, and ends as a timeout."""
-    state = await trial.wait_for_end(await trial.submit("sleep", "50", seconds=1))
+    state = await trial.wait_for_end(await trial.submit("sleep", FOREVER, seconds=1))
     _same("its end", state.end and state.end.kind, EndKind.TIMEOUT)
 
 
@@ -143,7 +145,7 @@ async def a_paused_job_stands_still(trial: ConformanceTrial) -> None:
 
 async def output_is_read_by_offset(trial: ConformanceTrial) -> None:
     """What a job prints can be read by offset while it runs, and after."""
-    job = await trial.submit("sh", "-c", "echo 0123456789; echo wrong >&2; sleep 50")
+    job = await trial.submit("sh", "-c", f"echo 0123456789; echo wrong >&2; sleep {FOREVER}")
     key = trial.keys[-1]
 
     async def printed() -> bytes:
@@ -170,7 +172,8 @@ async def a_missing_program_is_told(trial: ConformanceTrial) -> None:
 
 async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     """A cancel stops every process of a job, also those that left its group and session."""
-    script = "(setsid sh -c 'sleep 300 & echo $!; wait' &) ; sleep 300"
+    words = f"sleep {10**6 + randbelow(10**6)}"  # its number alone is another process's elsewhere, as in another pod
+    script = f"(setsid sh -c '{words} & echo $!; wait' &) ; sleep {FOREVER}"
     job = await trial.submit("sh", "-c", script)
     key = trial.keys[-1]
 
@@ -182,7 +185,8 @@ async def cancel_stops_grandchildren(trial: ConformanceTrial) -> None:
     pid = (await grandchild()).decode().strip()
     await trial.platform.cancel([job], "check")
     await trial.wait_for_end(job)
-    gone = await trial.wait_for_end(await trial.submit("sh", "-c", f"! readlink /proc/{pid}/exe"))
+    look = f"[ \"$(tr '\\0' ' ' </proc/{pid}/cmdline)\" != '{words} ' ]"
+    gone = await trial.wait_for_end(await trial.submit("sh", "-c", look))
     _same("whether the grandchild is gone", gone.end and gone.end.code, 0)
 
 

@@ -35,18 +35,18 @@ class ConformanceTrial:
         self.keys.append(f"check-{uuid4()}")
         return self.keys[-1]
 
-    async def submit(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> str:
+    async def submit(self, *argv: str, seconds: float = 0, code: int = 0, takes: str = "1h") -> str:
         """Submit a small job; one that only plays is told how long it takes and how it exits."""
         return await self.platform.submit(self.job(*argv, seconds=seconds, code=code, takes=takes), self.key())
 
-    def job(self, *argv: str, seconds: float = 60, code: int = 0, takes: str = "1h") -> Job:
-        """A small job."""
+    def job(self, *argv: str, seconds: float = 0, code: int = 0, takes: str = "1h") -> Job:
+        """A small job; unless its time is said, it has as much as is waited for anything."""
         plain = Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)})
         return Job(
             program=self.platform.write_trial(argv) if isinstance(self.platform, WritesTrials) else plain,
             amounts=Amounts(Shape(1, MEMORY)),
             nodes=(),
-            until=datetime.now(UTC) + timedelta(seconds=seconds),
+            until=datetime.now(UTC) + timedelta(seconds=seconds or self.patience),
             warn=timedelta(0),
         )
 

@@ -27,6 +27,7 @@ class WatchedObjects:
         self._objects: dict[str, Object] = {}
         self._of_session: dict[str, set[str]] = {}  # the label of a session → the uids of its objects
         self._removed: set[str] = set()  # the uids of those that are gone, lest an older answer brings them back
+        self._listed = 0  # the version of the list that a watch follows
         self.is_live = False  # whether a watch tells all that happens now
 
     def find(self, label: str) -> list[Object]:
@@ -48,9 +49,9 @@ class WatchedObjects:
             self._of_session[_label(gone)].discard(uid)
 
     async def refresh(self) -> None:
-        """List all of them; what a watch has told meanwhile is not overruled by an older answer."""
+        """List all of them; an answer older than what a watch has told, or begins with, overrules nothing."""
         answer = await self._list()
-        if not self.is_live:
+        if not self.is_live and _version(answer) >= self._listed:
             self._take_list(answer)
 
     async def _list(self) -> Object:
@@ -75,6 +76,7 @@ class WatchedObjects:
             try:
                 answer = await self._list()
                 self._take_list(answer)
+                self._listed = _version(answer)
                 pause = self._pause
                 await self._watch(str(answer["metadata"].get("resourceVersion", "")))
             except (SubletError, ObjectMissing) as error:
