@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from sublet.booking.model.job import Job, JobState, Program, State
+from sublet.booking.model.offer import Offer
 from sublet.booking.model.request import Compute, Executable, Range, Request, Window
 from sublet.booking.model.session import End, EndKind
 from sublet.booking.model.shape import Amounts, Shape
@@ -23,6 +24,16 @@ def request_for(platform: str, minutes: int = 10, *windows: Window, cores: int =
     compute = Compute(cores=Range.exactly(cores), nodes=Range.exactly(nodes), memory=Range.exactly(MEMORY))
     executable = Executable("command", "test", {})
     return Request(executable, compute, duration=timedelta(minutes=minutes), windows=windows, platform=platform)
+
+
+async def find_booked(platform: Platform, request: Request) -> Offer:
+    """An offer that is reserved; a busy site may answer too late at first, and then it is only predicted."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            answer = await platform.offers(request, ["exec"], datetime.now(UTC))
+            for offer in answer.offers:
+                if offer.reservation:
+                    return offer
 
 
 async def wait_until(platform: Platform, key: str, seen: Callable[[JobState], bool]) -> JobState:

@@ -19,7 +19,7 @@ from tests.engines.batch_sites import ENGINES, FILES, BatchSite, settings_of
 from tests.serving import Serving, eventually
 
 pytestmark = pytest.mark.engines
-PATIENCE = 120.0
+PATIENCE = 300.0  # seconds: a scheduler that shares a busy machine takes minutes
 
 
 def list_points(act: str, every_time: str) -> list[ParameterSet]:
@@ -77,10 +77,16 @@ def serving(site: CrashSite, tmp_path: Path) -> Iterator[Serving]:
 
 
 def ask(client: Client, terms: str, seconds: float = 1) -> Offer:
-    """An offer of these terms for a command that writes down that it ran."""
+    """An offer of these terms for a command that writes down that it ran; a busy site may reserve too late at first."""
     script = f"echo ran >>~/ran-$SUBLET_SESSION; sleep {seconds}"
-    offers = client.ask(run=["sh", "-c", script], platform="far", time="2m", cores=1, memory="64MiB")
-    return next(offer for offer in offers if offer.view.terms.kind == terms)
+
+    def find() -> Offer | None:
+        offers = client.ask(run=["sh", "-c", script], platform="far", time="2m", cores=1, memory="64MiB")
+        return next((offer for offer in offers if offer.view.terms.kind == terms), None)
+
+    offer = eventually(find, f"an offer that is {terms}", PATIENCE, 1.0)
+    assert isinstance(offer, Offer)
+    return offer
 
 
 def restart_after_death(serving: Serving) -> Client:

@@ -12,6 +12,7 @@ import pytest
 
 from sublet.booking.model.phases import Phase
 from tests.contract.services import ME, ask, over, serving
+from tests.engines.asking import PATIENCE
 from tests.engines.batch_sites import settings_of
 from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.machines import EngineMachine
@@ -32,7 +33,7 @@ def settings_for(site: EngineMachine) -> dict[str, Any]:
 
 async def wait_for_reservations(site: EngineMachine, count: int) -> None:
     """Wait until so many are there."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE):
         while True:
             shown = await asyncio.to_thread(site.run_as_person, "qrstat -u '*' | grep -c researcher", check=False)
             if int(shown or 0) == count:
@@ -46,7 +47,7 @@ async def test_a_booked_offer_runs_in_its_reservation_and_nothing_is_left(site: 
         assert {offer.offer.terms.kind for offer in offerset.offers} == {"booked", "predicted"}
         [booked] = [offer for offer in offerset.offers if offer.offer.terms.kind == "booked"]
         await service.sessions.accept(booked.id, ME)
-        ended = await over(service, booked.id, seconds=120)
+        ended = await over(service, booked.id, seconds=PATIENCE)
         assert ended.phase is Phase.COMPLETED
         assert ended.started
         assert ended.started >= booked.offer.start - timedelta(seconds=1)

@@ -21,7 +21,7 @@ from sublet.platforms.conformance import check_platform
 from sublet.platforms.gridengine.options import words_to_reserve
 from sublet.platforms.gridengine.platform import GridEngine
 from sublet.platforms.gridengine.site import read_site
-from tests.engines.asking import MEMORY, PATIENCE, request_for, wait_for_end, wait_until
+from tests.engines.asking import MEMORY, PATIENCE, find_booked, request_for, wait_for_end, wait_until
 from tests.engines.batch_sites import opening
 from tests.engines.gridengine_server import serve_gridengine
 from tests.engines.machines import PERSON, EngineMachine
@@ -71,13 +71,12 @@ async def test_the_survey_tells_slots_memory_gpus_and_disk_of_a_node(grid: GridE
 
 async def test_a_reservation_is_booked_and_its_session_runs_in_it(grid: GridEngine, site: EngineMachine) -> None:
     grid.lead = timedelta(seconds=15)
-    answer = await grid.offers(request_for("grid", cores=2), ["exec"], datetime.now(UTC))
-    [booked] = [offer for offer in answer.offers if offer.reservation]
+    booked = await find_booked(grid, request_for("grid", cores=2))
     key = booked.reservation
     assert f"s-{key}"[:10] in site.run_as_person("qrstat -u '*'")
     inside = replace(job("sh", "-c", "date +%s; exit 5"), amounts=booked.amounts, reservation=key)
     assert await grid.submit(inside, key) == key
-    await wait_until(grid, key, lambda state: state.state is State.QUEUED)
+    assert (await grid.ask([key]))[key].state is not State.UNKNOWN
     end = await wait_for_end(grid, key)
     assert (end.kind, end.code) == (EndKind.EXITED, 5)
     assert int(await grid.output(key, "stdout", 0, 20)) >= booked.start.timestamp() - 1

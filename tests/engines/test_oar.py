@@ -20,7 +20,15 @@ from sublet.kernel.errors import PlatformRefused
 from sublet.platforms.conformance import check_platform
 from sublet.platforms.oar.options import OarWish, words_to_reserve
 from sublet.platforms.oar.platform import Oar
-from tests.engines.asking import PATIENCE, check_each_node, list_sleepers, request_for, wait_for_end, wait_until
+from tests.engines.asking import (
+    PATIENCE,
+    check_each_node,
+    find_booked,
+    list_sleepers,
+    request_for,
+    wait_for_end,
+    wait_until,
+)
 from tests.engines.batch_sites import opening
 from tests.engines.machines import EngineMachine
 from tests.engines.oar_server import serve_oar
@@ -88,15 +96,15 @@ async def test_windows_are_answered_by_reservations_and_what_is_full_by_oars_own
 
 async def test_a_session_runs_in_its_reservation_though_nobody_asks_any_more(oar: Oar, site: EngineMachine) -> None:
     oar.lead = timedelta(seconds=20)
-    offers = (await oar.offers(request_for("oar"), ["exec"], datetime.now(UTC))).offers
-    [booked] = [offer for offer in offers if offer.reservation]
+    booked = await find_booked(oar, request_for("oar"))
     key, until = booked.reservation, datetime.now(UTC) + booked.duration
     program = Program(("sh", "-c", "date +%s; exit 5"))
     job = Job(program, booked.amounts, (), until, timedelta(0), reservation=key)
     assert await oar.submit(job, key) == key
     assert await oar.submit(job, key) == key
     planned = f"planned to start at {booked.start:%Y-%m-%d %H:%M}"
-    await wait_until(oar, key, lambda state: state.state is State.QUEUED and planned in state.condition)
+    seen = await wait_until(oar, key, lambda state: state.state is not State.QUEUED or planned in state.condition)
+    assert seen.state is not State.UNKNOWN
     end = await wait_for_end(oar, key)
     assert (end.kind, end.code) == (EndKind.EXITED, 5)
     assert int(await oar.output(key, "stdout", 0, 20)) >= booked.start.timestamp() - 1

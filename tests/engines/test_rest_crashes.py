@@ -23,7 +23,7 @@ from tests.serving import Serving, eventually, serve
 from tests.skaha_server import TOKEN, SkahaServer, serve_skaha
 
 pytestmark = pytest.mark.engines
-PATIENCE = 180.0  # seconds: a hub may take long to start a server
+PATIENCE = 300.0  # seconds: a hub may take long to start a server
 PERSON = "marie"
 TERMINAL = "images.canfar.net/skaha/terminal:1.1.2"
 SERVER = "POST /hub/api/users/[^/ ]+/servers/"

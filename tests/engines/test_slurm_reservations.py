@@ -16,7 +16,7 @@ from sublet.booking.model.session import EndKind
 from sublet.platforms.conformance import RESERVING, try_rule
 from sublet.platforms.slurm.platform import Slurm
 from sublet.platforms.slurm.readers import pairs
-from tests.engines.asking import request_for, wait_for_end, wait_until
+from tests.engines.asking import find_booked, request_for, wait_for_end, wait_until
 from tests.engines.batch_sites import opening
 from tests.engines.slurm_server import SlurmSite, serve_slurm
 
@@ -41,11 +41,8 @@ def list_reserved(site: SlurmSite) -> list[dict[str, str]]:
     return [row for row in rows if "ReservationName" in row]
 
 
-async def find_booked(slurm: Slurm, *windows: Window, cores: int = 1) -> Offer:
-    request = request_for("slurm", 2, *windows, cores=cores)
-    offers = (await slurm.offers(request, ["exec"], datetime.now(UTC))).offers
-    [booked] = [offer for offer in offers if offer.reservation]
-    return booked
+async def book(slurm: Slurm, *windows: Window, cores: int = 1) -> Offer:
+    return await find_booked(slurm, request_for("slurm", 2, *windows, cores=cores))
 
 
 async def test_slurm_keeps_the_promise_of_platforms_that_reserve(slurm: Slurm, site: SlurmSite) -> None:
@@ -57,9 +54,9 @@ async def test_slurm_keeps_the_promise_of_platforms_that_reserve(slurm: Slurm, s
 
 async def test_a_session_runs_in_its_reservation_and_nothing_is_left(slurm: Slurm, site: SlurmSite) -> None:
     slurm.lead = timedelta(seconds=5)
-    booked = await find_booked(slurm, cores=2)
+    booked = await book(slurm, cores=2)
     key, until = booked.reservation, datetime.now(UTC) + booked.duration
-    [row] = list_reserved(site)
+    [row] = [row for row in list_reserved(site) if key in row["ReservationName"]]
     shown = [row[name] for name in ("ReservationName", "Users", "Nodes", "CoreCnt", "PartitionName")]
     assert shown == [f"sublet-{key}", "service", "c2", "8", "shared"], "the whole node, for memory is counted here"
     assert row["StartTime"] == f"{booked.start:%Y-%m-%dT%H:%M:%S}"
@@ -83,8 +80,8 @@ async def test_only_its_cores_are_reserved_where_memory_comes_with_them(slurm: S
     site.site.on("ctl", "scontrol", "update", "PartitionName=shared", "MaxMemPerCPU=256")
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).replace(minute=0, second=0, microsecond=0)
     window = Window(tomorrow, tomorrow + timedelta(hours=1))
-    first = await find_booked(slurm, window, cores=2)
-    second = await find_booked(slurm, window, cores=2)
+    first = await book(slurm, window, cores=2)
+    second = await book(slurm, window, cores=2)
     assert first.start == second.start == tomorrow
     rows = list_reserved(site)
     assert [(row["Nodes"], row["CoreCnt"]) for row in rows] == [("c2", "2"), ("c2", "2")], "beside one another"
@@ -98,7 +95,7 @@ async def test_what_the_first_queue_has_no_room_for_is_reserved_in_the_next(site
     site.site.on("ctl", "scontrol", "create", "reservation", *words)
     try:
         async with opening(Slurm, "slurm", site, tmp_path / "home", reservations="yes") as slurm:
-            booked = await find_booked(slurm, window)
+            booked = await book(slurm, window)
             rows = [row for row in list_reserved(site) if row["ReservationName"] != "care"]
             assert [(row["PartitionName"], row["Nodes"]) for row in rows] == [(booked.queue, "c2")]
             assert (booked.queue != "compute", booked.start) == (True, tomorrow)

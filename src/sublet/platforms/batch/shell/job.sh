@@ -164,8 +164,9 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
     stopped= warned= others=$!
     trap 'stopped=1' TERM
     trap '[ "$!" = "$others" ] || kill -s KILL "$!" 2>/dev/null; exit 0' USR1 # a nap that has only just begun would miss a TERM
+    [ -n "$job_listens" ] && [ -e "$dir/cancel" ] && stopped=1 # the listener's word may have come before the trap
     while :; do
-        [ -n "$stopped" ] && { date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
+        [ -n "$stopped" ] && { trap '' TERM; date +%s >ran/term; nap "$grace"; signal_all KILL; exit 0; }
         now=$(date +%s) over=$(ends)
         [ -n "$now" ] && [ -n "$over" ] && [ -z "$stopped" ] || continue # a stop meets what is asked here too
         left=$((over - grace - now))
@@ -187,7 +188,11 @@ watch() { # keep its time: warn, stop it at the end; and see to it that a stop b
 listen() { # until someone wants it stopped: then all are told, as other schedulers do; the argument is the watcher
     trap - TERM
     while kill -0 $$ 2>/dev/null; do
-        [ -e "$dir/cancel" ] && { kill -s TERM "$1" $$; signal_all TERM; return; }
+        if [ -e "$dir/cancel" ]; then
+            kill -s TERM "$1" $$
+            until signal_all TERM; do kill -0 $$ 2>/dev/null && sleep 0.2 || return; done # the program may be about to start
+            return
+        fi
         sleep 2
     done
 }
@@ -247,8 +252,10 @@ find_program || finish not-started 127 '""' "$missing"
 [ -n "$connects" ] && { choose_port; announce & }
 announcer=${connects:+$!}
 
+[ -n "$job_listens" ] && trap '' TERM # so that the watcher does not die of the listener's word before it can hear it
 watch &
 watcher=$!
+trap 'termed=1' TERM
 [ -n "$job_listens" ] && { listen "$watcher" & }
 listener=${job_listens:+$!}
 (run) </dev/null >>stdout 2>>stderr
