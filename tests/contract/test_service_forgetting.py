@@ -77,6 +77,31 @@ async def test_a_backlog_is_removed_within_a_few_turns_and_what_was_accepted_sta
     assert await count_sets(service) == {*accepted, *more}, "offers of a day ago are forgotten too"
 
 
+async def test_offers_beside_a_session_are_forgotten_soon_after_it_is_over_though_it_was_seen_going_on(
+    service: Service,
+) -> None:
+    old = service.now() - 3 * KEPT
+
+    def take_one(tx: Tx) -> str:
+        taken, *others = offer_some(tx, created=old, count=3)
+        tx.sessions.move(taken.id, Phase.ACCEPTED, now=old, when=(Phase.OFFERED,))
+        for other in others:
+            tx.sessions.move(other.id, Phase.REJECTED, now=old, when=(Phase.OFFERED,))
+        return taken.id
+
+    async def list_left() -> list[str]:
+        page = await service.store.read(lambda tx: tx.sessions.list(limit=100))
+        return [session.id for session in page.items]
+
+    id = await service.store.write(take_one)
+    forgetting = Forgetting(build_context(service))
+    await forgetting.forget(service.now())
+    assert len(await list_left()) == 3
+    await service.store.write(lambda tx: tx.sessions.move(id, Phase.CANCELLED, now=old, when=(Phase.ACCEPTED,)))
+    await forgetting.forget(service.now() + timedelta(minutes=2))
+    assert await list_left() == [id]
+
+
 async def test_drafts_that_nobody_submits_are_forgotten_before_those_that_ran(service: Service) -> None:
     now = service.now()
     ages = {"fresh": (1, ""), "stale": (3, ""), "ran": (30, "s1"), "ancient": (400, "s2")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import datetime, timedelta
 
 from sublet.booking.loop.context import LoopContext
@@ -27,6 +28,7 @@ class Forgetting:
         self._seen: Cursor | None = None
         self._batch = LEAST
         self._began = self._due = context.now()
+        self._going_on: deque[str] = deque()  # answers of which something goes on: they are looked at in turn
 
     async def forget(self, now: datetime) -> bool:
         """Remove a batch, if it is time; whether there was so much that more should be removed at once."""
@@ -34,13 +36,16 @@ class Forgetting:
             return False
         if abs(now - self._began) >= DAY:
             self._began, self._seen = now, None
+            self._going_on.clear()
         settings, seen, batch = self._context.settings, self._seen, self._batch
         before = now - KEPT - settings.hold
         forgotten = await self._context.store.write(lambda tx: tx.offersets.forget(before, batch, seen))
         self._seen = forgotten.seen or seen
+        self._going_on.extend(forgotten.going_on)
         if forgotten.looked_at == batch:
             self._batch = min(2 * batch, MOST)
             return forgotten.removed > batch // 2
+        await self._forget_untaken()
         await self._context.store.write(
             lambda tx: (
                 tx.starts.forget(now - RECENT),
@@ -55,3 +60,9 @@ class Forgetting:
         if forgotten.removed:
             log.debug("offersets.forgotten", removed=forgotten.removed)
         return False
+
+    async def _forget_untaken(self) -> None:
+        """Of some answers whose session went on when they were looked at, forget the other offers if it is over."""
+        some = [self._going_on.popleft() for _ in range(min(LEAST, len(self._going_on)))]
+        if some:
+            self._going_on.extend(await self._context.store.write(lambda tx: tx.offersets.forget_untaken(some)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from sublet.booking.model.offer import Answer, Quote, Remote
@@ -48,7 +49,13 @@ class BrokerIdentity(Protocol):
 
 def is_broker(platform: Platform) -> TypeGuard[PassesOn]:
     """Whether a platform's offers are another broker's; of most it is seen at once that they aren't."""
-    return platform.terms == "remote" and isinstance(platform, PassesOn)
+    return platform.terms == "remote" and _passes_on(type(platform))
+
+
+@lru_cache(maxsize=64)
+def _passes_on(platform: type[Platform]) -> bool:
+    """Whether a class has all that a broker needs; a protocol looks for each of them in every object anew."""
+    return all(hasattr(platform, name) for name in vars(PassesOn) if not name.startswith("_"))
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -142,7 +143,7 @@ class Forwarding:
         """What each broker answers; all are asked at once, and whoever is late costs its own answer only."""
         now = self.now()
         slowest_first = sorted(brokers, key=lambda name: -self._took.get(name, 0.0))  # all wait for the last answer
-        asks = [self._record(name, asked, person, now, limit) for name in slowest_first]
+        asks = self._record(slowest_first, asked, person, now, now + limit + GRACE)
         await self.store.write(lambda tx: tx.broker_calls.add_asks(asks))
         point("passing.recorded")
         asked = asked if asked.request_id else replace(asked, request_id=str(uuid4()))
@@ -151,10 +152,15 @@ class Forwarding:
         point("passing.answered")
         return answers
 
-    def _record(self, broker: str, asked: Asked, person: Person, now: datetime, limit: timedelta) -> BrokerAsk:
-        document = json.dumps(write_document(asked.passable or {}, broker), ensure_ascii=False)
-        via = (*asked.via, self.own_id)
-        return BrokerAsk(str(uuid4()), broker, person.name, document, via, now + limit + GRACE, now)
+    def _record(
+        self, brokers: Sequence[str], asked: Asked, person: Person, now: datetime, due: datetime
+    ) -> list[BrokerAsk]:
+        passable, via = asked.passable or {}, (*asked.via, self.own_id)
+        whole = json.dumps(passable, ensure_ascii=False)
+        texts = dict.fromkeys(brokers, whole)
+        if isinstance(passable.get("platform"), str):
+            texts = {name: json.dumps(write_document(passable, name), ensure_ascii=False) for name in brokers}
+        return [BrokerAsk(str(uuid4()), name, person.name, texts[name], via, due, now) for name in brokers]
 
     async def _ask(self, broker: PassesOn, ask: BrokerAsk, asked: Asked, limit: timedelta) -> PassedOn:
         began = monotonic()
@@ -208,14 +214,24 @@ def names_broker(request: Request, names: Sequence[str]) -> bool:
 
 def record_passed(tx: Tx, passed: Sequence[PassedOn], sessions: Sequence[Session], now: datetime) -> None:
     """Record, with the offers that were made of them, what other brokers hold; what is not passed on is given back."""
+    answers = {answer.broker: answer for answer in passed}
+    offers = [
+        _offer(session, session.offer.terms, answers[session.offer.platform])
+        for session in sessions
+        if session.offer.platform in answers
+    ]
+    tx.broker_calls.add_offers(offers, now)
+    recorded = Counter(offer.broker for offer in offers)
+    in_part = {each.key for each in passed if each.answered.dropped or recorded[each.broker] < _count_offers(each)}
     for answer in passed:
-        own = [session for session in sessions if session.offer.platform == answer.broker]
-        tx.broker_calls.add_offers([_offer(session, session.offer.terms, answer) for session in own], now)
-        whole: Answer = answer.answered.answer
-        if answer.answered.dropped or len(own) < len(whole.offers):
+        if answer.key in in_part:
             tx.broker_calls.note_answer(answer.key, answer.answered.offerset, now)
-        else:
-            tx.broker_calls.settle_ask(answer.key)
+    tx.broker_calls.settle_asks(answer.key for answer in passed if answer.key not in in_part)
+
+
+def _count_offers(passed: PassedOn) -> int:
+    whole: Answer = passed.answered.answer
+    return len(whole.offers)
 
 
 def _offer(session: Session, terms: object, passed: PassedOn) -> BrokerOffer:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from time import monotonic
 
 from sublet.booking.brokers.forwarding import make_request
 from sublet.booking.model.brokers import BrokerAsk, BrokerOffer, find_next_try
@@ -18,14 +19,30 @@ from sublet.kernel.faults import point
 from sublet.kernel.log import log
 from sublet.platforms.brokering import PassesOn
 from sublet.store.store import Store
+from sublet.store.tx import Tx
 
 EVERY = timedelta(milliseconds=200)
+RESTS = 9  # after a look, for so many times as long as it took: it takes a tenth of a core at most
 BATCH = 500
 AT_ONCE = 32
 PATIENCE = timedelta(seconds=20)
 NEARLY = timedelta(seconds=15)  # what expires there so soon is left to expire
 ANSWERS_KEPT = timedelta(hours=2)  # an answer that nobody can be asked for has expired by then, everywhere
 GIVEN_UP = timedelta(days=7)  # a session that may go on there is looked for so long
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBack:
+    """What came of one set: offers of which nothing is held there any more, and when the others are tried again."""
+
+    settled: Sequence[BrokerOffer]
+    later: Sequence[tuple[BrokerOffer, datetime]]
+
+
+def record_given(tx: Tx, sets: Sequence[GivenBack]) -> None:
+    """Record what came of many sets at once."""
+    tx.broker_calls.settle_offers([offer for each in sets for offer in each.settled])
+    tx.broker_calls.put_off_offers([pair for each in sets for pair in each.later])
 
 
 @dataclass
@@ -37,17 +54,21 @@ class BrokerOutbox:
     platforms: KnownPlatforms
 
     _looked: datetime | None = None
+    _rests_until: float = 0.0
     _giving: asyncio.Task[None] | None = None
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def look_after(self, now: datetime) -> None:
         """See whether there is something to give back; that goes on beside everything else."""
-        if (self._giving and not self._giving.done()) or (self._looked and abs(now - self._looked) < EVERY):
+        if self._giving and not self._giving.done():
             return
-        self._looked = now
+        if (self._looked and abs(now - self._looked) < EVERY) or monotonic() < self._rests_until:
+            return
+        self._looked, began = now, monotonic()
         left, asks = await self.store.read(
             lambda tx: (tx.broker_calls.list_left_over(now, BATCH), tx.broker_calls.list_asks(now, BATCH))
         )
+        self._rests_until = monotonic() + RESTS * (monotonic() - began)  # with many open offers a look takes long
         if left or asks:
             self._giving = asyncio.create_task(self._give_back(left, asks), name="broker outbox")
 
@@ -62,57 +83,53 @@ class BrokerOutbox:
             key=lambda offer: (offer.broker, offer.offerset, offer.person),
         )
         sets = [list(offers) for _, offers in by_set]
+        names = {offers[0].offerset for offers in sets}
+        needed = await self.store.read(lambda tx: tx.broker_calls.find_needed(names)) if names else frozenset()
         done = await asyncio.gather(
-            *(self._give_back_set(offers) for offers in sets),
+            *(self._give_back_set(offers, offers[0].offerset in needed) for offers in sets),
             *(self._settle_ask(ask) for ask in asks),
             return_exceptions=True,
         )
+        given = [each for each in done if isinstance(each, GivenBack)]
+        point("outbox.given_back")
+        await self.store.write(lambda tx: record_given(tx, given))
         for failure in done:
             if isinstance(failure, BaseException):
                 log.error("broker.outbox_failed", why=repr(failure))
 
-    async def _give_back_set(self, offers: Sequence[BrokerOffer]) -> None:
+    async def _give_back_set(self, offers: Sequence[BrokerOffer], is_needed: bool) -> GivenBack:
         """Give back the offers of one set, in one call if nothing of it is needed."""
         now = self.now()
-        open_offers = [offer for offer in offers if not self._is_settled(offer, now)]
-        await self._settle([offer for offer in offers if offer not in open_offers])
+        settled = [offer for offer in offers if self._is_settled(offer, now)]
+        open_offers = [offer for offer in offers if offer not in settled]
         soon = [offer for offer in open_offers if offer.was_never_taken and offer.expires - now < NEARLY]
-        await self._put_off(soon, max((offer.expires for offer in soon), default=now))
+        later = [(offer, max(each.expires for each in soon)) for offer in soon]
         rest = [offer for offer in open_offers if offer not in soon]
         if not rest:
-            return
+            return GivenBack(settled, later)
         first = rest[0]
+        again = [(offer, find_next_try(now, first.tries)) for offer in rest]
         broker = self.platforms.by_name.get(first.broker)
         if not isinstance(broker, PassesOn):
-            return await self._put_off(rest, find_next_try(now, first.tries))
-        needed = await self.store.read(lambda tx: tx.broker_calls.list_standing(first.offerset))
+            return GivenBack(settled, [*later, *again])
         try:
             async with self._turns, asyncio.timeout(PATIENCE.total_seconds()):
-                if first.offerset and not needed and all(offer.was_never_taken for offer in rest):
+                if first.offerset and not is_needed and all(offer.was_never_taken for offer in rest):
                     await broker.give_up_ask(first.offerset, first.person, None, frozenset())
                 else:
                     for offer in rest:
                         await broker.give_up(offer.url, offer.person)
         except (SubletError, TimeoutError) as error:
             log.warning("broker.offers_not_given_back", broker=first.broker, offers=len(rest), why=str(error))
-            return await self._put_off(rest, find_next_try(now, first.tries))
-        point("outbox.given_back")
-        await self._settle(rest)
+            return GivenBack(settled, [*later, *again])
         log.info("broker.offers_given_back", broker=first.broker, offers=len(rest))
+        return GivenBack([*settled, *rest], later)
 
     def _is_settled(self, offer: BrokerOffer, now: datetime) -> bool:
         """Whether nothing can be held for it there any more, so that nobody need be asked."""
         if offer.phase is Phase.COMPLETED or (offer.was_never_taken and offer.expires <= now):
             return True
         return offer.expires + GIVEN_UP <= now
-
-    async def _settle(self, offers: Sequence[BrokerOffer]) -> None:
-        if offers:
-            await self.store.write(lambda tx: tx.broker_calls.settle_offers(offers))
-
-    async def _put_off(self, offers: Sequence[BrokerOffer], due: datetime) -> None:
-        if offers:
-            await self.store.write(lambda tx: tx.broker_calls.put_off_offers(offers, due))
 
     async def _settle_ask(self, ask: BrokerAsk) -> None:
         """Give back what came of a request that was not recorded, or of which a part was not passed on."""

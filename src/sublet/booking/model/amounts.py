@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable
 from datetime import timedelta
+from functools import lru_cache
 
 from sublet.booking.model.request import GIB, Range
 from sublet.kernel.errors import BadAmount
@@ -90,6 +91,7 @@ def memory_text(size: int) -> str:
     return f"{size}B"
 
 
+@lru_cache(maxsize=1024)
 def parse_duration(text: str, at_most: timedelta = MOST_TIME) -> timedelta:
     """The time in `1h30m`, `PT1H30M`, `P8D`, or Slurm's `1-02:00:00`."""
     words = text.strip()

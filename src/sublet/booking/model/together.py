@@ -105,9 +105,12 @@ def _reason(end: End) -> str:
 
 
 def _usage(used: Iterable[Usage], wall: float) -> Usage | None:
-    """What they used together: processor time adds up, memory was each one's own."""
+    """What they used together: processor time and measured energy add up, memory was each one's own."""
     usages = list(used)
     if not usages:
         return None
     cpu = sum(usage.cpu for usage in usages)
-    return Usage(round(wall, 3), round(cpu, 3), max(usage.peak_memory for usage in usages))
+    whole = Usage(round(wall, 3), round(cpu, 3), max(usage.peak_memory for usage in usages))
+    if any(usage.energy_source != "measured" for usage in usages):
+        return whole
+    return replace(whole, energy=sum(usage.energy for usage in usages), energy_source="measured")

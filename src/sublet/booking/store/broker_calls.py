@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from sqlalchemy import delete, func, insert, or_, select, update
@@ -34,7 +34,12 @@ LEFT_OVER = (  # those whose session here neither can be accepted any more nor g
     .limit(bind("most"))
 )
 OF_SET = select(F.url).where(F.offerset == bind("of_set"))
-STANDING = OF_SET.select_from(broker_offers.join(sessions, S.id == F.session)).where(S.phase.in_(STANDS))
+STANDING = (
+    select(F.offerset)
+    .select_from(broker_offers.join(sessions, S.id == F.session))
+    .where(S.phase.in_(STANDS))
+    .distinct()
+)
 REMOVE_OFFER = delete(broker_offers).where(F.session == bind("of_session"))
 PUT_OFF_OFFER = update(broker_offers).where(F.session == bind("of_session")).values(due=bind("at"), tries=bind("count"))
 COUNTS = select(
@@ -76,6 +81,10 @@ class BrokerCalls:
         """All that came of it is recorded."""
         self._sql.change(REMOVE_ASK, {"of_key": key})
 
+    def settle_asks(self, keys: Iterable[str]) -> None:
+        """All that came of these is recorded."""
+        self._sql.change_many(REMOVE_ASK, [{"of_key": key} for key in keys])
+
     def note_answer(self, key: str, offerset: str, due: datetime) -> None:
         """Where its answer is, of which a part was not passed on."""
         self._sql.change(ANSWERED, {"of_key": key, "there": plain(offerset), "at": micros(due)})
@@ -105,9 +114,10 @@ class BrokerCalls:
         """Those that nobody here needs any more."""
         return [_offer(row) for row in self._sql.rows(LEFT_OVER, {"now": micros(now), "most": limit})]
 
-    def list_standing(self, offerset: str) -> frozenset[str]:
-        """The sessions of another broker's offer set that are still needed here."""
-        return frozenset(row[0] for row in self._sql.rows(STANDING, {"of_set": plain(offerset)}))
+    def find_needed(self, offersets: Collection[str]) -> frozenset[str]:
+        """Of these offer sets of other brokers, those of which something is still needed here."""
+        rows = self._sql.select(STANDING.where(F.offerset.in_([plain(each) for each in offersets])))
+        return frozenset(row[0] for row in rows)
 
     def list_passed_on(self, offerset: str) -> frozenset[str]:
         """The sessions of such a set that were passed on."""
@@ -117,9 +127,9 @@ class BrokerCalls:
         """Nothing is held for them any more."""
         self._sql.change_many(REMOVE_OFFER, [{"of_session": offer.session} for offer in offers])
 
-    def put_off_offers(self, offers: Iterable[BrokerOffer], due: datetime) -> None:
+    def put_off_offers(self, offers: Iterable[tuple[BrokerOffer, datetime]]) -> None:
         """They could not be given back: when that is tried again."""
-        rows = [{"of_session": offer.session, "at": micros(due), "count": offer.tries + 1} for offer in offers]
+        rows = [{"of_session": offer.session, "at": micros(due), "count": offer.tries + 1} for offer, due in offers]
         self._sql.change_many(PUT_OFF_OFFER, rows)
 
     def count(self) -> tuple[int, int]:

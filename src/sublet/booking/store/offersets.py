@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,6 +42,7 @@ NEXT_OLDEST = _old.where(
     offersets.c.created >= bind("seen_created"),
     tuple_(offersets.c.created, offersets.c.id) > tuple_(bind("seen_created"), bind("seen_id")),
 )
+GOING_ON = select(sessions.c.offerset).where(GOES_ON).distinct()
 Cursor = tuple[int, str]  # the last offer set that was looked at: when it was made, and its id
 
 REQUEST = TypeAdapter(Request)
@@ -54,6 +56,7 @@ class Forgotten:
     removed: int
     looked_at: int
     seen: Cursor | None  # the last that was looked at
+    going_on: tuple[str, ...] = ()  # answers of which something was accepted that is not over
 
 
 class OfferSets:
@@ -119,7 +122,15 @@ class OfferSets:
             self._sql.modify(delete(offersets).where(offersets.c.id.in_(ids)))
         if over := [id for id, _, accepted, goes_on in rows if accepted and not goes_on]:
             self._remove(and_(sessions.c.offerset.in_(over), UNTAKEN))
-        return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None)
+        going_on = tuple(id for id, _, accepted, goes_on in rows if accepted and goes_on)
+        return Forgotten(len(ids), len(rows), (rows[-1][1], rows[-1][0]) if rows else None, going_on)
+
+    def forget_untaken(self, ids: Sequence[str]) -> list[str]:
+        """Of answers of which something was accepted, remove the other offers, if that is over; those that go on."""
+        going_on = {row[0] for row in self._sql.select(GOING_ON.where(sessions.c.offerset.in_(ids)))}
+        if over := [id for id in ids if id not in going_on]:
+            self._remove(and_(sessions.c.offerset.in_(over), UNTAKEN))
+        return [id for id in ids if id in going_on]
 
     def _remove(self, which: ColumnElement[bool]) -> None:
         """Remove sessions with their events."""

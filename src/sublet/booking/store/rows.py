@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -89,6 +89,26 @@ def session_row(session: Session, due: int | None) -> dict[str, Any]:
     """A session as it is stored."""
     row = {name: write(getattr(session, name)) for name, write in WRITERS.items()}
     return {**row, "platform": session.offer.platform, "due": due, **UNCLAIMED}
+
+
+def session_rows(sessions: Iterable[Session], due: Callable[[Session], int | None]) -> list[dict[str, Any]]:
+    """Sessions as they are stored; what one shares with the one before it is written once."""
+    rows: list[dict[str, Any]] = []
+    before: Session | None = None
+    row: dict[str, Any] = {}
+    for session in sessions:
+        if before is None:
+            row = session_row(session, due(session))
+        else:
+            changed = {
+                name: write(value)
+                for name, write in WRITERS.items()
+                if (value := getattr(session, name)) is not getattr(before, name)
+            }
+            row = {**row, **changed, "platform": session.offer.platform, "due": due(session)}
+        rows.append(row)
+        before = session
+    return rows
 
 
 @lru_cache(maxsize=1024)

@@ -33,7 +33,7 @@ from sublet.booking.model.phases import ACTIVE, MOVES, OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.booking.model.timeline import micros
 from sublet.booking.store.claims import Claims
-from sublet.booking.store.rows import SESSION, S, read_session, session_row, to_stored
+from sublet.booking.store.rows import SESSION, S, read_session, session_row, session_rows, to_stored
 from sublet.booking.store.tables import OFFERED, WAITING, WORKED_ON, dependencies, events, offersets, sessions
 from sublet.kernel.db.sql import bind, micros_or_none, moment_or_none, plain
 from sublet.kernel.errors import BadRequest
@@ -116,7 +116,7 @@ class SessionStore(Claims):
 
     def add_offers(self, new: Iterable[Session]) -> None:
         """Record offers; the loop looks at each when it expires."""
-        self._sql.change_many(ADD, [session_row(session, micros(session.expires)) for session in new])
+        self._sql.change_many(ADD, session_rows(new, lambda session: micros(session.expires)))
 
     def get(self, id: str) -> Session | None:
         """The one with this id."""

@@ -188,6 +188,7 @@ class BatchPlatform(TransferSettings):
         )
         self._manners = own.lower(self._surveyor.site_file)
         self._watch.heed(self._manners.poll.total_seconds(), self._manners.look.total_seconds())
+        self._watch.energy.is_kept = self.scheduler.counts_energy(self._surveyor.said)
         self._pace.heed(self._manners.calls, self.scheduler.read_limiter(self._surveyor.said))
         self._surveyor.heed(self._manners.survey)
 

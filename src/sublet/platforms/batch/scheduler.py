@@ -19,6 +19,10 @@ def _has_no_limiter(answers: Answers) -> Limiter | None:
     return None
 
 
+def _counts_no_energy(answers: Answers) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Scheduler:
     """What it is called, its states, its commands with their readers, and where its pieces of shell are."""
@@ -34,6 +38,8 @@ class Scheduler:
     reaches_nodes: bool = False  # jobs of several nodes start programs on each of them by a script: there is a nodes.sh
     can_pause: bool = False  # users may hold and stop their jobs: there is a pause.sh too
     read_limiter: Callable[[Answers], Limiter | None] = _has_no_limiter  # its own limit on calls, out of a survey
+    to_energy: Callable[[Sequence[str]], Command[dict[str, int]]] | None = None  # by keys: joules of jobs that are over
+    counts_energy: Callable[[Answers], bool] = _counts_no_energy  # whether a site's accounting has them, by a survey
 
     def failures(self, platform: str) -> Failures:
         """How failures are told on a platform with this scheduler."""

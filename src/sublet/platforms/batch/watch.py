@@ -19,6 +19,7 @@ from sublet.booking.model.job import JobState, State
 from sublet.booking.model.together import together
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.batch import commands as to
+from sublet.platforms.batch.energy import EnergyAccounts
 from sublet.platforms.batch.scheduler import Rows, Scheduler
 from sublet.platforms.batch.states import QueueRow, SiteLook, await_files, jobs_of, judge, part_of, session_of, settle
 from sublet.reach.port import Reach
@@ -42,6 +43,7 @@ class SiteWatch:
     def __init__(self, scheduler: Scheduler, platform: str, every: float, look: float, patience: float) -> None:
         """Nothing is known yet."""
         self._scheduler, self._failures = scheduler, scheduler.failures(platform)
+        self.energy = EnergyAccounts(scheduler)
         self._every, self._look_every, self._patience = every, min(every, look), patience
         self._lock = asyncio.Lock()
         self._rows: Rows = {}
@@ -85,6 +87,8 @@ class SiteWatch:
     def forget(self, key: str) -> None:
         """Know nothing of it any more."""
         jobs = {key, *jobs_of(key, self.look(key).parts)}
+        for job in jobs:
+            self.energy.forget(job)
         for known in (self._asked, self._looks, self._states, self._submitted, self._gone, self._recalled):
             for job in jobs & known.keys():
                 known.pop(job)
@@ -148,6 +152,7 @@ class SiteWatch:
         unsettled = [job for job in jobs if not self._over(job) and not self._judge(job)]
         if queue_due or new:
             await self._recall(reach, [job for job in unsettled if self._late(job, now)], now)
+        self._states |= await self.energy.add(reach, {job: self._states[job] for job in jobs if self._over(job)}, now)
         await self._put_together(reach, root, [key for key in self._list_seen(keys) if self._looks[key].parts > 1])
         self._trim()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from sublet.booking.model.request import GIB
 from sublet.booking.model.windows import parse_instant, parse_interval
 from sublet.kernel.errors import BadAmount
 
-Document = Mapping[str, Any]
+Document = Mapping[str, Any]  # what is in it was read from JSON or YAML: dictionaries and lists, and nothing like them
 PHASE_NAMES = ("phase", "state", "status")  # by the newest schema, and by older ones
 OLDER_PHASES = {"READY": "AVAILABLE", "PROPOSED": "OFFERED", "TEARDOWN": "RELEASING", "INITIAL": "OFFERED"}
 LONGEST_TEXT = 1000
@@ -26,15 +26,15 @@ def read_map(document: Document, *path: str) -> Document:
     """The map at a path; empty if there is none."""
     value: Any = document
     for name in path:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return value if isinstance(value, Mapping) else {}
+        value = value.get(name) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def read_maps(document: Document, name: str) -> Iterator[Document]:
     """The maps in a list."""
     value = document.get(name)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        yield from (item for item in value if isinstance(item, Mapping))
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
 
 
 def read_text(document: Document, *names: str) -> str:
@@ -105,11 +105,10 @@ def find_running_block(document: Document) -> Document:
 def read_least(document: Document, name: str, otherwise: float = 0) -> float:
     """How much there is of something at least; older schemas say what was offered beside what was requested."""
     value = document.get(name)
-    for inner in ("offered", "requested"):
-        if isinstance(value, Mapping) and isinstance(value.get(inner), Mapping | int | float):
-            value = value[inner]
-            break
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
+        older = (value[inner] for inner in ("offered", "requested") if isinstance(value.get(inner), dict | int | float))
+        value = next(older, value)
+    if isinstance(value, dict):
         value = value.get("min", value.get("max"))
     if value is None:
         return otherwise

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import cached_property, lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
+import h11
 import httpx2
 
 from sublet.kernel.document import parse_document
@@ -28,6 +31,7 @@ from sublet.kernel.streams import closing, read_up_to
 from sublet.kernel.texts import describe_duration
 from sublet.kernel.tls import trust_machine
 from sublet.people.model.assertion import Errand
+from sublet.platforms.broker.connections import AnswerTooLong, Connections, needs_proxy
 from sublet.platforms.brokering import BrokerIdentity
 
 LARGEST = 8 << 20  # bytes of an answer
@@ -69,12 +73,19 @@ class BrokerReply:
 
     def find_skew(self, now: datetime) -> timedelta:
         """How far the clock there is ahead of ours, as far as its `Date` tells."""
-        try:
-            there = parsedate_to_datetime(self.headers.get("date", ""))
-        except (ValueError, TypeError):
-            return timedelta(0)
-        ahead = there.replace(tzinfo=there.tzinfo or UTC) - now
+        there = _read_date(self.headers.get("date", ""))
+        ahead = there - now if there else timedelta(0)
         return ahead if abs(ahead) > SKEW else timedelta(0)
+
+
+@lru_cache(maxsize=16)
+def _read_date(text: str) -> datetime | None:
+    """The time in a `Date`; many brokers answer within the same second."""
+    try:
+        there = parsedate_to_datetime(text)
+    except (ValueError, TypeError):
+        return None
+    return there.replace(tzinfo=there.tzinfo or UTC)
 
 
 @dataclass
@@ -87,16 +98,19 @@ class BrokerWire:
     identity: BrokerIdentity | None = None
     is_sublet: bool = False  # as far as its answers have told
     _client: httpx2.AsyncClient | None = None
+    _connections: Connections | None = None
 
     async def close(self) -> None:
         """Let go of the connections."""
+        if self._connections:
+            self._connections.close()
         if self._client:
             await self._client.aclose()
             self._client = None
 
     @property
     def client(self) -> httpx2.AsyncClient:
-        """Who carries the calls; connections are kept."""
+        """Who carries files, and all calls where a proxy is needed."""
         if self._client is None:
             self._client = httpx2.AsyncClient(
                 verify=trust_machine(),
@@ -107,16 +121,29 @@ class BrokerWire:
             )
         return self._client
 
-    async def authorize(self, person: str, method: str = "GET", address: str = "") -> Mapping[str, str]:
-        """The headers that show who asks, for a call by this method to this address."""
-        errand = None if self.token or not address else Errand(method, httpx2.URL(address).raw_path.decode())
+    @cached_property
+    def connections(self) -> Connections | None:
+        """What carries calls without a proxy; None where there is one."""
+        if urlsplit(self.url).hostname not in LOOPBACK and needs_proxy(self.url):
+            return None
+        self._connections = Connections(self.url, CONNECTIONS)
+        return self._connections
+
+    @cached_property
+    def root(self) -> str:
+        """The path of its address, as it is written in a request."""
+        return httpx2.URL(self.url).raw_path.decode().rstrip("/")
+
+    async def authorize(self, person: str, method: str = "GET", target: str = "") -> Mapping[str, str]:
+        """The headers that show who asks, for a call by this method to this path."""
+        errand = None if self.token or not target else Errand(method, target)
         if self.identity and (headers := await self.identity.authorize(self.name, self.url, person, errand)):
             return headers
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     async def get(self, path: str, person: str, **query: str) -> BrokerReply:
         """Look at something."""
-        return await self._call("GET", path, person, params=query)
+        return await self._call("GET", f"{path}?{urlencode(query)}" if query else path, person)
 
     async def post(
         self,
@@ -143,33 +170,48 @@ class BrokerWire:
         *,
         within: timedelta = PATIENCE,
         headers: Mapping[str, str] | None = None,
-        **more: Any,
+        content: bytes = b"",
     ) -> BrokerReply:
         try:
-            async with (
-                asyncio.timeout(within.total_seconds()),
-                self._open(method, path, person, headers, more) as heard,
-            ):
-                body = await _read(heard, self.name)
+            async with asyncio.timeout(within.total_seconds()):
+                reply = await self._exchange(method, path, person, headers, content)
         except TimeoutError:
             raise PlatformTimedOut(platform=self.name, limit=describe_duration(within)) from None
-        reply = BrokerReply(heard.status_code, heard.headers, body)
         self.is_sublet = self.is_sublet or SUBLET in reply.headers
         return self._check(reply)
 
+    async def _exchange(
+        self, method: str, path: str, person: str, headers: Mapping[str, str] | None, content: bytes
+    ) -> BrokerReply:
+        if (connections := self.connections) is None:
+            async with self._open(method, path, person, headers, content) as heard:
+                return BrokerReply(heard.status_code, heard.headers, await _read(heard, self.name))
+        target = self.root + path
+        shown = {"accept": JSON, **(headers or {}), **await self.authorize(person, method, target)}
+        try:
+            return BrokerReply(*await connections.call(method, target, shown, content, LARGEST))
+        except AnswerTooLong:
+            raise _refuse_length(self.name) from None
+        except TimeoutError:
+            raise
+        except (h11.ProtocolError, OSError, UnicodeError) as error:
+            raise self._fail(error) from error
+
     @asynccontextmanager
     async def _open(
-        self, method: str, path: str, person: str, headers: Mapping[str, str] | None, more: Mapping[str, Any]
+        self, method: str, path: str, person: str, headers: Mapping[str, str] | None, content: bytes = b""
     ) -> AsyncIterator[httpx2.Response]:
-        address = httpx2.URL(f"{self.url}{path}", params=more.get("params") or None)
-        shown = {"accept": JSON, **(headers or {}), **await self.authorize(person, method, str(address))}
-        rest = {name: value for name, value in more.items() if name != "params"}
+        target = self.root + path
+        shown = {"accept": JSON, **(headers or {}), **await self.authorize(person, method, target)}
         try:
-            async with self.client.stream(method, address, headers=shown, **rest) as heard:
+            async with self.client.stream(method, f"{self.url}{path}", headers=shown, content=content or None) as heard:
                 yield heard
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, UnicodeError) as error:
-            why = str(error) or type(error).__name__
-            raise PlatformUnreachable(platform=self.name, why=f"{self.url}: {why}") from error
+            raise self._fail(error) from error
+
+    def _fail(self, error: Exception) -> PlatformUnreachable:
+        why = os.strerror(error.errno) if isinstance(error, ConnectionError) and error.errno else str(error)
+        return PlatformUnreachable(platform=self.name, why=f"{self.url}: {why or type(error).__name__}")
 
     def _check(self, reply: BrokerReply) -> BrokerReply:
         """The reply, if it is one that a caller can use; what is wrong with the caller is said in the right words."""
@@ -187,7 +229,7 @@ class BrokerWire:
     async def stream(self, path: str, person: str, offset: int = 0) -> AsyncIterator[bytes]:
         """A file there, from a byte on."""
         headers = {"range": f"bytes={offset}-", "accept": "*/*"} if offset else {"accept": "*/*"}
-        async with self._open("GET", path, person, headers, {}) as heard:
+        async with self._open("GET", path, person, headers) as heard:
             if heard.status_code == 404:
                 raise NotFound(noun="result", name=path.rpartition("/")[2])
             if heard.status_code not in (200, 206):
@@ -202,5 +244,10 @@ class BrokerWire:
 async def _read(heard: httpx2.Response, name: str) -> bytes:
     content = await read_up_to(LARGEST, heard.aiter_bytes())
     if len(content) > LARGEST:
-        raise PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")
+        raise _refuse_length(name)
     return content
+
+
+def _refuse_length(name: str) -> PlatformBroken:
+    """What is said of an answer that is too long."""
+    return PlatformBroken(platform=name, why=f"its answer has more than {LARGEST >> 20} MiB")

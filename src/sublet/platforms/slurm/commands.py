@@ -62,6 +62,12 @@ def to_remember(ids: Sequence[str], keys: Sequence[str]) -> list[Command[Rows]]:
     return [*jobs, Command(words, _read_ends, seconds=30)]
 
 
+def to_energy(keys: Sequence[str]) -> Command[dict[str, int]]:
+    """What accounting has of the energy of jobs that are over, with their steps; if it can't tell, nothing."""
+    words = ("sacct", "--noheader", "--parsable2", "--starttime=now-30days", f"--format={rows.ENERGY_FORMAT}")
+    return Command((*words, f"--name={','.join(keys)}"), lambda outcome: rows.read_energy(outcome.text), seconds=30)
+
+
 def _read_ends(outcome: Outcome) -> Rows:
     """What accounting tells of jobs that are over; those that a controller lost wait or run there for ever."""
     return {name: row for name, row in rows.read_past(outcome.text).items() if not STATES.is_active(row)}

@@ -163,6 +163,13 @@ def read_config(text: str) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
+def counts_energy(config: Mapping[str, str]) -> bool:
+    """Whether nodes count energy, and accounting keeps what jobs used, as these settings say."""
+    counter = config.get("AcctGatherEnergyType", "").removeprefix("acct_gather_energy/")
+    kept = config.get("AccountingStorageType", "").removeprefix("accounting_storage/")
+    return counter not in NOTHING and kept not in NOTHING
+
+
 def read_accounts(text: str) -> tuple[str, ...]:
     """The accounts in `sacctmgr -nP show assoc format=account,…`."""
     return tuple(dict.fromkeys(line.strip().partition("|")[0] for line in text.splitlines() if line.strip()))

@@ -12,6 +12,8 @@ from sublet.platforms.slurm.states import STATES
 
 QUEUE_FORMAT = "%F|%K|%T|%r|%S|%e|%P|%N|%j"
 PAST_FORMAT = "JobID,State,ExitCode,Start,End,Partition,NodeList,JobName"
+ENERGY_FORMAT = "JobID,State,ConsumedEnergyRaw,JobName"
+MOST_JOULES = 1 << 53  # above that are Slurm's numbers for *no value*
 CUT = "..."
 
 
@@ -66,6 +68,34 @@ def read_past(text: str) -> dict[str, QueueRow]:
             row = QueueRow(id, name, state.split()[0], "", moment(start), moment(end), queue, nodes, code, signal, by)
             rows |= _each(row, array)
     return rows
+
+
+def read_energy(text: str) -> dict[str, int]:
+    """The joules of jobs that are over in `sacct -P`, by their names, those of an array as NAME/N; 0: not known.
+
+    Where the job itself has none, the step that used most counts: steps overlap, and each counts its whole nodes.
+    """
+    names: dict[str, str] = {}
+    jobs: dict[str, int] = {}
+    steps: dict[str, int] = {}
+    for line in text.splitlines():
+        parts = [part.strip() for part in line.split("|", 3)]
+        if len(parts) < 4:
+            continue
+        id, state, joules, name = parts
+        job, _, step = id.partition(".")
+        if step:
+            steps[job] = max(steps.get(job, 0), _read_joules(joules))
+        elif state and not STATES.is_active(QueueRow(job, name, state.split()[0])):
+            part = job.partition("_")[2]
+            names[job] = part_of(name, int(part)) if part.isdecimal() else name
+            jobs[job] = _read_joules(joules)
+    return {names[job]: used or steps.get(job, 0) for job, used in jobs.items()}
+
+
+def _read_joules(text: str) -> int:
+    """What was used; what is empty, 0 or one of Slurm's numbers for *no value* is not known."""
+    return int(text) if text.isdecimal() and int(text) < MOST_JOULES else 0
 
 
 def read_jobs(text: str) -> dict[str, QueueRow]:

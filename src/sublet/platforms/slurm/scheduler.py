@@ -14,6 +14,11 @@ def find_limiter(answers: Answers) -> Limiter | None:
     return read.read_limiter(read.read_config(answers.get("config", "")))
 
 
+def finds_energy(answers: Answers) -> bool:
+    """Whether the site's accounting has the energy of jobs."""
+    return read.counts_energy(read.read_config(answers.get("config", "")))
+
+
 SLURM = Scheduler(
     title="Slurm",
     package=to.PACKAGE,
@@ -25,4 +30,6 @@ SLURM = Scheduler(
     needed=("nodes", "queues"),
     can_pause=True,
     read_limiter=find_limiter,
+    to_energy=to.to_energy,
+    counts_energy=finds_energy,
 )
