@@ -28,6 +28,7 @@ from sublet.platforms.batch.remote import RemotePlatform
 from sublet.platforms.registry import load_platforms
 from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
+from sublet.reach.port import Command, T
 from sublet.reach.prompts import nobody
 from tests.contract.test_data_cache import content_of, ignore, open_platform
 from tests.contract.test_mover_ssh import LARGE, SHA, allow, cutting, data
@@ -155,9 +156,7 @@ async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_i
     await platform.close()
 
 
-async def test_a_file_of_another_system_is_streamed_over_its_login_and_a_folder_is_brought_here_first(
-    server: Sshd, tmp_path: Path
-) -> None:
+async def test_a_file_and_a_folder_of_another_system_are_streamed_over_its_login(server: Sshd, tmp_path: Path) -> None:
     ssh = server.options | {"BatchMode": "yes"}
     platforms, _ = load_platforms({"other": {"kind": "slurm", "host": "127.0.0.1", "port": server.port, "ssh": ssh}})
     other = platforms["other"]
@@ -175,9 +174,13 @@ async def test_a_file_of_another_system_is_streamed_over_its_login_and_a_folder_
             assert arrival
             assert arrival.taken.road is road
         assert content_of(tmp_path, arrival).read_bytes() == LARGE
-        assert (
-            await bring(platform, mover, replace(item, location=f"ssh://other{server.home}/tree/", checksum="")) is None
-        )
+        folder = await bring(platform, mover, replace(item, location=f"ssh://other{server.home}/tree/", checksum=""))
+        assert folder
+        assert (folder.taken.road, folder.files.is_folder) == (Road.STREAMED, True)
+        place = content_of(tmp_path, folder)
+        assert (place / "deep" / "a 'b'*.txt").read_text() == "a\n"
+        assert sorted(int(file.stem) for file in place.glob("*.txt")) == list(range(60))
+        assert (place / "run.sh").stat().st_mode & 0o100
         with pytest.raises(DataNotThere, match="No such file"):
             await bring(platform, mover, replace(item, location="ssh://other/no/such"))
         [link] = (await mover.links(item)).links
@@ -187,3 +190,34 @@ async def test_a_file_of_another_system_is_streamed_over_its_login_and_a_folder_
     finally:
         await other.login.close()
         await platform.close()
+
+
+async def test_many_small_files_of_a_system_are_read_together_as_they_were_listed_or_not_at_all(tmp_path: Path) -> None:
+    runs: list[str] = []
+
+    class CountedReach(LocalReach):
+        async def run(self, command: Command[T]) -> T:
+            runs.append(command.argv[2])
+            return await super().run(command)
+
+    known = SimpleNamespace(get=lambda name: SimpleNamespace(login=SimpleNamespace(reach=CountedReach(name))))
+    mover, tree = SystemFilesMover(known, is_allowed=True), tmp_path / "many"  # type: ignore[arg-type]
+    (tree / "deep").mkdir(parents=True)
+    for number in range(300):
+        (tree / "deep" / f"-{number} é.txt").write_text(str(number))
+    (tree / "hard").hardlink_to(tree / "deep" / "-1 é.txt")
+    (tree / "soft").symlink_to("hard")
+    (tree / "large").write_bytes(LARGE)
+    platform = await open_platform(tmp_path, tmp_path / "far")
+    item = Data("many", SIMPLE, f"ssh://other{tree}/")
+    arrival = await bring(platform, mover, item)
+    assert arrival
+    place = content_of(tmp_path, arrival)
+    assert {file.read_text() for file in (place / "deep").iterdir()} == set(map(str, range(300)))
+    assert [(place / name).read_bytes() for name in ("hard", "soft", "large")] == [b"1", b"1", LARGE]
+    assert len([text for text in runs if text.startswith("exec tar")]) == 1
+    links = [link for link in (await mover.links(item)).links if link.path == "hard"]
+    (tree / "hard").write_text("2")
+    with pytest.raises(SourceChanged):
+        await mover.read_together(item, links)
+    await platform.close()

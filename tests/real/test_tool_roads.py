@@ -81,3 +81,17 @@ async def test_the_site_brings_a_commit_by_its_own_git_once_and_this_machine_kee
         [told] = await roads(service, session)
         assert "was brought here from 127.0.0.1" in told, told
         assert "far can't reach it" in told, told
+
+
+async def test_a_folder_of_another_system_is_streamed_from_one_login_to_the_other(
+    service: Service, site: Site, home: Path
+) -> None:
+    site.on("researcher@login", "sh", "-c", "mkdir -p mine/deep; seq 9 >mine/deep/own.csv; seq 300000 >mine/large.csv")
+    for road in ("streamed from shut to far", "in the cache of far"):
+        data = [{"location": "ssh://shut/~/mine/", "path": "in"}]
+        session = await run(service, run=["tail", "-qn", "1", "in/deep/own.csv", "in/large.csv"], data=data)
+        assert (session.phase, await output(service, session)) == (Phase.COMPLETED, "9\n300000\n"), session.end
+        [told] = await roads(service, session)
+        assert road in told, told
+    assert not find_files(home, "*.csv")
+    site.on("researcher@login", "rm", "-rf", "mine")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import tarfile
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
+from decimal import Decimal
+from pathlib import Path, PurePosixPath
 from posixpath import basename, join
 from urllib.parse import unquote, urlsplit
 
@@ -38,8 +41,8 @@ from sublet.movers.port import (
     SourceChanged,
 )
 from sublet.movers.sending import spool
-from sublet.movers.trees import safe_path
-from sublet.reach.port import Command, Reach, read_printed
+from sublet.movers.trees import MOST_FILES, safe_path
+from sublet.reach.port import Command, Reach, as_is, read_printed
 
 SCHEME = "ssh"
 EXAMPLE = "ssh://SYSTEM/home/marie/survey/"
@@ -51,6 +54,7 @@ _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"
 
 _FILE = """find -L "$1" -printf '%s %T@ %m'"""
 _FILES = """find -L "$1" -type f -printf '%s %T@ %m %P\\0'"""
+_TOGETHER = """exec tar -c -f - -h --hard-dereference --format=pax -C "$1" --null --no-recursion -T -"""
 _VERSIONS = """find -H "$1" -type f -printf '%s %T@ %P\\0'"""
 
 
@@ -135,24 +139,20 @@ class SystemFilesMover:
         return ServerFiles(is_folder, {below if is_folder else name: (int(size), time) for size, time, below in rows})
 
     async def links(self, data: Data) -> LinkedFiles:
-        """A file; of a folder, many small files come better together (NoLinks)."""
+        """All files there; links are what they lead to."""
         require_sound(data, self.check(data))
-        try:
-            reach, path = self._find(data.location)
-            if await self._look(reach, path) == "folder":
-                raise NoLinks
-            size, version, mode = await self._describe(reach, path)
-        except PlatformRefused as error:
-            raise missing(data, error.clause) from error
-        name, is_executable = safe_name(basename(path)), bool(int(mode, 8) & 0o100)
-        link = FileLink(name, data.location, {}, size, data.checksum, version, is_executable=is_executable)
-        return LinkedFiles([link])
+        files = (await self._list(data))[1]
+        if not files.links:
+            raise NoLinks
+        return files
 
     async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
         """All files there, if it is this system; links are what they lead to."""
         require_sound(data, self.check(data))
-        if urlsplit(data.location).netloc != platform:
-            return None
+        return await self._list(data) if urlsplit(data.location).netloc == platform else None
+
+    async def _list(self, data: Data) -> tuple[str, LinkedFiles]:
+        """The path, and all files."""
         try:
             reach, path = self._find(data.location)
             is_folder = await self._look(reach, path) == "folder"
@@ -162,6 +162,8 @@ class SystemFilesMover:
         if is_folder and data.checksum:
             raise missing(data, "it is a folder, and a checksum is of a file")
         rows = [row.split(" ", 3) for row in answer.split("\0") if row]
+        if len(rows) > MOST_FILES:
+            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
         links = []
         for size, version, mode, below in rows:
             name = str(safe_path(data, below)) if is_folder else safe_name(basename(path))
@@ -179,6 +181,8 @@ class SystemFilesMover:
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """It, from a byte on, over the login that is open; its next piece is read while one is used."""
         reach, path = self._find(data.location)
+        if link.url != data.location:  # it is in the folder that the data is
+            path = join(path, link.path)
         size, at = link.size or 0, offset
         try:
             if (await self._describe(reach, path))[:2] != (link.size, link.version):
@@ -200,6 +204,18 @@ class SystemFilesMover:
             raise Interrupted(error.clause) from error
         if at != size:
             raise Interrupted(f"{at} of {size} bytes came")
+
+    async def read_together(self, data: Data, links: Sequence[FileLink]) -> Sequence[bytes]:
+        """By tar, in one exec."""
+        reach, path = self._find(data.location)
+        names = "".join(f"./{link.path}\0" for link in links).encode("utf-8", "surrogateescape")
+        try:
+            outcome = await reach.run(Command(("sh", "-c", _TOGETHER, "sh", path), as_is, names, seconds=600))
+        except PlatformUnreachable as error:
+            raise Interrupted(error.clause) from error
+        if outcome.code:
+            raise SourceChanged(f"it changed while it was read ({outcome.complaint})")
+        return read_archive(outcome.stdout, links)
 
     async def push(self, content: Content, location: str, progress: Progress) -> str:
         """Send a file, which gets its name when it is whole; it lies here until it is there."""
@@ -225,3 +241,20 @@ def _check(data: Data, file: Path) -> None:
     except Exception:
         file.unlink()  # going on with it could never make it right
         raise
+
+
+def read_archive(archive: bytes, links: Sequence[FileLink]) -> list[bytes]:
+    """The files of a tar archive, in its order; SourceChanged if they are others than these, or not as they were."""
+    contents = []
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as tar:
+            for member, link in zip(tar, links, strict=True):
+                changed = Decimal(member.pax_headers.get("mtime", str(member.mtime)))
+                facts = (PurePosixPath(member.name), member.isreg(), member.size, changed)
+                file = tar.extractfile(member) if member.isreg() else None
+                if facts != (PurePosixPath(link.path), True, link.size, Decimal(link.version)) or file is None:
+                    raise SourceChanged(f"{link.path} changed while it was read")
+                contents.append(file.read())
+    except (tarfile.TarError, ValueError) as error:
+        raise SourceChanged("it changed while it was read") from error
+    return contents

@@ -14,11 +14,13 @@ from sublet.data.model.retries import TransferRetries
 from sublet.kernel.errors import PlatformUnreachable
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import missing
-from sublet.movers.port import Interrupted, Links, Progress, ReadsByParts, SourceChanged
+from sublet.movers.port import Interrupted, Links, Progress, ReadsByParts, ReadsTogether, SourceChanged
 from sublet.platforms.caching import DataCache
 
 TOGETHER = 1 << 20  # bytes: files up to this size travel in one archive
 AHEAD = 16  # of these, so many are read at once
+GROUP, GROUP_NAMES, MOST_TOGETHER = 1 << 22, 1 << 17, 1000  # bytes of files and of their names, and files, of a group
+GROUPS_AHEAD = 2  # that are read at once
 CHUNK = 1 << 18  # bytes of an archive that are written together
 BLOCK = 512  # bytes: files in an archive begin at a multiple of it
 
@@ -140,22 +142,22 @@ async def _stream_small(
 
 async def _pack(data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally) -> AsyncIterator[bytes]:
     """A tar archive of files that are read a few ahead."""
-    waiting, reading = deque(links), deque[tuple[FileLink, asyncio.Task[bytes]]]()
+    is_together = isinstance(mover, ReadsTogether)
+    waiting = deque(group_links(links) if is_together else [[link] for link in links])
+    reading = deque[tuple[list[FileLink], asyncio.Task[Sequence[bytes]]]]()
     now, buffer = int(time.time()), bytearray()
     try:
         while waiting or reading:
-            while waiting and len(reading) < AHEAD:
-                link = waiting.popleft()
-                reading.append((link, asyncio.create_task(_read_whole(data, mover, link))))
-            link, task = reading.popleft()
-            content = await task
-            info = tarfile.TarInfo(link.path)
-            info.size, info.mtime, info.mode = len(content), now, 0o700 if link.is_executable else 0o600
-            buffer += info.tobuf(tarfile.PAX_FORMAT) + content + b"\0" * (-len(content) % BLOCK)
-            tally.add(len(content))
-            if len(buffer) >= CHUNK:
-                yield bytes(buffer)
-                buffer.clear()
+            while waiting and len(reading) < (GROUPS_AHEAD if is_together else AHEAD):
+                group = waiting.popleft()
+                reading.append((group, asyncio.create_task(_read_group(data, mover, group))))
+            group, task = reading.popleft()
+            for link, content in zip(group, await task, strict=True):
+                buffer += pack_file(link, content, now)
+                tally.add(len(content))
+                if len(buffer) >= CHUNK:
+                    yield bytes(buffer)
+                    buffer.clear()
         yield bytes(buffer) + b"\0" * 2 * BLOCK
     finally:
         for _, task in reading:
@@ -163,12 +165,35 @@ async def _pack(data: Data, mover: Links, links: Sequence[FileLink], tally: Stre
         await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
 
 
-async def _read_whole(data: Data, mover: Links, link: FileLink) -> bytes:
-    """A small file."""
+def pack_file(link: FileLink, content: bytes, now: int) -> bytes:
+    """A file as it is in an archive."""
+    info = tarfile.TarInfo(link.path)
+    info.size, info.mtime, info.mode = len(content), now, 0o700 if link.is_executable else 0o600
+    return info.tobuf(tarfile.PAX_FORMAT) + content + b"\0" * (-len(content) % BLOCK)
+
+
+def group_links(links: Sequence[FileLink]) -> list[list[FileLink]]:
+    """Small files as they are read together: so many that it is worth it, and no more than memory should hold."""
+    groups: list[list[FileLink]] = []
+    room = names = 0
+    for link in links:
+        size, length = link.size or 0, len(link.path) * 4
+        if not groups or size > room or length > names or len(groups[-1]) >= MOST_TOGETHER:
+            groups.append([])
+            room, names = GROUP, GROUP_NAMES
+        groups[-1].append(link)
+        room, names = room - size, names - length
+    return groups
+
+
+async def _read_group(data: Data, mover: Links, links: Sequence[FileLink]) -> Sequence[bytes]:
+    """A small file, or some that are read together."""
     retries = TransferRetries()
     while True:
         try:
-            return b"".join([piece async for piece in mover.read(data, link, 0)])
+            if isinstance(mover, ReadsTogether):
+                return await mover.read_together(data, links)
+            return [b"".join([piece async for piece in mover.read(data, link, 0)]) for link in links]
         except Interrupted as broken:
             if (pause := retries.note_failure(has_progress=False, wanted=broken.pause)) is None:
                 raise

@@ -184,6 +184,15 @@ class PlansTool(Protocol):
 
 
 @runtime_checkable
+class ReadsTogether(Protocol):
+    """A mover with links that reads many small files at once: each by itself would take a round trip."""
+
+    async def read_together(self, data: Data, links: Sequence[FileLink]) -> Sequence[bytes]:
+        """Some of them, which memory holds, whole; raises Interrupted, SourceChanged and DataNotThere."""
+        ...
+
+
+@runtime_checkable
 class ReadsByParts(Protocol):
     """A mover with links whose files have parts that are checked each as a whole, and read from their beginning."""
 
