@@ -14,8 +14,10 @@ from sublet.booking.calls.platforms import check
 from sublet.booking.calls.results import results
 from sublet.client import Session
 from tests.access_points import Person
+from tests.passages import passage
 from tests.real import images
 from tests.real.notebooks import bring_papermill, write_notebook
+from tests.registries import registry
 
 pytestmark = [pytest.mark.htcondor, pytest.mark.slurm, pytest.mark.engines]
 
@@ -124,6 +126,19 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     assert {line["part"] for line in lines} == {0, 1}
     assert bag.view.end.code == 1
     assert "11 succeeded, 1 failed" in "".join(bag.logs())
+
+
+def test_an_image_of_a_registry_comes_to_the_service_once_for_all_sessions(person: Person, annex: str) -> None:
+    images.oci_archive(person.file("shop.tar"), Entrypoint=[], Env=["PATH=/bin", "FROM=shop"])
+    with registry() as shop, passage(person.site, "ap", shop.server_port):
+        shop.push("tools/annex", "1", person.file("shop.tar"))
+        for _ in range(2):
+            session = run(
+                person, image=f"{shop.address}/tools/annex:1", memory="512MiB", run=["sh", "-c", "echo from $FROM"]
+            )
+            session.wait(180)
+            assert "".join(session.logs()) == "from shop\n", session.view.end
+        assert shop.fetched() == 2, "its configuration and its layer, once"
 
 
 def test_a_notebook_runs_as_a_job(person: Person, annex: str) -> None:
