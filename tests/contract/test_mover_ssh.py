@@ -337,10 +337,14 @@ async def test_files_of_a_system_come_and_go_over_the_login_that_is_open(server:
         assert list_below(tmp_path / "all") >= {"deep/a 'b'*.txt", "run.sh"}
         await mover.push(content("a/b.txt", b"b"), f"ssh://far{server.home}/by-login/", quiet)
         assert (server.home / "by-login/a/b.txt").read_bytes() == b"b"
-        versions = await mover.list_versions(replace(file, location=f"ssh://far{server.home}/by-login/"))
-        assert [(path, size) for path, (size, _) in versions.files.items()] == [("a/b.txt", 1)]
-        alone = await mover.list_versions(replace(file, location=f"ssh://far{server.home}/by-login/a/b.txt"))
-        assert (alone.is_folder, alone.files) == (False, {"b.txt": versions.files["a/b.txt"]})
+        folder = replace(file, location=f"ssh://far{server.home}/by-login/", checksum="")
+        there = await mover.links(folder)
+        assert [(link.path, link.size) for link in there.links] == [("a/b.txt", 1)]
+        alone = await mover.links(replace(folder, location=f"{folder.location}a/b.txt"))
+        [link] = alone.links
+        assert (alone.is_folder, link.path, link.version) == (False, "b.txt", there.links[0].version)
+        (server.home / "by-login" / "empty").mkdir()
+        assert (await mover.links(replace(folder, location=f"{folder.location}empty/"))).links == []
         with pytest.raises(DataNotThere, match="No such file"):
             await mover.bring(replace(file, location="ssh://far/no/such"), tmp_path, quiet)
         with pytest.raises(DataNotThere, match="its checksum is"):

@@ -34,14 +34,12 @@ from sublet.movers.port import (
     UNLIMITED,
     Content,
     Interrupted,
-    NoLinks,
     Policy,
     Progress,
-    ServerFiles,
     SourceChanged,
 )
 from sublet.movers.sending import spool
-from sublet.movers.trees import MOST_FILES, safe_path
+from sublet.movers.trees import safe_path
 from sublet.reach.port import Command, Reach, as_is, read_printed
 
 SCHEME = "ssh"
@@ -55,7 +53,6 @@ _FACTS = """if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then wc -c <"$1"
 _FILE = """find -L "$1" -printf '%s %T@ %m'"""
 _FILES = """find -L "$1" -type f -printf '%s %T@ %m %P\\0'"""
 _TOGETHER = """exec tar -c -f - -h --hard-dereference --format=pax -C "$1" --null --no-recursion -T -"""
-_VERSIONS = """find -H "$1" -type f -printf '%s %T@ %P\\0'"""
 
 
 @dataclass
@@ -124,27 +121,10 @@ class SystemFilesMover:
         if not is_folder:
             await asyncio.to_thread(_check, data, place)
 
-    async def list_versions(self, data: Data) -> ServerFiles:
-        """By the size and the time of each file, as `find` tells them."""
-        require_sound(data, self.check(data))
-        try:
-            reach, path = self._find(data.location)
-            is_folder = await self._look(reach, path) == "folder"
-            words = ("sh", "-c", _VERSIONS, "sh", path)
-            answer = await reach.run(Command(words, read_printed))
-        except PlatformRefused as error:
-            raise missing(data, error.clause) from error
-        rows = [row.split(" ", 2) for row in answer.split("\0") if row]
-        name = basename(path.rstrip("/"))
-        return ServerFiles(is_folder, {below if is_folder else name: (int(size), time) for size, time, below in rows})
-
     async def links(self, data: Data) -> LinkedFiles:
         """All files there; links are what they lead to."""
         require_sound(data, self.check(data))
-        files = (await self._list(data))[1]
-        if not files.links:
-            raise NoLinks
-        return files
+        return (await self._list(data))[1]
 
     async def find_on(self, data: Data, platform: str) -> tuple[str, LinkedFiles] | None:
         """All files there, if it is this system; links are what they lead to."""
@@ -162,8 +142,6 @@ class SystemFilesMover:
         if is_folder and data.checksum:
             raise missing(data, "it is a folder, and a checksum is of a file")
         rows = [row.split(" ", 3) for row in answer.split("\0") if row]
-        if len(rows) > MOST_FILES:
-            raise missing(data, f"it has more than {MOST_FILES} files; bring an archive of them instead")
         links = []
         for size, version, mode, below in rows:
             name = str(safe_path(data, below)) if is_folder else safe_name(basename(path))
