@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import h11
 import pytest
 
-from sublet.platforms.broker.connections import AnswerTooLong, Connections, needs_proxy
+from sublet.platforms.broker.connections import AnswerTooLong, BrokerConnections, needs_proxy
 
 pytestmark = pytest.mark.anyio
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -41,15 +41,15 @@ class PlayedServer:
 
 
 @asynccontextmanager
-async def connected(*answers: bytes | tuple[bytes, None]) -> AsyncIterator[tuple[Connections, PlayedServer]]:
+async def connected(*answers: bytes | tuple[bytes, None]) -> AsyncIterator[tuple[BrokerConnections, PlayedServer]]:
     played = PlayedServer(answers)
     async with await asyncio.start_server(played.serve, "127.0.0.1", 0) as server:
-        connections = Connections(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 2)
+        connections = BrokerConnections(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", 2)
         yield connections, played
         connections.close()
 
 
-async def call(connections: Connections, most: int = 1000) -> tuple[int, bytes]:
+async def call(connections: BrokerConnections, most: int = 1000) -> tuple[int, bytes]:
     status, _, body = await connections.call("GET", "/x", {"accept": "a"}, b"", most)
     return status, body
 

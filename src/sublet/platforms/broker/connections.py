@@ -71,7 +71,7 @@ class Connection:
             self.writer.close()
 
 
-class Connections:
+class BrokerConnections:
     """The connections to one host: as many as are needed at once, up to a limit."""
 
     def __init__(self, url: str, most: int) -> None:

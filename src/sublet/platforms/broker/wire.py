@@ -31,7 +31,7 @@ from sublet.kernel.streams import closing, read_up_to
 from sublet.kernel.texts import describe_duration
 from sublet.kernel.tls import trust_machine
 from sublet.people.model.assertion import Errand
-from sublet.platforms.broker.connections import AnswerTooLong, Connections, needs_proxy
+from sublet.platforms.broker.connections import AnswerTooLong, BrokerConnections, needs_proxy
 from sublet.platforms.brokering import BrokerIdentity
 
 LARGEST = 8 << 20  # bytes of an answer
@@ -98,7 +98,7 @@ class BrokerWire:
     identity: BrokerIdentity | None = None
     is_sublet: bool = False  # as far as its answers have told
     _client: httpx2.AsyncClient | None = None
-    _connections: Connections | None = None
+    _connections: BrokerConnections | None = None
 
     async def close(self) -> None:
         """Let go of the connections."""
@@ -122,11 +122,11 @@ class BrokerWire:
         return self._client
 
     @cached_property
-    def connections(self) -> Connections | None:
+    def connections(self) -> BrokerConnections | None:
         """What carries calls without a proxy; None where there is one."""
         if urlsplit(self.url).hostname not in LOOPBACK and needs_proxy(self.url):
             return None
-        self._connections = Connections(self.url, CONNECTIONS)
+        self._connections = BrokerConnections(self.url, CONNECTIONS)
         return self._connections
 
     @cached_property
