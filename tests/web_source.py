@@ -24,6 +24,7 @@ class SourceFile:
     cut_at: int | None = None  # the connection ends after so many bytes of the whole file, once for each in `cuts`
     cuts: int = 1
     promised: int | None = None  # the length that is told
+    given: int | None = None  # GET has so many bytes alone, and says so, though HEAD told of all
     changes: bytes | None = None  # after the first part was sent, it is this
     pace: float = 0.0  # seconds between two blocks
     answers_after: float = 0.0  # seconds
@@ -99,14 +100,15 @@ class SourceHandler(BaseHTTPRequestHandler):
         if span and first:
             self.send_header("Content-Range", f"bytes {first}-{whole - 1}/{whole}")
         self.send_header("ETag", file.etag)
-        self.send_header("Content-Length", str((file.promised or whole) - first))
+        told = file.given if file.given is not None and with_body else file.promised or whole
+        self.send_header("Content-Length", str(told - first))
         self.end_headers()
         if with_body:
             with suppress(ConnectionError):
                 self._send_body(file, first)
 
     def _send_body(self, file: SourceFile, first: int) -> None:
-        content = file.content
+        content = file.content[: file.given]
         end = file.cut_at if file.cut_at is not None and file.cuts > 0 and first < file.cut_at else len(content)
         for at in range(first, end, 1 << 16):
             piece = content[at : min(at + (1 << 16), end)]

@@ -269,24 +269,25 @@ async def test_what_is_kept_has_a_name_for_people(slurm: Slurm, source: WebSourc
     assert (kept.label, kept.size, kept.users) == (f"cube.fits from {source.address}", 5000, ("s1",))
 
 
-def make_programs(folder: Path) -> Path:
-    """The programs of this machine, without Python."""
+def make_programs(folder: Path, *without: str) -> Path:
+    """The programs of this machine, without Python and some others."""
     folder.mkdir()
     for program in (path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()):
-        if not program.name.startswith("python") and not os.path.lexists(folder / program.name):
+        if not program.name.startswith(("python", *without)) and not os.path.lexists(folder / program.name):
             (folder / program.name).symlink_to(program)
     return folder
 
 
-async def test_a_system_without_python_gets_its_data_by_a_stream_and_that_is_told(
+async def test_a_system_without_python_and_curl_gets_its_data_by_a_stream_and_that_is_told(
     tmp_path: Path, source: WebSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", str(make_programs(tmp_path / "bin")))
+    monkeypatch.setenv("PATH", str(make_programs(tmp_path / "bin", "curl")))
     platform = await open_platform(tmp_path, tmp_path / "far")
     content = os.urandom(5000)
     sha256 = f"sha256:{hashlib.sha256(content).hexdigest()}"
     arrival = await bring(platform, source.put("/bare", content), checksum=sha256)
-    assert (arrival.taken.road, arrival.taken.why) == (Road.STREAMED, "it has no Python that could fetch")
+    why = "it has no Python that could fetch; it has no curl"
+    assert (arrival.taken.road, arrival.taken.why) == (Road.STREAMED, why)
     assert content_of(tmp_path, arrival).read_bytes() == content
     await platform.close()
 

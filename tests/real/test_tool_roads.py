@@ -1,4 +1,4 @@
-"""A real Slurm site brings data by its own rsync and git, from real servers, and this machine keeps nothing of it."""
+"""A real Slurm site brings data by its own rsync, git and curl, and this machine keeps nothing of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import hashlib
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from tests.git_server import git_server, program
 from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run
 from tests.rsync_server import SECRET, serve_rsync
 from tests.sites import Site
+from tests.storage_servers import serve_s3, serve_webdav, sign_address
 
 pytestmark = pytest.mark.anyio
 
@@ -95,3 +98,55 @@ async def test_a_folder_of_another_system_is_streamed_from_one_login_to_the_othe
         assert road in told, told
     assert not find_files(home, "*.csv")
     site.on("researcher@login", "rm", "-rf", "mine")
+
+
+@contextmanager
+def without_python(site: Site, host: str) -> Iterator[None]:
+    """A host on which people can run no Python; root still can."""
+    pythons = "for file in /usr/bin/python3*; do [ -h $file ] || chmod {} $file; done"
+    site.on(host, "sh", "-c", pythons.format("o-rx"))
+    try:
+        yield
+    finally:
+        site.on(host, "sh", "-c", pythons.format("o+rx"))
+
+
+async def test_a_site_without_python_brings_files_of_web_servers_by_its_own_curl(
+    service: Service, site: Site, home: Path, tmp_path: Path
+) -> None:
+    here, contents = site.facts["here"], {name: os.urandom(MIB) for name in ("kept.bin", "signed.bin", "dav.bin")}
+    for place in ("s3/bucket", "dav"):
+        (tmp_path / place).mkdir(parents=True)
+    for name, content in contents.items():
+        (tmp_path / ("dav" if name == "dav.bin" else "s3/bucket") / name).write_bytes(content)
+    with (
+        serve_s3(tmp_path / "s3", here) as s3,
+        serve_webdav(tmp_path / "dav", here) as dav,
+        without_python(site, "login"),
+    ):
+        assert site.does("researcher@login", "python3", "-c", "").returncode, "it is hidden"
+        for server in (s3, dav):
+            await service.credentials.add(ME, server.credential)
+        signed, seen = await asyncio.to_thread(sign_address, s3, "bucket", "signed.bin"), ""
+        data = [
+            {"location": f"s3+http://{s3.address}/bucket/kept.bin", "path": "kept.bin"},
+            {"location": signed, "path": "signed.bin"},
+            {"location": f"dav://{dav.address}/dav.bin", "path": "dav.bin"},
+            {"location": f"dav://{dav.address}/", "path": "in"},
+        ]
+        sums = "sha256sum <kept.bin; sha256sum <signed.bin; sha256sum <dav.bin; sha256sum <in/dav.bin"
+        for roads_taken in (["fetched by far"] * 3 + ["streamed from"], ["in the cache of far"] * 4):
+            session = await begin(service, run=["sh", "-c", sums], data=data)
+            while (await service.sessions.get(session.id, ME)).phase is Phase.PREPARING:
+                seen += await asyncio.to_thread(site.on, "login", "ps", "-ef", "ww")
+            session = await over(service, session.id)
+            assert session.phase is Phase.COMPLETED, session.end
+            digests = [f"{hashlib.sha256(content).hexdigest()}  -" for content in contents.values()]
+            assert (await output(service, session)).splitlines() == [*digests, digests[-1]]
+            told = sorted(await roads(service, session), key=lambda text: "streamed" in text)
+            assert [road in each for road, each in zip(roads_taken, told, strict=True)] == [True] * 4, told
+            assert all("it has no Python that could fetch" in each for each in told if "streamed" in each), told
+    assert not [name for name in contents if find_files(home, name)]
+    for secret in (s3.credential.secret, dav.credential.secret, "X-Amz-Signature"):
+        assert secret not in seen
+        assert site.on("login", "grep", "-rl", secret, "/home/researcher", check=False) == ""

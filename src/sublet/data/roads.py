@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.request import Data
+from sublet.data.curl_plans import plan_curl
 from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
 from sublet.data.model.links import FileLink, LinkedFiles, can_be_known, name_entry
 from sublet.data.model.roads import Road, TakenRoad
@@ -19,8 +20,8 @@ from sublet.data.unpacking import UNPACKED, have_unpacked
 from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
 from sublet.movers.arrival import missing
-from sublet.movers.port import FindsLeft, LeftFiles, LiesOnSystems, Links, SourceChanged
-from sublet.platforms.caching import CopiesOwn, EntryPhase, EntryState, HostAway, NoWay
+from sublet.movers.port import FindsLeft, LeftFiles, LiesOnSystems, Links, Policy, SourceChanged
+from sublet.platforms.caching import CopiesOwn, EntryPhase, EntryState, HostAway, NoPython, NoWay, RunsTools
 
 SMALL = 1 << 20  # bytes of files of this machine that go along with the session
 LOOKS = 3  # at a source that changes while it is brought, or has other addresses
@@ -180,14 +181,38 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
     if not all(link.url.startswith(("http:", "https:")) for link in files.links):
         raise NoWay("it is on this machine" if files.links[0].url.startswith("file:") else "")
     policy, progress = mover.policy, journey.tell(f"{journey.platform} is fetching {data.name}")
+
+    async def publish(_: Mapping[str, int]) -> None:
+        if (await journey.cache.look(entry)).phase is EntryPhase.THERE:  # of another session, just now
+            return await journey.cache.give_up(entry)
+        return await publish_entry(journey.cache, entry, data, files)
+
     for _ in range(STARTS):
-        await journey.cache.fetch(entry, files, public_only=policy.public_only, largest=policy.largest)
+        await _start(journey, data, policy, files, entry)
         state = await watch_entry(journey.cache, entry, progress)
         if state.phase is EntryPhase.THERE:
             return state
+        if state.phase is EntryPhase.CAME:
+            return await bring_alone(journey.cache, entry, progress, publish)
         if state.phase is EntryPhase.FAILED:
             explain_failure(journey, data, files.links[0].host, state)
     raise NoWay(f"what fetches on {journey.platform} ended early")
+
+
+async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFiles, entry: str) -> None:
+    """By the program in Python; where there is none that could run it, by the system's own curl."""
+    cache = journey.cache
+    try:
+        await cache.fetch(entry, files, public_only=policy.public_only, largest=policy.largest)
+    except NoPython as no_python:
+        if files.is_folder or not isinstance(cache, RunsTools):
+            raise
+        try:
+            await cache.fetch_by(entry, await plan_curl(data, files, policy), largest=policy.largest)
+        except HostAway:
+            raise
+        except NoWay as no_way:
+            raise NoWay(f"{no_python}; {no_way}") from no_way
 
 
 def explain_failure(journey: Journey, data: Data, host: str, state: EntryState) -> None:

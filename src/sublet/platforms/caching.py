@@ -40,6 +40,10 @@ class NoWay(Exception):
     """The system can't fetch by itself; the words say why, and another road may lead there."""
 
 
+class NoPython(NoWay):
+    """The system has none that could fetch; a program of its own might."""
+
+
 class HostAway(NoWay):
     """The system can't reach the host that has it; from another host it might."""
 

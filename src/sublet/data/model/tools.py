@@ -1,4 +1,4 @@
-"""How a program that a system has (rsync, git) brings data there by itself."""
+"""How a program that a system has (rsync, git, curl) brings data there by itself."""
 
 from __future__ import annotations
 

@@ -43,6 +43,7 @@ from sublet.platforms.caching import (
     EntryState,
     FilePut,
     HostAway,
+    NoPython,
     NoWay,
     describe_plan,
 )
@@ -140,7 +141,7 @@ class FarCache:
         if outcome.code:
             raise NoWay(outcome.complaint)
         if outcome.text.strip() != "started":
-            raise NoWay(f"it has no {tool}" if tool else "it has no Python that could fetch")
+            raise NoWay(f"it has no {tool}") if tool else NoPython("it has no Python that could fetch")
 
     def note_no_way(self, host: str, why: str) -> None:
         """Don't try again for a while."""

@@ -1,5 +1,5 @@
-# Brings an entry of the cache by a program that this host has, whether or not anyone still listens: stands behind rsync.sh or
-# git.sh, whose `bring` does it, and whose `count` says how many bytes have come. Arguments: the entry's directory, and the name of a
+# Brings an entry of the cache by a program that this host has, whether or not anyone still listens: stands behind rsync.sh, git.sh
+# or curl.sh, whose `bring` does it, and whose `count` says how many bytes have come. Arguments: the entry's directory, and the name of a
 # plan in it, which may hold what opens the source, and goes as soon as it is open: lines of a name and a value. It claims the entry as
 # claim.sh does, tells how far it is and that it goes on, stops when no session needs the entry any more, and leaves `came` when all is
 # in `part`, or `failed` with a kind and a reason, as far/fetcher.py does.
@@ -7,7 +7,7 @@ umask 077
 cd "$1" && exec 3<"$2" || exit 73
 rm -f "$2" "$0" # whoever stops all of this leaves no file of it behind
 shift 2
-total=0 largest=0 rate=0 form=folder address= secret= commit= folder= resolve= public= stopped=
+total=0 largest=0 rate=0 form=folder address= secret= commit= folder= resolve= public= version= stopped=
 while IFS= read -r line <&3; do
     value=${line#* }
     case ${line%% *} in
@@ -21,6 +21,7 @@ while IFS= read -r line <&3; do
         folder) folder=$value ;;
         resolve) resolve=$value ;;
         public) public=$value ;;
+        version) version=$value ;;
         option) set -- "$@" "$value" ;;
     esac
 done
