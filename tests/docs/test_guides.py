@@ -14,6 +14,7 @@ from tests.sites import Site
 
 ROOT = Path(__file__).parents[2]
 ON_A_SITE = {"slurm"}  # guides that need a cluster
+LONG = {"sweep", "when"}  # guides that take long: `make engines` types them, too
 AT_AP = {"annex", "split"}  # guides that are typed on a machine beside a cluster, which has HTCondor
 BEHIND_A_PROXY = {"operate", "operate-a-site"}  # guides that need nginx before the service, or a gateway
 AT_STORAGE = {"data", "data-on-a-cluster"}  # guides that need an object store and a WebDAV server
@@ -43,7 +44,7 @@ def at_a_site(site: Site, directory: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     "guide",
     [
-        pytest.param(guide, id=guide.stem, marks=[pytest.mark.engines] if guide.stem in ON_A_SITE else [])
+        pytest.param(guide, id=guide.stem, marks=[pytest.mark.engines] if guide.stem in ON_A_SITE | LONG else [])
         for guide in GUIDES
         if guide.stem not in ELSEWHERE
     ],

@@ -43,6 +43,7 @@ def type_guide(
         subprocess.run([str(BIN / "sublet"), "down"], env=environment, capture_output=True, timeout=60)
 
 
+@pytest.mark.engines
 @pytest.mark.parametrize("guide", ["data"])
 def test_the_guide_to_data_shows_what_its_commands_say(guide: str, tmp_path: Path) -> None:
     here = tmp_path / "here"
