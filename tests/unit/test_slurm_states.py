@@ -150,3 +150,17 @@ def test_a_job_that_its_owner_holds_is_paused() -> None:
     assert found
     assert (found.state, found.condition) == (State.QUEUED, "paused: held in the queue, as Slurm job 7 in debug")
     assert found.marks == PAUSED
+
+
+def test_a_job_that_slurm_started_again_did_not_exit_with_the_code_of_its_script() -> None:
+    """Its second start finds that it ran, and goes away: what became of the first is not known."""
+    assert end_of(RAN, row("FAILED", code=71)) == (EndKind.UNKNOWN, None, None, "")
+
+
+def test_a_job_whose_node_did_not_see_its_directory_was_not_started() -> None:
+    assert end_of(CLAIMED, row("FAILED", code=70))[0] is EndKind.NOT_STARTED
+
+
+@pytest.mark.parametrize("code", [70, 71])
+def test_a_program_may_exit_with_the_codes_of_its_script(code: int) -> None:
+    assert end_of(replace(RAN, record=record(code=code)), row("FAILED", code=code))[:2] == (EndKind.EXITED, code)

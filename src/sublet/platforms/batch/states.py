@@ -17,6 +17,7 @@ from sublet.booking.model.session import HELD, STOPPED, Connector, End, EndKind,
 from sublet.booking.model.together import Joined
 
 ELSEWHERE = "someone on the system itself, not through Sublet"
+NO_DIRECTORY, HAD_RUN = 70, 71  # how job.sh ends where it runs nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +200,18 @@ def _end(table: StateTable, look: SiteLook, row: QueueRow | None) -> End:
     if look.timed:
         return End(EndKind.TIMEOUT, usage=usage)
     if row and row.code is not None and record is None:
-        return _read_exit(row.code, row.signal, usage, f"by {table.title}'s record: the job left none of its own")
+        return _read_schedulers_record(table, look, row.code, row.signal)
     return _describe_cancelled(look, row, usage)
+
+
+def _read_schedulers_record(table: StateTable, look: SiteLook, code: int, signal: int) -> End:
+    """How it ended, by the scheduler's word alone; the job's own script has two codes that are not its program's."""
+    if code == HAD_RUN and look.ran:
+        words = f"{table.title} started it again, and nothing runs twice: there is no record of how it ended at first"
+        return End(EndKind.UNKNOWN, detail=words)
+    if code == NO_DIRECTORY and not look.ran:
+        return End(EndKind.NOT_STARTED, detail="its node did not see the session's directory")
+    return _read_exit(code, signal, None, f"by {table.title}'s record: the job left none of its own")
 
 
 def _describe_cancelled(look: SiteLook, row: QueueRow | None, usage: Usage | None) -> End:
