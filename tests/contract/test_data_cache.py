@@ -33,7 +33,7 @@ from sublet.movers.rsync import RsyncMover
 from sublet.platforms.batch.far import fetcher, sources
 from sublet.platforms.batch.fetching import FAR, read_program
 from sublet.platforms.batch.kept import read_image_program
-from sublet.platforms.caching import CachePlacement, describe_plan
+from sublet.platforms.caching import CachePlacement, EntryPhase, describe_plan
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
@@ -322,6 +322,13 @@ async def test_two_sessions_that_want_one_file_at_once_have_it_streamed_once(tmp
     assert arrivals[0].entry == arrivals[1].entry
     assert len(source.gets("/at-once")) == 1
     await platform.close()
+
+
+async def test_what_came_a_moment_ago_is_nobodys_to_bring(slurm: Slurm, source: WebSource) -> None:
+    arrival = await bring(slurm, source.put("/just-now", b"x"))
+    cache = await slurm.open_cache()
+    assert await cache.claim(arrival.entry) is None
+    assert (await cache.look(arrival.entry)).phase is EntryPhase.THERE
 
 
 def pack(**files: bytes) -> bytes:

@@ -1,6 +1,6 @@
-# Lets one service bring an entry of the cache, and no other meanwhile: answers `other`, or `mine` and then the size and the path of
-# each file that has come before, each ended by a zero byte. Arguments: the root directory, the entry's name in `kept`, who asks, and
-# `take` to be given it whoever has it, or `look` to see only what has come. After `other` stands who that is, if it is a service.
+# Lets one service bring an entry of the cache, and no other meanwhile: answers `other`, also where it has come, or `mine` and then the
+# size and the path of each file that has come before, each ended by a zero byte. Arguments: the root directory, the entry's name in `kept`,
+# who asks, and `take` to be given it whoever has it, or `look` to see only what has come. After `other` stands who that is, if it is a service.
 umask 077
 cd "$1/kept/$2" || exit 73
 if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then
@@ -9,6 +9,7 @@ if [ "$4" != look ] && ! mkdir claim 2>/dev/null; then
     mv claim "claim.$$" 2>/dev/null && rm -rf "claim.$$" && mkdir claim 2>/dev/null || { echo other; exit 0; }
 fi
 if [ "$4" != look ]; then
+    [ ! -e content ] || { rm -rf claim; echo other; exit 0; } # it came just now
     printf '%s\n' "$3" >claim/owner && : >claim/beat || exit 73
     rm -f failed came
 fi

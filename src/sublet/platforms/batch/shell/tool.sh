@@ -70,7 +70,8 @@ end() {
     exit "$1"
 }
 
-[ ! -e content ] && be_the_one || exit 0
+be_the_one || exit 0
+[ ! -e content ] || { rm -rf claim; exit 0; } # it is there, or came just now
 : >claim/beat
 rm -rf failed came complaint work
 trap 'stopped=yes' TERM
