@@ -183,9 +183,7 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
     policy, progress = mover.policy, journey.tell(f"{journey.platform} is fetching {data.name}")
 
     async def publish(_: Mapping[str, int]) -> None:
-        if (await journey.cache.look(entry)).phase is EntryPhase.THERE:  # of another session, just now
-            return await journey.cache.give_up(entry)
-        return await publish_entry(journey.cache, entry, data, files)
+        await publish_entry(journey.cache, entry, data, files)
 
     for _ in range(STARTS):
         await _start(journey, data, policy, files, entry)

@@ -63,12 +63,10 @@ async def _fetch(
     progress = journey.tell(f"{journey.platform} is fetching {data.name}")
 
     async def publish(_: Mapping[str, int]) -> None:
-        if (await cache.look(entry)).phase is EntryPhase.THERE:  # of another session, just now
-            return await cache.give_up(entry)
         if plan.files.links and (await mover.plan(data)).files != plan.files:
             await cache.give_up(entry, drop=True)
             raise SourceChanged("it changed while it was brought")
-        return await publish_entry(cache, entry, data, plan.files)
+        await publish_entry(cache, entry, data, plan.files)
 
     for _ in range(STARTS):
         await cache.fetch_by(entry, plan, largest=mover.policy.largest)
