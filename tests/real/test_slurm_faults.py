@@ -94,9 +94,13 @@ def jobs_named(site: Site, name: str) -> list[str]:
     return site.on("ctl", "sacct", "-X", "-n", "-P", "-S", "now-1days", "-o", "jobid", f"--name={name}").split()
 
 
-def is_saved(site: Site, name: str) -> bool:
-    """Whether the controller would know a job after a crash; else it gives its number again, while its node has it."""
-    return bool(site.on("ctl", "grep", "-l", name, "/var/spool/slurmctld/job_state", check=False))
+def save_as_running(site: Site, name: str) -> None:
+    """Wait until the controller has saved that this job runs: one that crashes before starts it again after its boot,
+    and the node, which still has it, is drained ("Duplicate jobid")."""
+    number = site.on("ctl", "squeue", "-h", "-o", "%A", f"--name={name}").strip()
+    mark = f"running-{name}"
+    site.on("ctl", "scontrol", "update", f"JobId={number}", f"AdminComment={mark}")
+    site.wait(lambda: bool(site.on("ctl", "grep", "-l", mark, "/var/spool/slurmctld/job_state", check=False)))
 
 
 async def end(slurm: Slurm, job: str) -> tuple[EndKind, int | None, str]:
@@ -221,7 +225,7 @@ async def test_a_controller_that_is_away_is_waited_for(cluster: Cluster) -> None
     slurm = await cluster.open(queue="shared")
     job = await slurm.submit(small("sh", "-c", "until [ -e go ]; do sleep 0.1; done; exit 6"), key())
     await running(slurm, job)
-    await asyncio.to_thread(cluster.site.wait, lambda: is_saved(cluster.site, job))
+    await asyncio.to_thread(save_as_running, cluster.site, job)
     cluster.site.crash("ctl")
     (Path(cluster.site.facts["home"]) / "researcher/.sublet/sessions" / job / "work/go").touch()
     with pytest.raises(PlatformUnreachable):
