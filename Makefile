@@ -11,7 +11,7 @@ export UV_SYSTEM_CERTS ?= true
 endif
 SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps -r
 
-.PHONY: help setup demo test engines elsewhere soak chaos check bench serve guide reference lock system box site clean
+.PHONY: help setup demo test engines elsewhere soak chaos check bench serve guide reference lock system site-base test-cache box site clean
 
 help: ## list what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -41,20 +41,26 @@ system: ## as root on Debian: the real programs that the tests use
 demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a minute)
 	@scripts/demo
 
-test: setup system ## every ring of tests, on real components (15 minutes at most, with the set-up)
-	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
+test: ## every ring of tests, on real components (15 minutes at most, with the set-up)
+	@$(MAKE) --no-print-directory --jobs=2 test-cache site-base
 	@scripts/test
 
-engines: setup system ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more), long ones on real sites, and types
+# Two halves of the set-up that don't need each other: Python's packages, and Debian's with the base of the sites.
+# pytest compiles each test file when it first collects it: once for all workers, not once for each.
+test-cache: setup
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q -p no:cacheprovider --collect-only tests >/dev/null 2>&1 || :
+
+site-base: system
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
+
+engines: setup site-base ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more), long ones on real sites, and types
 	@$(BIN)/python -m testbed.kubernetes.build || echo "note: Kubernetes could not be built here; its tests say why"
 	@scripts/test engines
 
 elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
 	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)
 
-soak: setup system ## the few tests that take minutes more, and show on another road what others show too
-	@testbed/site box >/dev/null
+soak: setup site-base ## the few tests that take minutes more, and show on another road what others show too
 	@$(BIN)/python -m pytest -q -m soak tests
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q tests/unit tests/api/test_schemathesis.py
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),15) $(if $(SEED),--seed $(SEED))
@@ -74,8 +80,7 @@ bench: setup ## speed, as ratios, side by side with peers
 serve: $(VENV)/.run ## a service on this machine, in the foreground
 	@$(BIN)/sublet serve
 
-guide: setup system ## run a guide and compare what it shows: make guide NAME=first-run
-	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; guides that need them are skipped"
+guide: setup site-base ## run a guide and compare what it shows: make guide NAME=first-run
 	@$(BIN)/python -m pytest -q tests/docs --guide "$(NAME)"
 
 reference: setup ## write the reference pages out of the code
