@@ -1,7 +1,7 @@
 """When room comes free early, what waits for it and named no time of its own moves up.
 
 A booked start is a promise not to be late. Who asked for a time gets that time; who asked for *as soon as possible*
-gets just that, also when what ran before ended before its time was over.
+gets just that, also when what ran before ended before its time was over, or when its data came sooner than expected.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sublet.store.tx import Tx
 
 AT_ONCE = 50  # sessions that are looked at, those that would start first
 WORTH = timedelta(seconds=5)  # to gain less than this nothing is moved
+SECOND = timedelta(seconds=1)  # starts are whole seconds
 
 
 def move_up(tx: Tx, platform: str, now: datetime, named: set[str]) -> int:
@@ -67,8 +68,35 @@ def find_causes(tx: Tx, session: Session, now: datetime) -> list[Reason]:
         return blame.name(search() or start, search)
 
 
+def start_once_ready(tx: Tx, session: Session, now: datetime) -> None:
+    """Let a session that was prepared sooner than expected start as soon as there is room for it."""
+    offer, start = session.offer, session.start
+    if session.cancel_by or not start or tx.drains.get(offer.platform, now) or _names_time(tx, session):
+        return
+    begun = start - offer.prepare  # from then on its storage is its own
+    soonest = _after_others(tx, session, _next_second(now))
+    if start - soonest < SECOND or soonest < begun:
+        return
+    ready = replace(offer, prepare=soonest - begun)
+    slot = _find_slot(tx, session.id, ready, soonest, start)
+    if slot and start - slot.start >= SECOND:
+        _rebook(tx, session, slot, now, prepare=slot.start - begun)
+
+
+def _next_second(now: datetime) -> datetime:
+    return now.replace(microsecond=0) + SECOND
+
+
 def _soonest(offer: Offer, now: datetime) -> datetime:
-    return now.replace(microsecond=0) + timedelta(seconds=1) + offer.prepare
+    return _next_second(now) + offer.prepare
+
+
+def _after_others(tx: Tx, session: Session, soonest: datetime) -> datetime:
+    """Not before the sessions that it waits for have ended."""
+    if not session.offer.after:
+        return soonest
+    others = (tx.sessions.get(other.id) for other in tx.dependencies.of(session.id) if other.open)
+    return max([soonest, *(latest_end(other) + session.offer.release for other in others if other)])
 
 
 def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
@@ -85,26 +113,33 @@ def _earlier(tx: Tx, offer: Offer, soonest: datetime, start: datetime) -> Slot |
     )
 
 
+def _find_slot(tx: Tx, id: str, offer: Offer, soonest: datetime, start: datetime) -> Slot | None:
+    """Where a session could start before `start`, if it gave up what it has."""
+    with tx.books.calendar(offer.platform).set_aside([id]):
+        return _earlier(tx, offer, soonest, start)
+
+
 def _move_up(tx: Tx, session: Session, now: datetime) -> bool:
     offer = session.offer
-    soonest = _soonest(offer, now)
-    if not offer.is_in_calendar or session.cancel_by or not session.start or session.start - soonest < WORTH:
+    if not offer.is_in_calendar or session.cancel_by or not session.start:
         return False
-    others = (
-        [tx.sessions.get(other.id) for other in tx.dependencies.of(session.id) if other.open] if offer.after else []
-    )
-    soonest = max([soonest, *(latest_end(other) + offer.release for other in others if other)])
+    soonest = _after_others(tx, session, _soonest(offer, now))
     if session.start - soonest < WORTH:
         return False
-    with tx.books.calendar(offer.platform).set_aside([session.id]):
-        slot = _earlier(tx, offer, soonest, session.start)
+    slot = _find_slot(tx, session.id, offer, soonest, session.start)
     if slot is None or session.start - slot.start < WORTH:
         return False
-    tx.books.release(offer.platform, session.id)
-    sooner = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
-    tx.books.take(offer.platform, session.id, takes_of(sooner))
-    until = slot.start + offer.duration
-    tx.sessions.change(session.id, when=(Phase.WAITING,), now=now, offer=sooner, start=slot.start, until=until, due=now)
-    words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
-    tx.events.add(now, session.id, session.person, EventKind.MOVED_UP, words, Phase.WAITING)
+    _rebook(tx, session, slot, now, prepare=offer.prepare)
     return True
+
+
+def _rebook(tx: Tx, session: Session, slot: Slot, now: datetime, prepare: timedelta) -> None:
+    """Give a session an earlier start, in the calendar and in its record."""
+    offer = session.offer
+    sooner = replace(offer, start=slot.start, latest_start=slot.start, nodes=slot.nodes)
+    tx.books.release(offer.platform, session.id)
+    tx.books.take(offer.platform, session.id, takes_of(replace(sooner, prepare=prepare)))
+    until, due = slot.start + offer.duration, now if session.phase is Phase.WAITING else slot.start
+    tx.sessions.change(session.id, when=(session.phase,), now=now, offer=sooner, start=slot.start, until=until, due=due)
+    words = f"from {session.start:%Y-%m-%dT%H:%M:%SZ} to {slot.start:%Y-%m-%dT%H:%M:%SZ}"
+    tx.events.add(now, session.id, session.person, EventKind.MOVED_UP, words, session.phase)

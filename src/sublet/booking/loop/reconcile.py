@@ -21,7 +21,7 @@ from sublet.booking.forgetting import Forgetting
 from sublet.booking.loop.clock_watch import ClockWatch
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.fair_share import end_turn
-from sublet.booking.loop.moving_up import move_up
+from sublet.booking.loop.moving_up import move_up, start_once_ready
 from sublet.booking.loop.owner import Owner
 from sublet.booking.loop.polling import JobPolling
 from sublet.booking.loop.step import Step
@@ -310,8 +310,7 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
         tx.sessions.change(old.id, now=now, due=now)
     if step.to in STARTED:
         record_start(tx, new, site)
-    if step.release and old.offer.is_in_calendar:
-        tx.books.release(old.offer.platform, old.id)
+    _change_booking(tx, new, step, now)
     if step.to in OVER:
         settle(tx, new, now)
     if step.to in ENDING:
@@ -319,6 +318,14 @@ def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: b
     if step.event:
         tx.events.add(now, old.id, old.person, step.event, step.detail, new.phase)
     return new
+
+
+def _change_booking(tx: Tx, session: Session, step: Step, now: datetime) -> None:
+    """Give back what it no longer needs, or let it have its nodes sooner."""
+    if step.release and session.offer.is_in_calendar:
+        tx.books.release(session.offer.platform, session.id)
+    if step.is_ready:
+        start_once_ready(tx, session, now)
 
 
 def was_changed_meanwhile(old: Session, new: Session, step: Step) -> bool:

@@ -29,6 +29,7 @@ class Step:
     detail: str = ""
     release: bool = False  # give the booking back
     changes: dict[str, Any] = field(default_factory=dict)
+    is_ready: bool = False  # prepared before its start: it may start sooner
 
 
 def fail_early(context: LoopContext, kind: EndKind, why: str) -> Step:

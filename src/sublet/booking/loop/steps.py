@@ -94,8 +94,8 @@ async def _prepare_here(context: LoopContext, session: Session, platform: Platfo
     if deadline and now >= deadline:
         return fail_early(context, EndKind.WINDOW_PASSED, "It could not be started in time.")
     if session.offer.is_in_calendar and session.start and now < session.start:
-        staged = _find_staged(session, place)
-        return Step(due=session.start, changes={"staged": staged, **set_condition("ready; waits for its start")})
+        changes = {"staged": _find_staged(session, place), **set_condition("ready; waits for its start")}
+        return Step(due=session.start, is_ready=True, changes=changes)
     if (
         step := await must_wait(context, session, platform)
         or await hold_back(context, session)
