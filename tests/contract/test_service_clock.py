@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from pydantic import PrivateAttr
 
+from sublet.app import build_loop
 from sublet.booking.loop.clock_watch import describe_step, follow_clock
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
@@ -136,6 +137,38 @@ async def test_a_session_that_is_accepted_before_a_step_is_followed_starts_all_t
         accepted = await service.store.write(accept)
         ended = await over(service, accepted.id)
         assert ended.phase is Phase.COMPLETED, ended.end
+
+
+async def test_a_step_that_is_taken_back_before_anyone_saw_it_delays_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was offered, handed back and cancelled in that moment is not left for the hour that never was."""
+    file = tmp_path / "clock"
+    monkeypatch.setattr(clocks, "find_step", lambda: str(file))
+    async with serving(tmp_path, loop=False, platforms=HERE) as service:
+        loop = build_loop(service)
+        await loop.clock_watch.look()
+        accepted = await begin(service, time="1m")
+        [claim] = await service.store.write(lambda tx: loop._claim(tx, service.now())[1])
+        file.write_text(f"{HOUR.total_seconds()}")
+        offered = (await ask(service, cores=1, time="1m")).offers[0]
+        await loop._hand_back(accepted.id, claim.token)
+        file.unlink()
+        assert offered.expires
+        assert offered.expires - service.now() <= service.settings.hold
+        assert await next_due(service) <= service.now()
+        [claim] = await service.store.write(lambda tx: loop._claim(tx, service.now())[1])
+        file.write_text(f"{HOUR.total_seconds()}")
+        await service.store.write(lambda tx: service.sessions.endings.cancel(tx, accepted.id, ME))
+        file.unlink()
+        await service.store.write(lambda tx: tx.sessions.release_claim(accepted.id, claim.token))
+        assert await next_due(service) <= service.now()
+
+
+async def next_due(service: Service) -> datetime:
+    due = await service.store.read(lambda tx: tx.sessions.next_due())
+    assert due
+    return due
 
 
 def test_a_step_is_told_in_whole_seconds() -> None:

@@ -17,6 +17,7 @@ from sublet.booking.dependencies import end_of_all, find_planned_end, hopeless, 
 from sublet.booking.documents.request import read_document
 from sublet.booking.documents.short import full_document, is_short
 from sublet.booking.holds import GIVE_BACK, give_back, list_held_platforms, take_hold
+from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.answers import date_reasons
 from sublet.booking.model.better_starts import StartAdviser
 from sublet.booking.model.calendar import Calendar
@@ -202,7 +203,7 @@ class Asking:
             if known.stands(self.now()):
                 return known
             tx.offersets.release_key(known.id)  # a NO, or offers that nobody took: nothing was started
-        now = self.now()
+        now = read_recorded_now(tx, self.now())
         [id] = draw_ids(1)
         self._limit_holds(tx, person, asked, id, now)
         offers: list[Offer] = []

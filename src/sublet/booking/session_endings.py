@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sublet.booking.holds import list_held_platforms
+from sublet.booking.loop.clock_watch import read_recorded_now
 from sublet.booking.model.events import EventKind, kind_of_move
 from sublet.booking.model.holds import hold_of
 from sublet.booking.model.marks import set_condition
@@ -51,7 +52,7 @@ class SessionEndings:
         return require_moved(tx.sessions.move(id, to, when=(Phase.OFFERED,), now=now, **changes), id)
 
     def cancel(self, tx: Tx, id: str, person: Person, reason: str = "") -> Session:
-        now = self.now()
+        now = read_recorded_now(tx, self.now())
         session = require_session(tx, id)
         if session.phase in OVER:
             if session.phase is Phase.CANCELLED:

@@ -18,7 +18,7 @@ import structlog
 
 from sublet.booking.dependencies import settle
 from sublet.booking.forgetting import Forgetting
-from sublet.booking.loop.clock_watch import ClockWatch
+from sublet.booking.loop.clock_watch import ClockWatch, read_recorded_now
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.fair_share import end_turn
 from sublet.booking.loop.moving_up import move_up, start_once_ready
@@ -194,9 +194,9 @@ class Loop:
 
     async def _hand_back(self, id: str, token: str) -> None:
         """Let it be claimed anew, at once."""
-        now = self.context.now()
 
         def release(tx: Tx) -> None:
+            now = read_recorded_now(tx, self.context.now())
             if tx.sessions.release_claim(id, token):
                 tx.sessions.change(id, now=now, due=now)
 
@@ -229,8 +229,11 @@ class Loop:
         site = platform.site if platform else ""
 
         def record(tx: Tx) -> tuple[Session | None, bool]:
-            goes_on = more and self.clock_watch.agrees(tx)
-            return _record(tx, old, token, step, now, goes_on, site), goes_on
+            is_agreed = self.clock_watch.agrees(tx)
+            new = _record(tx, old, token, step, now, more and is_agreed, site)
+            if new and not is_agreed and new.phase not in OVER:  # the step's times are by another setting of the clock
+                tx.sessions.change(old.id, now=now, due=read_recorded_now(tx, now))
+            return new, more and is_agreed
 
         new, goes_on = await self.context.store.write(record)
         if new is None:
