@@ -7,14 +7,13 @@ import importlib
 import pkgutil
 import sys
 import traceback
-from collections.abc import Sequence
 
 import benchmarks
 from benchmarks.page import PAGE, make_stamp, replace_section
-from benchmarks.row import Row
+from benchmarks.row import write_table
 from benchmarks.size import SMALL, WHOLE, Size
 
-LONG = frozenset({"p12"})  # half an hour: only when it is named
+LONG = frozenset({"p12"})  # a quarter of an hour: only when it is named
 
 
 def list_benchmarks() -> list[str]:
@@ -28,14 +27,6 @@ def list_short() -> list[str]:
     return [name for name in list_benchmarks() if name not in LONG]
 
 
-def table(rows: Sequence[Row]) -> str:
-    """The rows in columns."""
-    words = {None: "", True: "met", False: "NOT MET"}
-    cells = [(row.what, row.figure, row.goal, words[row.met]) for row in rows]
-    widths = [max(len(row[column]) for row in cells) for column in range(4)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-
-
 def run_benchmark(name: str, size: Size, write: bool) -> bool:
     """Run one, print its table and, if asked, publish it; False where it broke, and the others go on."""
     module = importlib.import_module(f"benchmarks.{name}")
@@ -45,7 +36,7 @@ def run_benchmark(name: str, size: Size, write: bool) -> bool:
     except Exception:  # one that breaks must not cost the tables of the others
         traceback.print_exc()
         return False
-    print(table(rows), flush=True)
+    print(write_table(rows), flush=True)
     if write:
         PAGE.write_text(replace_section(PAGE.read_text(), name, module.NAME, make_stamp(name), rows))
     return True

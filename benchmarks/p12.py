@@ -1,12 +1,14 @@
 """P12: a whole day of an aggregator: 10,000 requests to 50 sites, of which one in five is accepted.
 
-It takes half an hour, and runs only when it is named. The requests come faster than on a day; the clock of the service
-and of the sites is moved on with each of them, so that offers expire, sessions end and what nobody took is forgotten as
-on that day. SIGUSR1 to the process of the service ends the day early; the table tells how many requests were made.
+It takes a quarter of an hour on a quiet machine, and runs only when it is named; `--requests` plays less of the day.
+The requests come faster than on a day; the clock of the service and of the sites is moved on with each of them, so that
+offers expire, sessions end and what nobody took is forgotten as on that day. SIGUSR1 to the process of the service ends
+the day early; the table tells how many requests were made.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import logging
@@ -25,12 +27,13 @@ from typing import Any
 from benchmarks.brokers import start_brokers
 from benchmarks.moved_clock import MovedClock
 from benchmarks.p8 import read_peak
-from benchmarks.row import Row
+from benchmarks.row import Row, write_table
 from benchmarks.size import WHOLE, Size
 from sublet.app import open_service
 from sublet.kernel.logs import start_logs
 from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
+from sublet.server.server import spare_collector
 from sublet.service import Service
 
 NAME = "an aggregator through its day: requests to 50 sites at the pace of 10,000 a day, one in five accepted"
@@ -48,13 +51,17 @@ MIB = 1 << 20
 
 
 def run(size: Size = WHOLE) -> list[Row]:
+    """A whole day, or a few requests of it."""
+    return play_day(size.of(SITES, 3), REQUESTS if size.is_whole else FEW)
+
+
+def play_day(sites: int, requests: int) -> list[Row]:
     """The service in a process of its own, so that its memory is its own."""
-    sites, requests = size.of(SITES, 3), REQUESTS if size.is_whole else FEW
     with tempfile.TemporaryDirectory() as folder:
         clock = Path(folder) / "clock"
         clock.write_bytes(bytes(8))
         with start_brokers(sites, SLOWEST, offers=OFFERS, clock=clock) as urls:
-            words = [sys.executable, "-m", "benchmarks.p12", folder, str(requests)]
+            words = [sys.executable, "-m", "benchmarks.p12", "--requests", str(requests), "--folder", folder]
             done = subprocess.run(words, check=True, input=json.dumps(urls), stdout=subprocess.PIPE, text=True)
     return make_rows(json.loads(done.stdout.splitlines()[-1]), sites)
 
@@ -74,6 +81,7 @@ def make_rows(day: dict[str, float], sites: int) -> list[Row]:
         Row("for each site asked", f"{day['cpu'] * 1000 / sites:.2f} ms"),
         Row("memory after a tenth of the day, at its end, and the most", _megabytes(day, "early", "late", "peak")),
         Row("offers made; accepted; sessions that ran to their end", _counts(made, day["taken"], day["ended"])),
+        Row("accepted sessions that ended in another way", f"{day['other']:.0f}", "0", not day["other"]),
         Row("database at its largest, and when the day was over", _megabytes(day, "largest", "at_end")),
         Row("forgotten in the end: requests, offers", _counts(day["forgotten_sets"], day["forgotten_offers"])),
         Row("left: requests with their sessions, offers of theirs", _counts(day["left_sets"], day["left_offers"])),
@@ -119,6 +127,7 @@ class PlayedDay:
         took, cpu = time.monotonic() - began, time.process_time() - cpu
         late, at_end, after = _read_memory(), self._measure_database(), os.getloadavg()[1]
         await self._pass_until_all_ended()
+        self._tell_others()
         left = await self._pass_until_forgotten()
         return {
             "requests": self.count,
@@ -139,6 +148,7 @@ class PlayedDay:
             "largest": max(self.sizes),
             "at_end": at_end,
             "growth": self._measure_database() - before,
+            "other": len(self.taken) - left["ended"],
             "forgotten_sets": self.count + QUIET_ASKS - left["left_sets"],
             "forgotten_offers": self.offers - len(self.taken) - left["left_offers"],
             **left,
@@ -178,6 +188,14 @@ class PlayedDay:
             self.service.signals.nudged.set()
             await asyncio.sleep(0.1)
 
+    def _tell_others(self) -> None:
+        """Say how sessions ended that did not run to their end: a few of them, with what happened to each."""
+        with sqlite3.connect(f"file:{self.home / 'sublet.db'}?mode=ro", uri=True) as connection:
+            for id, platform in connection.execute(OTHERS).fetchall():
+                told = connection.execute("SELECT time, kind, detail FROM events WHERE session = ? ORDER BY id", (id,))
+                events = [f"{time / 1e6:.0f} {kind} {detail}".strip() for time, kind, detail in told]
+                print(f"{platform}: {'; '.join(events)}", file=sys.stderr, flush=True)
+
     async def _pass_until_forgotten(self) -> dict[str, float]:
         """Move the clock to the day after the next, until nothing more is forgotten and the file gets no smaller."""
         self.clock.move(2 * DAY)
@@ -207,6 +225,7 @@ class PlayedDay:
 
 
 ENDED = "('COMPLETED', 'FAILED', 'CANCELLED', 'REJECTED', 'EXPIRED')"
+OTHERS = "SELECT id, platform FROM sessions WHERE start IS NOT NULL AND phase != 'COMPLETED' ORDER BY created LIMIT 10"
 OPEN = "SELECT (SELECT count(*) FROM broker_offers) + (SELECT count(*) FROM broker_asks)"
 
 
@@ -223,8 +242,22 @@ async def measure(folder: Path, urls: list[str], count: int) -> dict[str, float]
     # Times by the moved clock that are about this machine's work are long: minutes of the day pass in a second.
     settings = Settings.load(home, platforms=platforms, answer_within="30m", hold="5m", claim="10m")
     async with open_service(settings, now=clock) as service:
+        spare_collector()  # as a server does that has begun
         return await PlayedDay(service, home, clock, count, len(urls)).play()
 
 
+def main() -> None:
+    """Play a day, or a part of it, and print the table; with a folder, be the service of one."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.p12", description=NAME)
+    parser.add_argument("--requests", type=int, default=REQUESTS, help="how many, at the same pace; 600 are 86 minutes")
+    parser.add_argument("--sites", type=int, default=SITES)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.folder is None:
+        print(write_table(play_day(given.sites, given.requests)))
+    else:
+        print(json.dumps(asyncio.run(measure(given.folder, json.loads(sys.stdin.read()), given.requests))))
+
+
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(measure(Path(sys.argv[1]), json.loads(sys.stdin.read()), int(sys.argv[2])))))
+    main()

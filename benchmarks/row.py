@@ -1,7 +1,8 @@
-"""One line of the benchmarks' table."""
+"""The benchmarks' tables, and a line of one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -13,3 +14,11 @@ class Row:
     figure: str  # a ratio where there is one, with its unit: "3.1 ×", "42 µs"
     goal: str = ""  # in words: "≤ 5 ×"; empty when it is only there to be seen
     met: bool | None = None  # None when there is no goal
+
+
+def write_table(rows: Sequence[Row]) -> str:
+    """The rows in columns."""
+    words = {None: "", True: "met", False: "NOT MET"}
+    cells = [(row.what, row.figure, row.goal, words[row.met]) for row in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(4)]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)

@@ -19,8 +19,7 @@ from tests.access_points import Person, at_ap
 from tests.real.far_away import FarAway
 from tests.sites import CANNOT, Site, control, succeed
 
-from benchmarks.__main__ import table
-from benchmarks.row import Row
+from benchmarks.row import Row, write_table
 from benchmarks.sites import NoSite
 from benchmarks.size import WHOLE, Size
 
@@ -65,7 +64,7 @@ print(json.dumps(found))
 def main() -> None:
     """Measure and print."""
     size = Size(int(sys.argv[1]) / JOBS) if len(sys.argv) > 1 else WHOLE
-    print(table(run(size)), flush=True)
+    print(write_table(run(size)), flush=True)
 
 
 def run(size: Size = WHOLE) -> list[Row]:

@@ -11,8 +11,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.__main__ import table
-from benchmarks.row import Row
+from benchmarks.row import Row, write_table
 from benchmarks.size import WHOLE, Size
 from sublet.booking.model.events import EventKind
 from sublet.booking.model.offer import Node, Offer, Quote, Take
@@ -114,4 +113,4 @@ def run(size: Size = WHOLE) -> list[Row]:
 
 
 if __name__ == "__main__":
-    print(f"{NAME}\n{table(run())}")
+    print(f"{NAME}\n{write_table(run())}")

@@ -178,12 +178,14 @@ def test_work_that_is_due_is_claimed_once(store: Store) -> None:
         ids = []
         for minutes in (3, 1, 2, 60):
             session = offer_some(tx, count=1)[0]
-            tx.sessions.change(session.id, now=NOON, due=NOON + minutes * MINUTE)
+            due = NOON + minutes * MINUTE
+            tx.sessions.move(session.id, Phase.ACCEPTED, now=NOON, due=due)
             ids.append(session.id)
-        offer_some(tx, count=1)
-        return ids
+        offered = offer_some(tx, count=1)[0]
+        tx.sessions.change(offered.id, now=NOON, due=NOON + 4 * MINUTE)  # it expires then, which is no work
+        return [*ids, offered.id]
 
-    third, first, second, _ = store.write_sync(put)
+    third, first, second, _, offered = store.write_sync(put)
     now, lease = NOON + 5 * MINUTE, timedelta(seconds=30)
     assert store.read_sync(lambda tx: tx.sessions.next_due()) == NOON + MINUTE
     assert store.write_sync(lambda tx: tx.sessions.claim(now, "a", lease, 9, ["elsewhere"])) == []
@@ -193,24 +195,25 @@ def test_work_that_is_due_is_claimed_once(store: Store) -> None:
         third
     ]
     assert store.write_sync(lambda tx: tx.sessions.claim(now, "c", lease, 9, ["here"])) == []
-    assert [s.id for s in store.read_sync(lambda tx: tx.sessions.due(now))] == [first, second, third]
+    assert [s.id for s in store.read_sync(lambda tx: tx.sessions.due(now))] == [first, second, third, offered]
+    store.write_sync(lambda tx: tx.sessions.move(offered, Phase.EXPIRED, now=now, due=None))
     assert store.read_sync(lambda tx: tx.sessions.next_due()) == now + lease
     assert set(store.read_sync(lambda tx: tx.sessions.owners())) == {"a", "b"}
 
 
 def test_a_claim_that_has_lapsed_is_somebody_elses_and_its_token_moves_nothing(store: Store) -> None:
     session = store.write_sync(lambda tx: offer_some(tx, count=1))[0]
-    store.write_sync(lambda tx: tx.sessions.change(session.id, now=NOON, due=NOON))
+    store.write_sync(lambda tx: tx.sessions.move(session.id, Phase.ACCEPTED, now=NOON, due=NOON))
     lease = timedelta(seconds=30)
     late = store.write_sync(lambda tx: tx.sessions.claim(NOON, "a", lease, 1, ["here"]))[0]
     assert store.write_sync(lambda tx: tx.sessions.renew_claim(late.token, NOON + 2 * lease)) == 1
     assert store.write_sync(lambda tx: tx.sessions.claim(NOON + lease, "b", lease, 1, ["here"])) == []
     mine = store.write_sync(lambda tx: tx.sessions.claim(NOON + 2 * lease, "b", lease, 1, ["here"]))[0]
-    move = {"now": NOON, "when": (Phase.OFFERED,)}
-    assert store.write_sync(lambda tx: tx.sessions.move(session.id, Phase.ACCEPTED, token=late.token, **move)) is None  # type: ignore[arg-type]
+    move = {"now": NOON, "when": (Phase.ACCEPTED,)}
+    assert store.write_sync(lambda tx: tx.sessions.move(session.id, Phase.WAITING, token=late.token, **move)) is None  # type: ignore[arg-type]
     assert store.write_sync(lambda tx: tx.sessions.change(session.id, token=late.token, now=NOON, job="1")) is None
     assert not store.write_sync(lambda tx: tx.sessions.release_claim(session.id, late.token))
-    assert store.write_sync(lambda tx: tx.sessions.move(session.id, Phase.ACCEPTED, token=mine.token, **move))  # type: ignore[arg-type]
+    assert store.write_sync(lambda tx: tx.sessions.move(session.id, Phase.WAITING, token=mine.token, **move))  # type: ignore[arg-type]
     assert store.write_sync(lambda tx: tx.sessions.release_claim(session.id, mine.token))
     assert store.write_sync(lambda tx: tx.sessions.claim(NOON, "c", lease, 1, ["here"]))
     assert store.write_sync(lambda tx: tx.sessions.release_all("c")) == 1

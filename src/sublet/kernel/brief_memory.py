@@ -27,7 +27,7 @@ class BriefMemory(Generic[T]):
                 self._looks.clear()
             task = asyncio.create_task(look())
             self._looks[key] = self._clock() + self._seconds, task
-        return await asyncio.shield(task)
+        return task.result() if task.done() else await asyncio.shield(task)
 
     def forget(self) -> None:
         """Look anew at everything."""

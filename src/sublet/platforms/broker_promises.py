@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,8 +21,8 @@ SCHEDULE = {"requested": {"duration": "PT1M"}}
 async def _ask(platform: Platform, executable: dict[str, Any]) -> PassedAnswer:
     if not isinstance(platform, PassesOn):
         raise PlatformRefused(platform=platform.name, why="it is no broker")
-    document = {"executable": executable, "schedule": SCHEDULE}
-    request = PassedRequest(document, "", str(uuid4()), ("sublet-platform-check",), WITHIN, MINUTE, True)
+    text = json.dumps({"executable": executable, "schedule": SCHEDULE})
+    request = PassedRequest(text, "", str(uuid4()), ("sublet-platform-check",), WITHIN, MINUTE, True)
     answered = await platform.pass_on(request, datetime.now(UTC))
     if answered.offerset:
         await platform.give_up_ask(answered.offerset, "", None, frozenset())

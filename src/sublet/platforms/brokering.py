@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from sublet.platforms.port import Platform
 class PassedRequest:
     """A request on its way to another broker: nobody here needs to understand it."""
 
-    document: Mapping[str, Any]  # as it was received, or as the operator's rules left it
+    text: str  # a document as JSON: as it was received, or as the operator's rules left it
     person: str
     key: str  # sent again under the same key, it is the same request
     via: tuple[str, ...]  # the ids of the brokers that it has come through, this one last
@@ -25,6 +26,12 @@ class PassedRequest:
     duration: timedelta  # the least that was asked for, as far as it was understood
     is_understood: bool  # whether this service could have read all of it
     request_id: str = ""  # the same by whichever way it comes to a broker
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What the text says, for a broker that needs it in another shape: most are sent the text as it is."""
+        read: Mapping[str, Any] = json.loads(self.text)
+        return read
 
 
 @dataclass(frozen=True, slots=True)

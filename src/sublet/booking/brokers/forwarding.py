@@ -181,7 +181,7 @@ def make_request(ask: BrokerAsk, asked: Asked | None, within: timedelta) -> Pass
     """What is sent, for the first time or again."""
     understood = asked is not None and is_understood(asked)
     return PassedRequest(
-        document=json.loads(ask.document),
+        text=ask.document,
         person=ask.person,
         key=ask.key,
         via=ask.via,

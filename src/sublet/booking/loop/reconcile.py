@@ -18,6 +18,7 @@ import structlog
 
 from sublet.booking.dependencies import settle
 from sublet.booking.forgetting import Forgetting
+from sublet.booking.holds import list_held_platforms
 from sublet.booking.loop.clock_watch import ClockWatch, read_recorded_now
 from sublet.booking.loop.context import LoopContext
 from sublet.booking.loop.fair_share import end_turn
@@ -148,9 +149,9 @@ class Loop:
         expired = tx.sessions.expire(now, BATCH)
         for session in expired:
             tx.events.add(now, session.id, session.person, EventKind.EXPIRED, "", session.phase)
-            self.context.signals.freed.add(session.offer.platform)
+        self.context.signals.freed |= list_held_platforms(expired)
         room = AT_ONCE - len(self.tasks)
-        if len(expired) == BATCH or room <= 0:
+        if room <= 0:
             return len(expired), []
         names = tuple(self.context.platforms.by_name)
         return len(expired), tx.sessions.claim(now, str(self.owner), self.context.settings.claim, room, names)
@@ -255,7 +256,7 @@ class Loop:
         if new.phase in OVER:
             self.context.loop_state.fresh.discard(new.id)
         if step.release or step.to is Phase.WAITING:
-            self.context.signals.freed.add(new.offer.platform)
+            self.context.signals.freed |= list_held_platforms([new])
         if step.to:
             metrics.moves.labels(step.to).inc()
             if step.to in OVER and new.end:

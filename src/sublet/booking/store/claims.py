@@ -126,6 +126,10 @@ class Claims:
 
 @lru_cache(maxsize=16)
 def _claimable(platforms: tuple[str, ...]) -> Select[Any]:
-    """What is due on these platforms and nobody's; they seldom change, so that it is put together once."""
-    free = or_(FREE, S.claim_until <= bind("now"))
-    return SESSION.where(S.due <= bind("now"), S.platform.in_(platforms), free).order_by(S.due).limit(bind("most"))
+    """What is due on these platforms and nobody's; they seldom change, so that it is put together once.
+
+    Offers that have yet to expire are no work, and keep nobody waiting.
+    """
+    free, accepted = or_(FREE, S.claim_until <= bind("now")), S.phase != Phase.OFFERED.value
+    due = SESSION.where(S.due <= bind("now"), accepted, S.platform.in_(platforms), free)
+    return due.order_by(S.due).limit(bind("most"))

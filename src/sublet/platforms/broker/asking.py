@@ -68,7 +68,7 @@ class BrokerAsks:
         }
         headers |= {REQUEST: request.request_id} if request.request_id else {}
         if not self.is_older:
-            reply = await self.wire.post("/requests", request.person, request.document, headers)
+            reply = await self.wire.send("/requests", request.person, request.text, headers)
             if reply.status not in NO_SUCH_ADDRESS:
                 return reply
             self.is_older = True

@@ -154,9 +154,14 @@ class BrokerWire:
         within: timedelta = PATIENCE,
     ) -> BrokerReply:
         """Send a document."""
-        content = json.dumps(document, ensure_ascii=False).encode()
+        return await self.send(path, person, json.dumps(document, ensure_ascii=False), headers, within)
+
+    async def send(
+        self, path: str, person: str, text: str, headers: Mapping[str, str] | None = None, within: timedelta = PATIENCE
+    ) -> BrokerReply:
+        """Send a document that is JSON already."""
         more = {"content-type": JSON, **(headers or {})}
-        return await self._call("POST", path, person, content=content, headers=more, within=within)
+        return await self._call("POST", path, person, content=text.encode(), headers=more, within=within)
 
     async def delete(self, path: str, person: str) -> BrokerReply:
         """Have something removed."""
