@@ -126,6 +126,7 @@ class PlayedDay:
         await asyncio.gather(*(self._work() for _ in range(AT_ONCE)))
         took, cpu = time.monotonic() - began, time.process_time() - cpu
         late, at_end, after = _read_memory(), self._measure_database(), os.getloadavg()[1]
+        peak = max(late, *self.memory, read_peak() * 1000 / 1024)
         await self._pass_until_all_ended()
         self._tell_others()
         left = await self._pass_until_forgotten()
@@ -142,7 +143,7 @@ class PlayedDay:
             "cpu": cpu / self.count,
             "early": self.memory[len(self.memory) // 10],
             "late": late,
-            "peak": read_peak() * 1000 / 1024,
+            "peak": peak,
             "offers": self.offers,
             "taken": len(self.taken),
             "largest": max(self.sizes),

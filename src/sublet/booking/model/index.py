@@ -67,7 +67,7 @@ class Block:
         """Flip nodes in some rows, from one chunk until before another."""
         for at in rows:
             self.least[at] = None
-            row = self.row(at) if self.pending[at] else self.rows[at]
+            row = self.rows[at]  # what is pending for all chunks can be flipped before or after
             if last == first + 1:
                 row[first] ^= nodes
             else:
