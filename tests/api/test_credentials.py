@@ -44,6 +44,14 @@ async def test_a_credential_is_kept_listed_without_its_secret_and_removed_by_its
         {"kind": "key", "place": "sftp://data.example.org", "endpoint": ""},  # it is no key
         {"kind": "login", "place": "sftp://data.example.org", "endpoint": "not-a-host-key"},
         {"kind": "token", "place": "sftp://data.example.org", "endpoint": ""},
+        {"kind": "token", "place": "https://data.example.org", "endpoint": "", "secret": "hush\nsecond line"},
+        {"kind": "token", "place": "https://data.example.org", "endpoint": "", "secret": "hush\r\nX-Other: 1"},
+        {"kind": "token", "place": "https://data.example.org", "endpoint": "", "secret": "hushé"},
+        {"kind": "login", "place": "https://data.example.org", "endpoint": "", "secret": "hush\x00"},
+        {"kind": "login", "place": "https://data.example.org", "endpoint": "", "user": "marie\n"},
+        {"secret": "hush hush"},
+        {"user": "AKIA\r\n"},
+        {"region": "eu\r\n"},
     ],
 )
 async def test_what_could_never_open_anything_is_refused(ann: httpx2.AsyncClient, wrong: dict[str, str]) -> None:

@@ -6,7 +6,14 @@ import asyncio
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from sublet.data.model.credentials import Credential, CredentialKind, SealedCredential, check_place, credential_for
+from sublet.data.model.credentials import (
+    Credential,
+    CredentialKind,
+    SealedCredential,
+    check_place,
+    check_secret,
+    credential_for,
+)
 from sublet.kernel.clock import Clock
 from sublet.kernel.db.audit import AuditEntry
 from sublet.kernel.errors import BadRequest, NotAllowed, NotFound
@@ -37,6 +44,8 @@ class Credentials:
             raise BadRequest(detail=why)
         if not credential.secret:
             raise BadRequest(detail="it has no secret", hint="Type the password, the token or the secret key.")
+        if why := check_secret(credential):
+            raise BadRequest(detail=why, hint="Give the password, the token or the secret key alone, on one line.")
         if credential.kind is CredentialKind.KEY:
             key, _ = await asyncio.to_thread(read_key, credential.secret, passphrase)
             credential = replace(credential, secret=key)
@@ -73,9 +82,10 @@ class Credentials:
             raise NotFound(noun="credential", name=place, hint="sublet credential list shows those that there are.")
 
     async def open(self, person: str) -> tuple[Credential, ...]:
-        """A person's, to be shown to the places that they are for."""
+        """A person's, to be shown to the places that they are for; one that can't be shown is none."""
         sealed = await self.store.read(lambda tx: tx.credentials.of(person))
-        return tuple([replace(kept.credential, secret=await self._open(kept)) for kept in sealed])
+        opened = [replace(kept.credential, secret=await self._open(kept)) for kept in sealed]
+        return tuple(credential for credential in opened if not check_secret(credential))
 
     async def find_token(self, address: str, person: str) -> str:
         """The token that someone keeps for an address; empty: none."""

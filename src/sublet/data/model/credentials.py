@@ -28,6 +28,8 @@ GLOBUS = "globus"
 TOKEN_SCHEMES = (*WEB_SCHEMES, "roots", GLOBUS)  # XRootD shows tokens over TLS alone, and no passwords
 SSH_SCHEMES = ("sftp", "rsync+ssh")
 FINGERPRINT = re.compile(r"SHA256:[A-Za-z0-9+/]{43}")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+VISIBLE = re.compile(r"[\x21-\x7e]*")  # what a header can carry as it is
 HOST_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}")
 
 
@@ -122,6 +124,24 @@ def check_place(place: str, kind: CredentialKind, endpoint: str) -> str:
     if endpoint and (server.scheme.lower() not in PORTS or not server.hostname or parts.scheme.lower() != "s3"):
         return f"{endpoint} is not the address of a server; write --endpoint https://s3.example.org with s3://BUCKET"
     return ""
+
+
+def check_secret(credential: Credential) -> str:
+    """What is wrong with what is shown to a server, without repeating it; empty: nothing.
+
+    Programs and libraries that are given a header which can't be sent repeat it in their errors.
+    """
+    if CONTROL.search(f"{credential.user}{credential.region}"):
+        return "its user or region has control characters in it"
+    if credential.kind is CredentialKind.KEY:
+        return ""
+    if CONTROL.search(credential.secret):
+        return "it is more than one line, or has control characters in it"
+    words = {
+        CredentialKind.TOKEN: credential.secret,
+        CredentialKind.S3: f"{credential.user}{credential.secret}{credential.region}",
+    }.get(credential.kind, "")
+    return "" if VISIBLE.fullmatch(words) else "it has spaces, or characters that are no ASCII"
 
 
 def _check_host_keys(text: str) -> str:
