@@ -14,6 +14,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.request import Data, Request, SentResults
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.errors import NotFound, PlatformRefused, SubletError
+from sublet.kernel.path_texts import restore_path
 from sublet.kernel.streams import closing
 from sublet.movers.arrival import check_checksum, guess, missing, refuse
 from sublet.movers.port import SIMPLE, LeftFiles, Progress
@@ -86,7 +87,7 @@ class SessionResultsMover:
             platform, files = await self._find(data)
             total, done = sum(file.size for file, _ in files), 0
             for file, place in files:
-                path = target / safe_path(data, place)
+                path = target / restore_path(str(safe_path(data, place)))
                 if not (path.is_file() and path.stat().st_size == file.size):
                     await self._copy(data, platform, file, path)
                 done += file.size

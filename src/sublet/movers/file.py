@@ -159,7 +159,7 @@ class FileMover:
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""
-        path = unquote(urlsplit(link.url).path)
+        path = unquote(urlsplit(link.url).path, errors="surrogateescape")
         try:
             while piece := await asyncio.to_thread(_read_piece, data, link, path, offset):
                 yield piece
@@ -208,7 +208,8 @@ def _describe_file(data: Data, path: str, name: str, checksum: str = "") -> File
         raise missing(data, f"{path} is not a file or directory")
     version = f"{state.st_ino} {state.st_mtime_ns}"
     is_executable = bool(state.st_mode & stat.S_IXUSR)
-    return FileLink(name, f"file://{quote(path)}", {}, state.st_size, checksum, version, is_executable=is_executable)
+    address = f"file://{quote(path, errors='surrogateescape')}"
+    return FileLink(name, address, {}, state.st_size, checksum, version, is_executable=is_executable)
 
 
 class Copy:

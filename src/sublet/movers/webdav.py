@@ -31,6 +31,7 @@ DAV = "{DAV:}"
 PROPERTIES = b"<resourcetype/><getcontentlength/><getetag/><getlastmodified/>"
 WANTED = b'<?xml version="1.0"?><propfind xmlns="DAV:"><prop>%s</prop></propfind>' % PROPERTIES
 MOST_FOLDERS = 10_000
+ESCAPED = "%"  # in an address: a name that servers may read otherwise
 THERE_ALREADY = 405
 PART = ".part"  # what is being sent has this at the end of its name
 
@@ -162,6 +163,17 @@ async def _rename(client: httpx2.AsyncClient, path: str, address: str, location:
         raise unsent(path, location, str(error) or type(error).__name__) from error
     if not moved.is_success:
         raise unsent(path, location, describe_refusal(moved))
+    if ESCAPED in urlsplit(address).path and not await _is_there(client, address):
+        raise unsent(path, location, "the server gave it another name, since it can't read this one")
+
+
+async def _is_there(client: httpx2.AsyncClient, address: str) -> bool:
+    """Whether a file has this name now: some servers read a `?` in the name that it is to get as the end of it."""
+    headers = {"Depth": "0", "Content-Type": "application/xml"}
+    try:
+        return (await client.request("PROPFIND", address, headers=headers, content=WANTED)).is_success
+    except httpx2.TransportError:
+        return True  # it was said to be
 
 
 async def _read_nothing(offset: int) -> AsyncIterator[bytes]:

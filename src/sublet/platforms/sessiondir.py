@@ -21,6 +21,7 @@ from sublet.booking.model.marks import NONE, PAUSED
 from sublet.booking.model.places import BoundPlace
 from sublet.booking.model.session import STOPPED, Connector, End, EndKind, Usage, describe_pause
 from sublet.kernel.errors import NotFound, PlatformRefused
+from sublet.kernel.path_texts import restore_path, show_path
 from sublet.kernel.shortage import is_shortage
 from sublet.platforms.local.shim import clocks, scratch
 from sublet.platforms.local.shim.processes import boot_id, is_alive
@@ -287,7 +288,7 @@ class SessionDir:
             folders[:] = sorted(name for name in folders if at / name != self.work / OWN)
             left = (self._find_left(at / name, brought) for name in sorted(names) if at / name not in mounted)
             files += [file for file in left if file]
-        return Results(tuple(files), tuple(empty))
+        return Results(tuple(files), tuple(map(show_path, empty)))
 
     def _find_left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
         """A plain file that was not brought, or is another now."""
@@ -298,7 +299,7 @@ class SessionDir:
         relative = str(path.relative_to(self.work))
         if not stat.S_ISREG(status.st_mode) or brought.get(relative) == [status.st_size, status.st_mtime_ns]:
             return None
-        return ResultFile(relative, status.st_size, moment(status.st_mtime))
+        return ResultFile(show_path(relative), status.st_size, moment(status.st_mtime))
 
     async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""
@@ -309,7 +310,7 @@ class SessionDir:
 
     def open_result(self, path: str) -> int:
         """A file descriptor of one of them; no link on the way leads elsewhere."""
-        parts = self.inside(path).relative_to(self.work).parts
+        parts = self.inside(restore_path(path)).relative_to(self.work).parts
         at = os.open(self.work, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in parts[:-1]:

@@ -16,8 +16,8 @@ class SubletError(Exception):
         """Say it in the caller's words, else in the docstring's, with the values put in."""
         self.values = values
         template = message or (type(self).__doc__ or "").strip()
-        self.message = template if message else _fill(template, values)
-        self.advice = hint or _fill(type(self).hint, values)
+        self.message = _make_text(template if message else _fill(template, values))
+        self.advice = _make_text(hint or _fill(type(self).hint, values))
         super().__init__(self.message)
         if self.advice:
             self.add_note(f"hint: {self.advice}")  # below a traceback, for whoever doesn't catch it
@@ -38,6 +38,17 @@ class SubletError(Exception):
         """The error's name on the wire: `OfferExpired` is `offer-expired`."""
         name = type(self).__name__
         return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+def _make_text(words: str) -> str:
+    """What can be stored and sent: names of files are bytes, and those that are no UTF-8 are written as `\\xff`."""
+    if words.isascii():
+        return words
+    try:
+        raw = words.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair that stands for no byte
+        raw = words.encode("utf-8", "backslashreplace")
+    return raw.decode("utf-8", "backslashreplace")
 
 
 def _fill(template: str, values: dict[str, object]) -> str:

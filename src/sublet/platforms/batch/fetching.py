@@ -30,6 +30,7 @@ from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
 from sublet.data.model.tools import ToolPlan
 from sublet.kernel.errors import PlatformRefused, PlatformUnreachable
+from sublet.kernel.path_texts import restore_path
 from sublet.kernel.streams import closing
 from sublet.platforms.batch.commands import to_incoming
 from sublet.platforms.batch.failures import Failures
@@ -151,7 +152,11 @@ class FarCache:
         """Have the login host, or the one beside it, send files; NoWay if it can't."""
         hosts = {urlsplit(put.url).netloc for put in puts}
         self._check_way(hosts)
-        plan = {"public": public_only, "rate": self.rate, "puts": [asdict(put) for put in puts]}
+        plan = {
+            "public": public_only,
+            "rate": self.rate,
+            "puts": [asdict(put) | {"path": restore_path(put.path)} for put in puts],
+        }
         words = self._beside(script("send", directory, read_program("sources.py", "sender.py").decode()))
         try:
             outcome = await self.reach.run(Command(words, as_is, json.dumps(plan).encode(), seconds=COPYING))
@@ -251,7 +256,7 @@ class FarCache:
 
     async def take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
         """Link or copy it there; a line for each path, in which there are no others."""
-        lines = [line for pair in files for line in pair]
+        lines = [line for path, place in files for line in (restore_path(path), restore_path(place))]
         if any("\n" in line for line in lines):
             raise PlatformRefused("It has a file whose name can't be used there.")
         how = "copy" if placement.is_writable else "link"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sublet.booking.model.job import State
 from sublet.kernel.errors import NotFound, PlatformRefused
+from sublet.kernel.path_texts import restore_path
 from sublet.platforms.batch import commands as to
 from sublet.platforms.batch.failures import Failures
 from sublet.platforms.batch.guest import GuestDirectory
@@ -63,7 +64,7 @@ class Leavings:
     async def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
         """One of those files, in pieces, from a byte on."""
         self._find_fetched(key).check()
-        relative = inside(path, self._failures.platform)
+        relative = inside(restore_path(path), self._failures.platform)
         root = await self._guest.root()
         while piece := await self._reach.run(to.to_result(root, key, relative, offset, CHUNK)):
             yield piece

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from sublet.booking.model.session import Usage
 from sublet.booking.model.together import Joined
+from sublet.kernel.path_texts import show_path
 from sublet.platforms.batch.states import EndRecord, SiteLook, session_of
 from sublet.platforms.port import ResultFile, Results
 
@@ -113,7 +114,7 @@ def read_results(stdout: bytes) -> Results:
     for entry in stdout.split(b"\0"):
         size, _, rest = entry.decode("utf-8", "surrogateescape").partition(" ")
         seconds, _, name = rest.partition(" ")
-        path = name.removeprefix("./")
+        path = show_path(name.removeprefix("./"))
         if size == FOLDER:
             folders.append(path)
         elif name:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from sublet.kernel.errors import PlatformRefused
+from sublet.kernel.path_texts import restore_path
 from sublet.platforms.batch.remote import RemotePlatform
 from sublet.platforms.caching import NoWay
 from sublet.platforms.port import Memory
@@ -32,7 +33,7 @@ def find_address(collection: str, root: str, path: str) -> str:
     whole = PurePosixPath(path)
     if not whole.is_relative_to(root):
         raise NoWay(f"{path} is not below {root}, which its collection of Globus shows")
-    return f"globus://{collection.lower()}{quote(f'/{whole.relative_to(root)}')}"
+    return f"globus://{collection.lower()}{quote(f'/{whole.relative_to(root)}', errors='surrogateescape')}"
 
 
 class TransferSettings(RemotePlatform):
@@ -72,7 +73,9 @@ class TransferSettings(RemotePlatform):
 
     async def find_in_collection(self, key: str, path: str) -> str:
         """The address by which Globus reads a file that a session left."""
-        return find_address(self.globus, self.globus_root, f"{await self.session_directory(key)}/work/{path}")
+        return find_address(
+            self.globus, self.globus_root, f"{await self.session_directory(key)}/work/{restore_path(path)}"
+        )
 
     async def measure_place(self, path: str) -> int:
         """How many bytes the files below a directory there take."""

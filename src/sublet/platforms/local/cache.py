@@ -20,6 +20,7 @@ from pathlib import Path
 from sublet.data.model.links import LinkedFiles
 from sublet.data.model.roads import CachedItem, choose_evictions
 from sublet.kernel.errors import DiskFull, PlatformRefused
+from sublet.kernel.path_texts import restore_path
 from sublet.kernel.streams import closing
 from sublet.platforms import cores
 from sublet.platforms.batch.kept import read_name
@@ -222,7 +223,7 @@ class LocalCache:
     def _take(self, user: str, session: str, files: Sequence[tuple[str, str]], placement: CachePlacement) -> None:
         source, target = self.home / "sessions" / session / "work", self.home / "sessions" / user / placement.target
         with translate_os_errors(self.platform):
-            for path, place in files:
+            for path, place in ((restore_path(path), restore_path(place)) for path, place in files):
                 if (source / path).is_symlink() or not (source / path).is_file():
                     raise PlatformRefused(f"{path} is not there any more")
                 (target / place).parent.mkdir(parents=True, exist_ok=True)
