@@ -64,6 +64,7 @@ def test_a_preview_shows_text_tables_and_the_facts_of_images(
     assert "plots/c.txt: text, 2 lines" in shown
     assert "raw.bin: not text, 3 B" in shown
     assert "\x1b[31m" not in type_in("result", "preview", ID, "plots/c.txt").out
+    assert describe_file("x.csv", 0, b"", 10).facts == "empty"
     assert describe_file("x.csv", 8, b"a\n1\n", 10).facts.startswith("table, more than 1 row of 1 column,")
 
 

@@ -1,4 +1,4 @@
-"""Results whose names are odd are listed, fetched and sent under names that stand for them, or it is told which are not."""
+"""Results with odd names are listed, fetched and sent under names that stand for them, or it is told which are not."""
 
 from __future__ import annotations
 
@@ -69,3 +69,20 @@ def test_a_file_that_a_webdav_server_calls_otherwise_is_told_as_not_sent(
     session = ran(client, run=["sh", "-c", "mkdir out; echo q >'out/q?x.txt'"])
     with pytest.raises(DataNotSent, match="another name"):  # this one reads `?` in the name that a file is to have
         list(client.link.stream(results.send(session.id, address, "out/*")))
+
+
+def test_empty_folders_and_names_like_patterns_are_data_of_the_next_session(client: Client) -> None:
+    made = "mkdir -p out/empty/deep 'out/[b]' && echo x >'out/[b]/x.txt' && : >out/none.txt"
+    first = ran(client, run=["sh", "-c", made])
+
+    def list_of(path: str) -> list[str]:
+        data = [{"from": f"{first.id}/{path}", "path": "in"}]
+        session = ran(client, run=["sh", "-c", "cd in && find . ! -name . | sort"], data=data)
+        assert session.phase == "COMPLETED", session.end
+        return "".join(session.logs(stream="stdout")).split()
+
+    every = ["./[b]", "./[b]/x.txt", "./empty", "./empty/deep", "./none.txt"]
+    assert list_of("out/") == every
+    assert list_of("out/[b]/") == ["./x.txt"]
+    assert list_of("out/empty/") == ["./deep"]
+    assert list_of("out/empty/deep/") == []

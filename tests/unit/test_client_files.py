@@ -80,6 +80,11 @@ def test_data_lands_where_it_was_named_or_under_its_last_name(here: Path, tmp_pa
     assert sent["data"] == [{"location": str(here / "sim.py"), "name": "code"}, "https://x.org/a.csv"]
 
 
+def test_how_much_is_brought_counts_what_is_in_folders(here: Path, tmp_path: Path) -> None:
+    brought = prepare({"run": ["true"], "data": [{"location": "sub", "path": "in"}, "sim.py"]}, {}, local=True).files
+    assert brought.size == len("sub/x.csv") + len("sim.py")
+
+
 def test_what_is_not_there_is_said_before_anything_is_asked(here: Path, tmp_path: Path) -> None:
     with pytest.raises(BadRequest, match=r"there is no file gone\.csv here"):
         document_of({"run": "true", "data": ["gone.csv"]}, {}, local=True)

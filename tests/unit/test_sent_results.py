@@ -22,6 +22,8 @@ from sublet.kernel.errors import SubletError
         ("**/*.csv", {"a.csv": "a.csv", "x/y/b.csv": "x/y/b.csv", "x/a.txt": None}),
         ("out/**/sum.txt", {"out/sum.txt": "sum.txt", "out/a/b/sum.txt": "a/b/sum.txt", "out/a/xsum.txt": None}),
         ("**/a/**/b", {"a/b": "a/b", "x/a/y/z/b": "x/a/y/z/b", "a/xb": None, "xa/b": None}),
+        ("out/[b]/", {"out/[b]/x": "x", "out/b/x": None}),
+        ("out/[b]/x.txt", {"out/[b]/x.txt": "x.txt"}),
         ("r?/x[12].dat", {"r1/x1.dat": "r1/x1.dat", "r1/x3.dat": None}),
     ],
 )

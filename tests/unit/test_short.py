@@ -120,6 +120,14 @@ def test_data_lands_in_the_working_directory_as_it_is_called() -> None:
     )
 
 
+def test_data_from_a_session_is_written_as_its_name_and_path() -> None:
+    request = read("run: x\ndata: [{from: first/out/, path: in}, {from: 3f2a91c0/a.csv}, {from: first}]")
+    places = ["session:first/out/", "session:3f2a91c0/a.csv", "session:first"]
+    assert [data.location for data in request.data] == places
+    with pytest.raises(BadRequest, match="from and location"):
+        read("run: x\ndata: [{from: first/out/, location: a}]")
+
+
 def test_data_with_a_name_is_seen_in_a_directory_of_that_name() -> None:
     request = read("run: x\ndata: [{name: stars, location: 'https://x.org/a.csv'}]")
     assert request.compute.volumes == (Volume("volume-1", "data/stars", "stars"),)

@@ -68,8 +68,8 @@ class ResultCare:
         session = await self.contents.session_to_read(name, person, "results")
         longest = self.settings.longest_keep
         if not timedelta(0) < length <= longest:
-            detail = f"results can be kept for {describe_duration(longest)} at most."
-            raise BadRequest(detail=detail, hint="Say less; it can be said again later.")
+            detail = f"results can be kept for {describe_duration(longest)} at most, and for some time at least."
+            raise BadRequest(detail=detail, hint="Write a length like 7d; it can be said again later.")
         if session.phase not in OVER:
             raise NotAllowedNow(phase=session.phase.value, wanted="kept", session=session.id[:8])
         if await self._find_end(session) is None:

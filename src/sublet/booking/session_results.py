@@ -73,7 +73,7 @@ class SessionResultsMover:
         """The size of what is there already."""
         with suppress(SubletError, TimeoutError):
             async with asyncio.timeout(MOMENT):
-                _, files = await self._find(data)
+                _, files, _ = await self._find(data)
                 return sum(file.size for file, _ in files)
         return None
 
@@ -84,7 +84,9 @@ class SessionResultsMover:
     async def bring(self, data: Data, target: Path, progress: Progress) -> None:
         """Read them where they are; what an earlier try has brought isn't brought again."""
         try:
-            platform, files = await self._find(data)
+            platform, files, folders = await self._find(data)
+            for folder in folders:
+                await asyncio.to_thread((target / folder).mkdir, parents=True, exist_ok=True)
             total, done = sum(file.size for file, _ in files), 0
             for file, place in files:
                 path = target / restore_path(str(safe_path(data, place)))
@@ -98,15 +100,16 @@ class SessionResultsMover:
     async def find_left(self, data: Data) -> LeftFiles:
         """Where they are: a session on the same system needs nothing that passes through here."""
         try:
-            platform, files = await self._find(data)
+            platform, files, folders = await self._find(data)
         except (NotFound, PlatformRefused) as error:
             raise missing(data, error.message) from error
         id, path = split_source(data.location)
-        is_folder = len(files) > 1 or files[0][0].path != path.strip("/")
-        pairs = [(file.path, str(safe_path(data, place))) for file, place in files]
+        is_folder = bool(folders) or len(files) > 1 or files[0][0].path != path.strip("/")
+        pairs = [(file.path, str(safe_path(data, place))) for file, place in files] + [("", path) for path in folders]
         return LeftFiles(platform.name, id, pairs, sum(file.size for file, _ in files), is_folder)
 
-    async def _find(self, data: Data) -> tuple[Platform, list[tuple[ResultFile, str]]]:
+    async def _find(self, data: Data) -> tuple[Platform, list[tuple[ResultFile, str]], list[str]]:
+        """Where they are, each file with its path below the directory of the data, and the paths of empty folders."""
         id, path = split_source(data.location)
         session = await self.store.read(lambda tx: tx.sessions.get(id))
         if session is None:
@@ -117,9 +120,10 @@ class SessionResultsMover:
         chosen = SentResults(path or ALL, "")
         results = await platform.results(id)
         files = [(file, place) for file in results.files if (place := chosen.place(file.path))]
-        if not files:
+        folders = [place for folder in results.folders if (place := _place_folder(data, chosen, folder))]
+        if not files and not folders:
             raise missing(data, "that session left no such file, or its results were removed")
-        return platform, files
+        return platform, files, folders
 
     async def _copy(self, data: Data, platform: Platform, file: ResultFile, path: Path) -> None:
         id, _ = split_source(data.location)
@@ -133,3 +137,11 @@ class SessionResultsMover:
             part.unlink()
             raise missing(data, f"{file.path} changed as it was read")
         part.replace(path)
+
+
+def _place_folder(data: Data, chosen: SentResults, folder: str) -> str:
+    """Where an empty folder goes, if it is one of these: `.` is the directory of the data itself."""
+    if folder == chosen.path.strip("/"):
+        return "."
+    place = chosen.place(folder)
+    return str(safe_path(data, place)) if place else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Container, Iterable, Sequence
-from fnmatch import fnmatchcase
 
 from sublet.booking.calls import results
+from sublet.booking.model.request import matches_pattern
 from sublet.booking.views.results import ResultFileView, ResultList
 from sublet.client.call import Call
 from sublet.kernel.errors import Changed, InTheWay, NotFound, SubletError
@@ -109,7 +109,7 @@ def fetch(
 
 def _fits(path: str, wanted: str) -> bool:
     name = os.path.normpath(wanted)
-    return path == name or name == "." or path.startswith(f"{name}/") or fnmatchcase(path, name)
+    return path == name or name == "." or path.startswith(f"{name}/") or matches_pattern(path, name)
 
 
 def fetch_file(stream: Stream, session: str, file: ResultFileView, directory: str) -> str:

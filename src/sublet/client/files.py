@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sublet.client.folder import Folder, read_folder
+from sublet.client.folder import Folder, measure_folder, read_folder
 from sublet.kernel.errors import BadRequest
 
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -56,7 +56,7 @@ class Files:
             given |= {"path": land_at(location, path), "writable": given.get("writable", True)}
         if "path" in given and not self._add(path, str(given["path"])):
             return None
-        self.size += os.path.getsize(path) if os.path.isfile(path) else 0
+        self.size += os.path.getsize(path) if os.path.isfile(path) else measure_folder(path, given.get("ignore", ()))
         return given
 
     def bring_named(self, words: Iterable[str], directory: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 r"""Paths as text that can be stored, sent and typed: names of files are bytes, and some are no UTF-8.
 
-Python reads such a byte as half of a surrogate pair, which neither a database, nor JSON, nor an address can hold. Here it
-is written as `\xff`; a backslash that could be read as one of those is written as `\x5c`. All other paths are as they are.
+Python reads such a byte as half of a surrogate pair, which neither a database, nor JSON, nor an address can hold. Here
+it is written as `\xff`, and a backslash that could be read as one of those as `\x5c`. All other paths are as they are.
 """
 
 from __future__ import annotations

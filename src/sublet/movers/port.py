@@ -280,7 +280,7 @@ class LeftFiles:
 
     platform: str
     session: str
-    files: Sequence[tuple[str, str]]  # their paths below its working directory, and below the directory of the data
+    files: Sequence[tuple[str, str]]  # their paths below its working directory (empty: an empty folder), and the data's
     size: int
     is_folder: bool
 

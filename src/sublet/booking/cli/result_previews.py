@@ -28,6 +28,8 @@ class FilePreview:
 
 def describe_file(path: str, size: int, data: bytes, lines: int) -> FilePreview:
     """By what it begins with."""
+    if not size:
+        return FilePreview(path, size, "empty")
     for mark, describe in IMAGES.items():
         if data.startswith(mark):
             return FilePreview(path, size, f"{describe(data)}, {size_text(size)}")
@@ -39,7 +41,7 @@ def describe_file(path: str, size: int, data: bytes, lines: int) -> FilePreview:
     delimiter = DELIMITERS.get(path[path.rfind(".") :].lower()) if "." in path else None
     if delimiter:
         return _describe_table(path, size, whole, delimiter, lines, is_cut=is_cut)
-    shown = tuple(_plain(line) for line in whole[:lines])
+    shown = tuple(make_plain(line) for line in whole[:lines])
     count = f"{'more than ' if is_cut else ''}{count_text(len(whole), 'line')}"
     return FilePreview(path, size, f"text, {count}, {size_text(size)}", shown)
 
@@ -51,12 +53,12 @@ def _describe_table(path: str, size: int, lines: list[str], delimiter: str, most
     head, body = (rows[0], rows[1:]) if rows else ([], [])
     count = f"{'more than ' if is_cut else ''}{count_text(len(body), 'row')} of {count_text(len(head), 'column')}"
     width = len(head)
-    cells = [tuple(_plain(cell)[:40] for cell in [*row, *[""] * width][:width]) for row in body[:most]]
-    shown = tuple(table(tuple(_plain(name)[:40] for name in head), cells)) if head else ()
+    cells = [tuple(make_plain(cell)[:40] for cell in [*row, *[""] * width][:width]) for row in body[:most]]
+    shown = tuple(table(tuple(make_plain(name)[:40] for name in head), cells)) if head else ()
     return FilePreview(path, size, f"table, {count}, {size_text(size)}", shown)
 
 
-def _plain(line: str) -> str:
+def make_plain(line: str) -> str:
     """A line without what a terminal would obey."""
     return "".join(letter if letter.isprintable() or letter == "\t" else "�" for letter in line[:WIDEST])
 

@@ -14,7 +14,7 @@ from sublet.kernel.document_fields import a_list, a_map, a_name, a_text, at, ref
 from sublet.kernel.value_names import directory_name, last_name
 
 _OF_DATA = ("checksum", "size", "storage", "ignore", "unpack", "write_back")
-_DATA = ("name", "location", *CONTENT, "path", "writable", *_OF_DATA)
+_DATA = ("name", "location", "from", *CONTENT, "path", "writable", *_OF_DATA)
 _FOLDER = ("location", "ignore", "size")
 _STORAGE = ("name", "size", "pool", "path", "writable")
 _VOLUME = ("path", "resource", "writable")
@@ -45,6 +45,8 @@ def expand_data(value: Any, inside: str, volumes: list[Document], *, is_app: boo
         refuse_unknown_fields(given, _DATA, path)
         if has_content(given):
             given = {"writable": True} | given | {"location": locate_content(given, path)}
+        if "from" in given:
+            given = given | {"location": _locate_results(given, path)}
         location = read_location(given.get("location"), f"{path}.location")
         name = a_name(given["name"], f"{path}.name") if "name" in given else _name_of(location, taken)
         taken.add(name)
@@ -58,6 +60,13 @@ def expand_data(value: Any, inside: str, volumes: list[Document], *, is_app: boo
             volumes.append(_volume({"writable": True} | given, own_name, name, path))
         _check_apart(volumes, path)
     return documents
+
+
+def _locate_results(given: Document, path: str) -> str:
+    """`from: SESSION/PATH` is the address of what a session left."""
+    if "location" in given:
+        refuse(path, "it has from and location", "Write one of them.")
+    return f"session:{a_text(given['from'], f'{path}.from', 4096).removeprefix('session:')}"
 
 
 def _check_apart(volumes: list[Document], path: str) -> None:

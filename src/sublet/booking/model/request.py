@@ -143,10 +143,11 @@ class SentResults:
         whole = self.path.strip("/")
         if path == whole:
             return path.rpartition("/")[2]
-        fixed = find_fixed_folder(whole) if is_pattern(whole) else f"{whole}/"
-        if not path.startswith(fixed) or (is_pattern(whole) and not matches_pattern(path, whole)):
+        if path.startswith(f"{whole}/"):  # also of a folder whose name looks like a pattern
+            return path.removeprefix(f"{whole}/")
+        if not is_pattern(whole) or not matches_pattern(path, whole):
             return None
-        return path.removeprefix(fixed)
+        return path.removeprefix(find_fixed_folder(whole))
 
 
 def is_pattern(path: str) -> bool:

@@ -224,6 +224,9 @@ class LocalCache:
         source, target = self.home / "sessions" / session / "work", self.home / "sessions" / user / placement.target
         with translate_os_errors(self.platform):
             for path, place in ((restore_path(path), restore_path(place)) for path, place in files):
+                if not path:
+                    (target / place).mkdir(parents=True, exist_ok=True)
+                    continue
                 if (source / path).is_symlink() or not (source / path).is_file():
                     raise PlatformRefused(f"{path} is not there any more")
                 (target / place).parent.mkdir(parents=True, exist_ok=True)
