@@ -20,9 +20,10 @@ from sublet.data.executables import Movers
 from sublet.data.journeys import Journey
 from sublet.data.model.roads import Road
 from sublet.data.placing import travel
-from sublet.data.roads import Arrival
+from sublet.data.roads import SMALL, Arrival, take_road
 from sublet.kernel.errors import DataNotThere
-from sublet.movers.port import SIMPLE, Links, Mover, SourceChanged
+from sublet.movers.file import FileMover
+from sublet.movers.port import SIMPLE, UNLIMITED, Links, Mover, SourceChanged
 from sublet.movers.sftp import SftpMover
 from sublet.platforms.batch.remote import RemotePlatform
 from sublet.platforms.registry import load_platforms
@@ -153,6 +154,21 @@ async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_i
     with pytest.raises(DataNotThere, match="No such file"):
         await bring(platform, mover, replace(alone, location="ssh://far/no/such"))
     assert not list((tmp_path / "far" / "kept").glob("*/part*"))
+    await platform.close()
+
+
+async def test_empty_folders_of_this_machine_come_along_and_are_known_again(tmp_path: Path) -> None:
+    (tmp_path / "in" / "logs" / "old").mkdir(parents=True)
+    (tmp_path / "in" / "big").write_bytes(os.urandom(2 * SMALL))
+    platform = await open_platform(tmp_path, tmp_path / "far")
+    entries = []
+    for number in range(2):
+        journey = Journey(await platform.open_cache(), "far", f"s{number}", "me", ignore)
+        arrival = await take_road(journey, Data("in", SIMPLE, str(tmp_path / "in")), FileMover(UNLIMITED))
+        assert arrival
+        assert (content_of(tmp_path, arrival) / "logs" / "old").is_dir()
+        entries.append(arrival.entry)
+    assert entries[0] == entries[1]
     await platform.close()
 
 

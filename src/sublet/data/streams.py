@@ -55,7 +55,7 @@ async def stream_files(
     links = [link for link in files.links if sizes.get(link.path) != link.size]
     small = [link for link in links if _is_small(link)]
     tally.add(sum(sizes[link.path] for link in files.links if sizes.get(link.path) == link.size))
-    await _stream_small(cache, entry, data, mover, small, tally)
+    await _stream_small(cache, entry, data, mover, small, tally, files.folders)
     for link in links:
         if not _is_small(link):
             await _stream_file(cache, entry, data, mover, link, link.path, tally)
@@ -124,13 +124,19 @@ class _CountedReading:
 
 
 async def _stream_small(
-    cache: DataCache, entry: str, data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally
+    cache: DataCache,
+    entry: str,
+    data: Data,
+    mover: Links,
+    links: Sequence[FileLink],
+    tally: StreamTally,
+    folders: Sequence[str],
 ) -> None:
-    """Bring many small files as one archive; one that broke off is brought again, without what has come."""
+    """Bring many small files, and empty folders, as one archive; what broke off comes again, without what has come."""
     retries, left = TransferRetries(), list(links)
-    while left:
+    while left or folders:
         try:
-            await cache.unpack(entry, _pack(data, mover, left, tally))
+            await cache.unpack(entry, _pack(data, mover, left, tally, folders))
             return
         except (Interrupted, PlatformUnreachable) as broken:
             sizes = await cache.measure(entry)
@@ -140,12 +146,16 @@ async def _stream_small(
         await asyncio.sleep(pause)
 
 
-async def _pack(data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally) -> AsyncIterator[bytes]:
-    """A tar archive of files that are read a few ahead."""
+async def _pack(
+    data: Data, mover: Links, links: Sequence[FileLink], tally: StreamTally, folders: Sequence[str]
+) -> AsyncIterator[bytes]:
+    """A tar archive of empty folders, and of files that are read a few ahead."""
     is_together = isinstance(mover, ReadsTogether)
     waiting = deque(group_links(links) if is_together else [[link] for link in links])
     reading = deque[tuple[list[FileLink], asyncio.Task[Sequence[bytes]]]]()
     now, buffer = int(time.time()), bytearray()
+    for folder in folders:
+        buffer += _pack_folder(folder, now)
     try:
         while waiting or reading:
             while waiting and len(reading) < (GROUPS_AHEAD if is_together else AHEAD):
@@ -163,6 +173,13 @@ async def _pack(data: Data, mover: Links, links: Sequence[FileLink], tally: Stre
         for _, task in reading:
             task.cancel()
         await asyncio.gather(*(task for _, task in reading), return_exceptions=True)
+
+
+def _pack_folder(path: str, now: int) -> bytes:
+    """An empty folder as it is in an archive."""
+    info = tarfile.TarInfo(path)
+    info.type, info.mtime, info.mode = tarfile.DIRTYPE, now, 0o700
+    return info.tobuf(tarfile.PAX_FORMAT)
 
 
 def pack_file(link: FileLink, content: bytes, now: int) -> bytes:

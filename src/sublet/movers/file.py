@@ -155,7 +155,9 @@ class FileMover:
         except LinkLeadsOut as error:
             raise missing(data, str(error)) from error
         files = [_describe_file(data, entry.source, entry.path) for entry in entries if not entry.is_folder]
-        return LinkedFiles(files, is_folder=True)
+        holders = {entry.path.rpartition("/")[0] for entry in entries}
+        empty = [entry.path for entry in entries if entry.is_folder and entry.path not in holders]
+        return LinkedFiles(files, is_folder=True, folders=empty)
 
     async def read(self, data: Data, link: FileLink, offset: int) -> AsyncIterator[bytes]:
         """One of them, from a byte on."""

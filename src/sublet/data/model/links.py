@@ -61,6 +61,7 @@ class LinkedFiles:
 
     links: Sequence[FileLink]
     is_folder: bool = False
+    folders: Sequence[str] = ()  # those in it that are empty, where that is known
 
     @property
     def size(self) -> int | None:
@@ -103,5 +104,6 @@ def name_entry(files: LinkedFiles, person: str, session: str) -> str:
     pairs = (
         sorted(zip((link.path for link in links), identities, strict=True)) if files.is_folder else [("", *identities)]
     )
-    text = "\0".join([owner, *(part for pair in pairs for part in pair)])
+    empty = (f"{folder}/" for folder in sorted(files.folders))
+    text = "\0".join([owner, *(part for pair in pairs for part in pair), *empty])
     return f"data-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
