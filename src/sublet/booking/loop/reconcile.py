@@ -48,6 +48,7 @@ AT_ONCE = 64  # sessions that are worked on at the same time
 BATCH = 500
 IDLE = 1.0  # seconds between two looks at the database: another process may have written there
 AGAIN = timedelta(seconds=10)  # after a step that failed for the moment
+FAULT = "a fault of the service keeps it from going on ({name}), and its log says more; it is tried again"
 
 
 class Loop:
@@ -63,6 +64,7 @@ class Loop:
         self.tasks: dict[str, tuple[asyncio.Task[None], str]] = {}  # session → its task and the claim's token
         self.due: datetime | None = None  # when the next session is due, as the last turn saw it
         self.dropped: list[tuple[str, str]] = []  # sessions whose task broke, and the claims that it had
+        self.faults: dict[str, str] = {}  # sessions whose task broke in a way that would come again, and how, in words
         self.renewed = context.now()
         self.named: dict[str, set[str]] = {}  # by platform, sessions that wait for a time that they asked for
         self.forgetting = Forgetting(context)
@@ -164,9 +166,16 @@ class Loop:
             log.error("step.crashed", session=id, why=repr(error))
             if isinstance(error, BrokenStore):  # any other fault would come again: its claim's end is soon enough
                 self.dropped.append((id, token))
+            else:
+                self.faults[id] = FAULT.format(name=type(error).__name__)
 
     async def _give_back(self) -> None:
-        """Let those be claimed again whose task broke, as when the database could not be written."""
+        """Let those be claimed again whose task broke, as when the database could not be written; tell the others."""
+        if self.faults:
+            faults, now = dict(self.faults), self.context.now()
+            await self.context.store.write(lambda tx: [_tell_fault(tx, id, words, now) for id, words in faults.items()])
+            self.faults.clear()
+            await self.context.signals.announce()
         if self.dropped:
             some = list(self.dropped)
             await self.context.store.write(lambda tx: [tx.sessions.release_claim(id, token) for id, token in some])
@@ -297,6 +306,12 @@ class Loop:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):  # not wait_for, which can swallow a cancellation
                 await self.context.signals.nudged.wait()
+
+
+def _tell_fault(tx: Tx, id: str, words: str, now: datetime) -> None:
+    """Say in a session why it does not go on."""
+    if (session := tx.sessions.get(id)) and session.phase not in OVER:
+        tx.sessions.change(id, now=now, **set_condition(words, session.marks))
 
 
 def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool, site: str) -> Session | None:
