@@ -29,6 +29,7 @@ from sublet.apps.trials import Trials
 from sublet.archive.advice import KnownHabits
 from sublet.archive.archive import SessionArchive
 from sublet.booking.asking import Asking
+from sublet.booking.brokers.carrying import Carrying
 from sublet.booking.brokers.forwarding import Forwarding
 from sublet.booking.brokers.giving_way import RemoteGivingWay
 from sublet.booking.brokers.lengthening import Lengthening
@@ -137,6 +138,7 @@ def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Ser
         forwarding=Forwarding(store, now, secrets, RemoteGivingWay(store, now)),
         projects=budgets,
         takes_any_option=is_personal,
+        carrying=Carrying(kinds, now),
     )
     price_book = PriceBook(settings)
     asking = Asking(

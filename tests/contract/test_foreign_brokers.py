@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind, OfferSet
+from sublet.kernel.data_urls import MOST, DataUrl, read_data_url
 from sublet.kernel.errors import BadSettings
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -240,13 +241,38 @@ async def test_a_broker_without_https_is_refused(tmp_path: Path) -> None:
 
 
 async def test_data_of_this_machine_and_waiting_for_sessions_are_not_passed_on(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("1")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "large").write_bytes(bytes(MOST + 1))
+    (tmp_path / "small").write_text("1")
+    own: list[tuple[str, dict[str, Any]]] = [
+        ("data", {"data": [f"file:{tmp_path / 'large'}"]}),
+        ("data", {"data": [f"file:{tmp_path / 'folder'}"]}),
+        ("data", {"data": [{"location": f"file:{tmp_path / 'small'}", "path": "small", "write_back": True}]}),
+        ("data", {"data": [f"file:{tmp_path / 'nothing'}"]}),
+        ("outputs", {"outputs": [{"path": "*.txt", "to": f"file://{tmp_path}/"}]}),
+        ("data", {"run": None, "notebook": str(tmp_path / "large")}),
+    ]
     async with above(tmp_path, ForeignBroker()) as (service, (far,)):
-        answer = await ask(service, data=[f"file:{tmp_path / 'x'}"])
-        assert "far0" not in by_platform(answer)
-        assert [reason.field for reason in answer.reasons if reason.platform == "far0"] == ["data"]
+        for field, short in own:
+            answer = await ask(service, **short)
+            assert "far0" not in by_platform(answer), short
+            assert [reason.field for reason in answer.reasons if reason.platform == "far0"] == [field], short
         first = await service.sessions.accept((await ask(service, platform="trial")).offers[0].id, ME)
         later = await ask(service, after=[first.id])
         assert [reason.field for reason in later.reasons if reason.platform == "far0"] == ["after"]
         assert far.asked == []
         await over(service, first.id)
+
+
+async def test_small_files_of_the_asker_go_with_the_request(tmp_path: Path) -> None:
+    (tmp_path / "sim.sh").write_text("echo 42\n")
+    (tmp_path / "sim.sh").chmod(0o755)
+    (tmp_path / "a.ipynb").write_text("{}")
+    async with above(tmp_path, ForeignBroker()) as (service, (far,)):
+        answer = await ask(service, run=["./sim.sh"], data=[{"location": f"{tmp_path / 'sim.sh'}", "path": "sim.sh"}])
+        assert "far0" in by_platform(answer)
+        [item] = far.asked[-1][1]["data"]
+        assert read_data_url(item["location"]) == DataUrl("sim.sh", b"echo 42\n", is_executable=True)
+        await ask(service, run=None, notebook=str(tmp_path / "a.ipynb"))
+        assert read_data_url(far.asked[-1][1]["executable"]["location"]) == DataUrl("a.ipynb", b"{}")
+        assert str(tmp_path) not in json.dumps([document for _, document in far.asked])

@@ -11,6 +11,7 @@ from typing import Any
 from sublet.access.model.access_words import cap_request
 from sublet.access.model.bounds import Bounds, names_of
 from sublet.booking.asked import Asked
+from sublet.booking.brokers.carrying import Carrying
 from sublet.booking.brokers.forwarding import Forwarding, is_named, names_broker
 from sublet.booking.candidate import Candidate, describe_failure
 from sublet.booking.fitness import find_unfit
@@ -78,6 +79,7 @@ class Candidates:
     forwarding: Forwarding
     projects: Projects
     takes_any_option: bool  # the asker may name every option of a scheduler, not only those of the settings
+    carrying: Carrying
 
     entry_finder: EntryFinder = field(default_factory=EntryFinder)
     pending: Pending = field(default_factory=Pending)  # requests whose platforms have not all answered yet
@@ -112,9 +114,13 @@ class Candidates:
         bounds, refused = await self._find_bounds(person, chosen, replace(asked.request, platform=""))
         if asked.passable is None:
             return [], [*asked.reasons, *refused]
+        movers = await self._movers_for(person, asked.request, None)
+        carried = await self.carrying.carry(asked, person, movers)
+        if isinstance(carried, Reason):
+            return [], [*refused, *(replace(carried, platform=name) for name in bounds)]
         with self.pending.waiting_for(person.name, self.now()) as waiting:
             candidates, noes = await self.forwarding.find(
-                asked, person, {name: brokers[name] for name in bounds}, bounds, self._find_limit(asked), waiting
+                carried, person, {name: brokers[name] for name in bounds}, bounds, self._find_limit(asked), waiting
             )
         return candidates, [*refused, *noes]
 

@@ -12,6 +12,7 @@ MOST = 1 << 16  # bytes of content
 MOST_URL = 2 * MOST  # characters
 SHOWN = 60  # characters of what is shown where the whole address would be too long
 NO_NAME = "data"
+EXECUTABLE = "executable=yes"  # a parameter of our own: the file is a program
 SAFE = "/:;,=@&+$!*'()~-._?[]{}|"
 
 
@@ -21,6 +22,7 @@ class DataUrl:
 
     name: str  # of the file; as it was given, so not yet one to be trusted
     content: bytes
+    is_executable: bool = False
 
 
 def is_data_url(location: str) -> bool:
@@ -39,7 +41,7 @@ def read_data_url(location: str) -> DataUrl:
         content = decode_base64(content.decode("ascii", "replace"))
     if len(content) > MOST:
         raise ValueError(f"it has {len(content)} bytes, and at most {MOST} can be in a request")
-    return DataUrl(find_name(location), content)
+    return DataUrl(find_name(location), content, EXECUTABLE in parameters)
 
 
 def find_name(location: str) -> str:
@@ -49,16 +51,17 @@ def find_name(location: str) -> str:
     return unquote(names[0]) if names and names[0] else NO_NAME
 
 
-def write_data_url(name: str, content: bytes) -> str:
+def write_data_url(name: str, content: bytes, *, is_executable: bool = False) -> str:
     """An address that holds a file: readable if that is not longer."""
     packed = base64.b64encode(content).decode()
     try:
         plain = quote(content.decode("utf-8"), safe=SAFE)
     except UnicodeDecodeError:
         plain = ""
+    facts = f"name={quote(name, safe='')}{f';{EXECUTABLE}' if is_executable else ''}"
     if (plain and len(plain) <= len(packed)) or not content:
-        return f"{SCHEME}text/plain;charset=utf-8;name={quote(name, safe='')},{plain}"
-    return f"{SCHEME}application/octet-stream;name={quote(name, safe='')};base64,{packed}"
+        return f"{SCHEME}text/plain;charset=utf-8;{facts},{plain}"
+    return f"{SCHEME}application/octet-stream;{facts};base64,{packed}"
 
 
 def decode_base64(text: str) -> bytes:

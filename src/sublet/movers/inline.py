@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.request import Data
-from sublet.kernel.data_urls import read_data_url
+from sublet.kernel.data_urls import DataUrl, read_data_url
 from sublet.movers.arrival import check_arrived, check_checksum, refuse, require_sound, safe_name
 from sublet.movers.port import SIMPLE, Policy, Progress
 
@@ -47,14 +47,16 @@ class InlineMover:
         """Write the file, whole and checked."""
         require_sound(data, self.check(data))
         held = read_data_url(data.location)
-        await asyncio.to_thread(_write, data, target / safe_name(held.name), held.content)
+        await asyncio.to_thread(_write, data, target / safe_name(held.name), held)
         progress(len(held.content), len(held.content))
 
 
-def _write(data: Data, file: Path, content: bytes) -> None:
+def _write(data: Data, file: Path, held: DataUrl) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f"{file.name}.part")
-    part.write_bytes(content)
+    part.write_bytes(held.content)
+    if held.is_executable:
+        part.chmod(part.stat().st_mode | 0o100)
     try:
         check_arrived(data, part)
     except Exception:

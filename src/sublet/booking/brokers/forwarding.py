@@ -38,7 +38,6 @@ WAY = "broker"
 INNER_SHARE = 0.8  # of the time that we have, the other broker has so much: its answer has to come back, too
 GRACE = timedelta(seconds=5)  # after its time is over, an answer that was not recorded is given back
 MOST_DEPTH = 8  # brokers that a request passes through at most
-OWN_DATA = ("file:", "upload:", "session:", "system:", "/", "./", "~")
 KNOWN_COMPUTE = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
 
 
@@ -85,10 +84,6 @@ class Forwarding:
         if request.after:
             why = "Another broker does not know the sessions that it waits for."
             return Reason("urn:not-supported", "after", why, nearest="leave out `after`, or name a platform")
-        own = next((data for data in request.data if data.location.startswith(OWN_DATA)), None)
-        if own:
-            why = f"{own.name} is data of this service or machine, which another broker can't read."
-            return Reason("urn:not-supported", "data", why, own.location, nearest="an address that others can read")
         return None
 
     async def find(
