@@ -33,6 +33,8 @@ def test_a_time_that_there_is_not_in_one_night_is_left_out() -> None:
     saturday = datetime(2027, 3, 27, 12, tzinfo=UTC)
     times = plan_occurrences("daily 02:00-03:00 Europe/Berlin", saturday, YEAR, count=2)
     assert [time.start.date() for time in times] == [date(2027, 3, 29), date(2027, 3, 30)]
+    times = plan_occurrences("daily 02:30-04:00 Europe/Berlin", saturday, YEAR, count=2)
+    assert [time.start.date() for time in times] == [date(2027, 3, 29), date(2027, 3, 30)]
 
 
 def test_days_are_left_out_and_an_end_is_kept_to() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from sublet.access.model.access import Limits
-from sublet.access.model.verdict import Verdict, read_verdict
+from sublet.access.model.verdict import Verdict, describe_executable, read_verdict
+from sublet.booking.documents.request import read_document
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,20 @@ def test_an_answer_as_the_contract_has_it(answer: Any, verdict: Verdict) -> None
 def test_what_is_not_understood_is_no_yes(answer: Any) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         read_verdict(answer)
+
+
+@pytest.mark.parametrize(
+    ("short", "images"),
+    [
+        ({"image": "docker://busybox"}, ["docker://busybox"]),
+        ({"image": {"locations": ["a.org/x", "b.org/x"]}}, ["a.org/x", "b.org/x"]),
+        ({"image": f"a.org/x@sha256:{'0' * 64}"}, [f"a.org/x@sha256:{'0' * 64}"]),
+        ({"steps": ["true"], "image": "a.org/x"}, ["a.org/x"]),
+        ({"notebook": "https://a.org/a.ipynb", "image": "a.org/x"}, ["a.org/x"]),
+        ({"compose": {"services": {"a": {"image": "a.org/a"}, "b": {"image": "a.org/b"}}}}, ["a.org/a", "a.org/b"]),
+        ({"compose": "services: {a: {image: a.org/a}}"}, ["a.org/a"]),
+    ],
+)
+def test_every_image_that_may_run_is_named_to_a_policy_service(short: dict[str, Any], images: list[str]) -> None:
+    described = describe_executable(read_document(short, datetime(2026, 11, 18, tzinfo=UTC)).request)
+    assert (described["image"], described["images"]) == (images[0], images)

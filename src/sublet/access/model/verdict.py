@@ -11,6 +11,8 @@ from typing import Any
 from sublet.access.model.access import NO_LIMITS, AccessTarget, Limits, Who
 from sublet.booking.model.request import Request
 from sublet.booking.model.shape import TotalAmounts
+from sublet.kernel.document import parse_document
+from sublet.kernel.errors import SubletError
 
 COUNTED = ("cores", "memory", "gpus", "nodes")
 LONGEST = 500  # characters of its reason
@@ -42,8 +44,31 @@ def describe_executable(request: Request) -> dict[str, Any]:
     executable = request.executable
     if executable is None:
         return {}
-    named = {key: executable.fields.get(key) for key in ("app", "version", "image", "location")}
-    return {"kind": executable.kind} | {key: value for key, value in named.items() if isinstance(value, str) and value}
+    named = {key: executable.fields.get(key) for key in ("app", "version", "location")}
+    images = list_images(executable.fields)
+    texts = {key: value for key, value in named.items() if isinstance(value, str) and value}
+    return {"kind": executable.kind, **texts, **({"image": images[0], "images": images} if images else {})}
+
+
+def list_images(fields: Mapping[str, Any]) -> list[str]:
+    """All images that may run: each place of one, and those of the services of a Compose file."""
+    named = fields.get("image") or fields.get("standard_image")
+    whole = [named] if isinstance(named, str) else []
+    if isinstance(named, Mapping):
+        digest = f"@{named['digest']}" if named.get("digest") else ""
+        whole = [f"{location}{digest}" for location in named.get("locations") or ()]
+    return whole + _list_service_images(fields.get("compose"))
+
+
+def _list_service_images(compose: Any) -> list[str]:
+    """The images of a Compose file, as it names them; one that can't be read runs nowhere."""
+    try:
+        document = parse_document(compose.encode()) if isinstance(compose, str) else compose
+    except SubletError:
+        return []
+    services = document.get("services") if isinstance(document, Mapping) else None
+    listed = services.values() if isinstance(services, Mapping) else ()
+    return [str(service["image"]) for service in listed if isinstance(service, Mapping) and "image" in service]
 
 
 def make_input(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from itertools import islice
 
@@ -127,7 +127,7 @@ def plan_occurrences(
     windows = (
         window
         for window in expand(rule, now, min(until, last) if until else last)
-        if window.start > now and window.start.astimezone(zone).date() not in without
+        if window.start > now and window.start.astimezone(zone).date() not in without and _begins_as_asked(window, rule)
     )
     times = list(islice(windows, count if count is not None else MOST + 1))
     if not times:
@@ -136,6 +136,11 @@ def plan_occurrences(
         detail = f"only {len(times)} of {count} times are within {horizon.days} days"
         raise BadRequest(detail=detail, hint="Ask for fewer, or for the rest later.")
     return times
+
+
+def _begins_as_asked(window: Window, rule: Recurring) -> bool:
+    """Whether its time of day is one that there is on that day: clocks may have gone forward over it."""
+    return window.start.astimezone(zone_of(rule.zone)).time() == time.fromisoformat(rule.begins)
 
 
 def check_size(times: Sequence[Window], seats: int) -> None:
