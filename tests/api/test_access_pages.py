@@ -188,6 +188,15 @@ async def test_an_operator_pledges_a_part_of_a_platform_on_its_page_and_takes_it
     assert (await sent(op, page, f"{page}/pledge", pledge="day", cores="3", memory="1GiB")).status_code == 303
     [state] = await service.access.pledges.pledges(Person(OP, operator=True), "day")
     assert (state.cores, state.pledged.memory, state.title) == (3, 1 << 30, "")
+    hours = {"cores": "2", "gpus": "1", "storage": "1TiB", "when": "nights, weekends", "zone": "Europe/London"}
+    assert (await sent(op, page, f"{page}/pledge", pledge="night-gpus", **hours)).status_code == 303
+    shown = (await op.get(page)).text
+    assert all(words in shown for words in ("1GiB", "1 GPU, 1TiB of storage", "nights, weekends (Europe/London)"))
+    assert "nobody yet" in shown, "no rule is about it"
+    rules = await op.get("/web/rules", params={"noun": "pledge", "name": "day"})
+    assert all(words in rules.text for words in ("<option selected>pledge</option>", 'value="day"'))
+    await sent(op, "/web/rules", "/web/rules", effect="allow", who="*@lab.org", noun="pledge", name="day")
+    assert "allow *@lab.org" in (await op.get(page)).text
     asked = await sent(op, page, f"{page}/unpledge", pledge="day")
     assert "Remove the pledge day of open?" in asked.text
     assert (await sent(op, page, f"{page}/unpledge", pledge="day", confirmed="yes")).status_code == 303

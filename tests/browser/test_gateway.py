@@ -224,7 +224,7 @@ def test_a_person_runs_an_app_in_its_form_and_reads_its_log(contexts: list[Brows
     expect(page.get_by_label("Constraint")).to_have_value("gpu")
 
 
-def test_an_operator_cancels_others_sessions_and_drains_a_platform_on_pages(
+def test_an_operator_cancels_others_sessions_drains_a_platform_and_pledges_a_part_on_pages(
     contexts: list[BrowserContext], mailbox: Mailbox, gateway: str, home: Path
 ) -> None:
     token = post(home, "/v1/tokens", person=BEN)["token"]
@@ -263,6 +263,27 @@ def test_an_operator_cancels_others_sessions_and_drains_a_platform_on_pages(
     page.goto("/web/platforms/other")
     page.get_by_role("button", name="Let it be used again").click()
     expect(page.get_by_role("button", name="Drain other")).to_be_visible()
+    fields = {"Name": "courses", "Cores": "4", "Memory": "2GiB", "In force": "nights, weekends", "Title": "w" * 60}
+    for label, text in fields.items():
+        page.get_by_label(label, exact=True).fill(text)
+    page.get_by_role("button", name="Add the pledge").click()
+    pledge = page.get_by_role("row", name="courses")
+    expect(pledge).to_contain_text("nobody yet")
+    looked_at(page, "platform-pledges")
+    pledge.get_by_role("link", name="Add a rule").click()
+    expect(page.get_by_label("Called")).to_have_value("courses")
+    page.get_by_label("Who").fill("*@lab.org")
+    page.get_by_role("button", name="Add the rule").click()
+    page.goto("/web/platforms/other")
+    expect(pledge).to_contain_text("allow *@lab.org")
+    pledge.get_by_role("link", name="Change").click()
+    expect(page.get_by_label("In force", exact=True)).to_have_value("nights, weekends")
+    page.get_by_label("Cores", exact=True).fill("6")
+    page.get_by_role("button", name="Save the pledge").click()
+    expect(pledge.get_by_role("cell", name="6", exact=True).first).to_be_visible()
+    pledge.get_by_role("button", name="Remove the pledge courses").click()
+    page.get_by_role("button", name="Remove the pledge").click()
+    expect(page.get_by_text("Nothing of other is pledged.")).to_be_visible()
 
 
 def test_open_pages_follow_what_others_do_and_keep_what_is_typed(

@@ -20,8 +20,9 @@ from sublet.web.reading import read_form, visitor
 
 
 async def look(request: Request) -> Response:
-    """All rules, and a form for another."""
-    return await _page(request, await visitor(request), {})
+    """All rules, and a form for another, which a link may have filled in part."""
+    filled = {field: request.query_params.get(field, "") for field in ("who", "noun", "name")}
+    return await _page(request, await visitor(request), {field: text for field, text in filled.items() if text})
 
 
 async def _page(

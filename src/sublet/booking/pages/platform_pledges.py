@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from sublet.booking.model.amounts import memory_text
+from sublet.booking.model.pledged import Pledged
 from sublet.kernel.errors import BadAmount
 from sublet.people.model.person import Person
 from sublet.service import Service
 from sublet.web.confirming import Confirmation
-from sublet.web.words import Clock
+from sublet.web.words import Clock, count_text
 
 COUNTS, TEXTS = ("cores", "gpus"), ("memory", "storage", "when", "zone", "title")
 LABELS = {
@@ -33,6 +34,13 @@ def fill_form(service: Service, platform: str, name: str) -> dict[str, str]:
     sizes = {field: getattr(pledge, field) for field in ("memory", "storage")}
     filled = {"pledge": name, **{field: str(getattr(pledge, field) or "") for field in (*COUNTS, *TEXTS)}}
     return filled | {field: memory_text(size) if size else "" for field, size in sizes.items()}
+
+
+def describe_pledged(pledged: Pledged) -> str:
+    """What is pledged beside cores."""
+    parts = [memory_text(pledged.memory)] if pledged.memory else []
+    parts += [count_text(pledged.gpus, "GPU")] if pledged.gpus else []
+    return ", ".join([*parts, *([f"{memory_text(pledged.storage)} of storage"] if pledged.storage else [])])
 
 
 def ask_removal(platform: str, name: str) -> Confirmation:

@@ -10,7 +10,14 @@ from starlette.responses import RedirectResponse, Response
 
 from sublet.api.people import host_of, service_of
 from sublet.booking.model.amounts import parse_duration
-from sublet.booking.pages.platform_pledges import LABELS, ask_removal, fill_form, put_pledge, remove_pledge
+from sublet.booking.pages.platform_pledges import (
+    LABELS,
+    ask_removal,
+    describe_pledged,
+    fill_form,
+    put_pledge,
+    remove_pledge,
+)
 from sublet.booking.platforms.drains import USUAL_GRACE
 from sublet.kernel.errors import BadAmount, OperatorsOnly, SubletError
 from sublet.people.model.person import Person
@@ -60,6 +67,7 @@ async def _page(
         pledges=await service.access.pledges.parts_of(name, who.person) if pledged else [],
         pledged=pledged,
         labels=LABELS,
+        describe_pledged=describe_pledged,
         form=form or filled,
         grace=USUAL_GRACE,
         wrong=wrong,
