@@ -50,7 +50,7 @@ def test_ways_are_explained(type_in: Type, canned: Serve) -> None:
     assert (typed.code, [line.split() for line in typed.out.splitlines()]) == (
         0,
         [
-            ["WHERE", "WAY", "POSSIBLE", "WHY", "NOT"],
+            ["WHERE", "WAY", "POSSIBLE", "WHY"],
             ["here", "papermill", "yes"],
             ["far", "podman", "no", "there", "is", "no", "podman"],
         ],

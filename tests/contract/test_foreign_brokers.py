@@ -18,8 +18,9 @@ from starlette.responses import JSONResponse, Response
 from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind, OfferSet
+from sublet.booking.ways import WayFinding
 from sublet.kernel.data_urls import MOST, DataUrl, read_data_url
-from sublet.kernel.errors import BadSettings
+from sublet.kernel.errors import BadSettings, NoOffers
 from sublet.people.model.person import Person
 from sublet.service import Service
 from tests.brokers import listening
@@ -276,3 +277,25 @@ async def test_small_files_of_the_asker_go_with_the_request(tmp_path: Path) -> N
         await ask(service, run=None, notebook=str(tmp_path / "a.ipynb"))
         assert read_data_url(far.asked[-1][1]["executable"]["location"]) == DataUrl("a.ipynb", b"{}")
         assert str(tmp_path) not in json.dumps([document for _, document in far.asked])
+
+
+async def test_ways_at_another_broker_are_its_own_and_a_platform_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(MOST + 1))
+
+    async def explain(**short: Any) -> dict[tuple[str, str], WayFinding]:
+        asked = await service.asking.read(json.dumps({"run": ["true"], **short}).encode(), "application/json", ME)
+        return {(each.platform, each.way): each for each in await service.ways.explain(ME, asked)}
+
+    async with above(tmp_path, ForeignBroker()) as (service, (far,)):
+        ways = await explain()
+        assert [way for platform, way in ways if platform == "far0"] == ["broker"]
+        assert ways["far0", "broker"].is_possible
+        assert list(await explain(platform="far0/slurm")) == [("far0", "broker")]
+        large = await explain(data=[str(tmp_path / "large")])
+        assert "can't read it" in large["far0", "broker"].why
+        assert not large["far0", "broker"].is_possible
+        with pytest.raises(NoOffers, match="There is no platform nowhere here; there are: trial, far0"):
+            await explain(platform="nowhere")
+        with pytest.raises(NoOffers, match="nothing like this"):
+            await explain(run=None, interactive="nothing like this")
+        assert far.asked == []

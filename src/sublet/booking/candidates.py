@@ -114,8 +114,7 @@ class Candidates:
         bounds, refused = await self._find_bounds(person, chosen, replace(asked.request, platform=""))
         if asked.passable is None:
             return [], [*asked.reasons, *refused]
-        movers = await self._movers_for(person, asked.request, None)
-        carried = await self.carrying.carry(asked, person, movers)
+        carried = await self.carry(asked, person)
         if isinstance(carried, Reason):
             return [], [*refused, *(replace(carried, platform=name) for name in bounds)]
         with self.pending.waiting_for(person.name, self.now()) as waiting:
@@ -123,6 +122,12 @@ class Candidates:
                 carried, person, {name: brokers[name] for name in bounds}, bounds, self._find_limit(asked), waiting
             )
         return candidates, [*refused, *noes]
+
+    async def carry(self, asked: Asked, person: Person) -> Asked | Reason:
+        """A request as other brokers can be sent it, or why they can't."""
+        if objection := self.forwarding.find_objection(asked):
+            return objection
+        return await self.carrying.carry(asked, person, await self._movers_for(person, asked.request, None))
 
     def _find_limit(self, asked: Asked) -> timedelta:
         """How long each platform has: no longer than the asker waits for all of them."""

@@ -29,7 +29,7 @@ class Direct:
         firm = replace(asked.precedence, firm=True)
         offerset = await self.asking.ask(person, replace(asked, precedence=firm), key=key and DirectKey(key))
         if not offerset.offers:
-            raise NoOffers(reasons=offerset.reasons)
+            raise NoOffers.because(offerset.reasons)
         return await self.accept_best(offerset, person)
 
     async def accept_best(self, offerset: OfferSet, person: Person) -> Session:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sublet.booking.asked import Asked
 from sublet.booking.asking import Asking
+from sublet.booking.brokers.forwarding import WAY, is_named
 from sublet.booking.candidates import Candidates
 from sublet.booking.fitness import find_unfit
 from sublet.booking.model.offer import EXECUTABLE_REQUIRED, IGNORED, Reason
@@ -16,6 +17,7 @@ from sublet.data.executables import ExecutableKinds
 from sublet.kernel.errors import NoOffers, SubletError
 from sublet.kinds.port import WayNeed
 from sublet.people.model.person import Person
+from sublet.platforms.brokering import is_broker
 from sublet.platforms.port import Platform
 
 OUTSIDE = "it would run outside a container, which is not allowed here"
@@ -28,7 +30,7 @@ class WayFinding:
     platform: str
     way: str
     is_possible: bool
-    why: str = ""  # why not
+    why: str = ""  # why not; of what is passed on, who decides
 
 
 @dataclass
@@ -44,20 +46,34 @@ class Ways:
         """Every way that the kind knows, on every platform that this person may use; NoOffers, if it can't be read."""
         request = await self.asking.resolve(person, asked.request)
         if asked.reasons or isinstance(request, Reason):
-            raise NoOffers(reasons=(*asked.reasons, *((request,) if isinstance(request, Reason) else ())))
+            raise NoOffers.because((*asked.reasons, *((request,) if isinstance(request, Reason) else ())))
         executable = request.executable
         kind = self.kinds.by_name.get(executable.kind) if executable else None
         if executable is None or kind is None:
             known = ", ".join(sorted(self.kinds.by_name))
-            raise NoOffers(reasons=(replace(EXECUTABLE_REQUIRED, nearest=known),))
+            raise NoOffers.because((replace(EXECUTABLE_REQUIRED, nearest=known),))
         if wrong := [reason for reason in kind.check(executable, request) if reason.kind != IGNORED]:
-            raise NoOffers(reasons=tuple(wrong))
+            raise NoOffers.because(wrong)
         needs = kind.list_needs(executable)
         findings: list[WayFinding] = []
-        for name, platform in (await self.candidates.open_to(person)).items():
-            if request.platform in ("", name):
+        open_to = await self.candidates.open_to(person)
+        for name, platform in open_to.items():
+            if is_broker(platform) and (not request.platform or is_named(request.platform, name)):
+                findings.append(await self._describe_passing(name, replace(asked, request=request), person))
+            elif not is_broker(platform) and request.platform in ("", name):
                 findings += await self._look_at(platform, request, executable, list(needs), person)
+        if request.platform and not findings:
+            names = ", ".join(open_to)
+            why = f"There is no platform {request.platform} here; there are: {names}."
+            raise NoOffers.because((Reason("urn:invalid-value", "platform", why, request.platform, names, names),))
         return findings
+
+    async def _describe_passing(self, broker: str, asked: Asked, person: Person) -> WayFinding:
+        """Another broker has ways of its own, which it says when it is asked; what it can't be sent is known here."""
+        carried = await self.candidates.carry(asked, person)
+        if isinstance(carried, Reason):
+            return WayFinding(broker, WAY, False, carried.message)
+        return WayFinding(broker, WAY, True, "the other broker is asked, and chooses the way")
 
     async def _look_at(
         self, platform: Platform, request: Request, executable: Executable, needs: list[WayNeed], person: Person
@@ -85,4 +101,5 @@ class Ways:
             return WayFinding(platform, need.name, False, OUTSIDE)
         missing = [tool for tool in need.tools if tool not in tools]
         absent = f"there is no {' and no '.join(missing)}" if missing else ""
-        return WayFinding(platform, need.name, False, absent or need.lacks or "it can't run this there")
+        other = f"{min(allowed)} is there, and is used" if allowed else "it can't run this there"
+        return WayFinding(platform, need.name, False, absent or need.lacks or other)

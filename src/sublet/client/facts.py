@@ -221,7 +221,4 @@ class Result(bytes):
 
 def no_offers(view: OfferSetView) -> NoOffers:
     """The error for an answer that is NO."""
-    reasons = " ".join(reason.message for reason in view.reasons)
-    nearest = "; ".join(reason.nearest for reason in view.reasons if reason.nearest)
-    hint = f"What would be possible: {nearest}." if nearest else ""
-    return NoOffers(reasons, hint=hint, reasons=view.reasons)
+    return NoOffers.because(view.reasons)

@@ -96,8 +96,6 @@ class Forwarding:
         waiting: set[str],
     ) -> tuple[list[Candidate], list[Reason]]:
         """The brokers that have an answer, and why others have none."""
-        if objection := self.find_objection(asked):
-            return [], [replace(objection, platform=name) for name in brokers]
         answers = await self._ask_in_turn(asked, person, brokers, limit, waiting) if brokers else {}
         offered, repeats = drop_repeats({name: p for name, p in answers.items() if isinstance(p, PassedOn)})
         candidates = [

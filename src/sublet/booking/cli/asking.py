@@ -104,7 +104,7 @@ def ask(
 def show_ways(out: Output, view: RunWayList) -> int:
     """Every way on every platform; the exit code says whether there is one at all."""
     rows = [(way.platform, way.way, "yes" if way.possible else "no", way.why) for way in view.items]
-    out.show(view, lambda: table(("WHERE", "WAY", "POSSIBLE", "WHY NOT"), rows), lambda: _name_ways(view))
+    out.show(view, lambda: table(("WHERE", "WAY", "POSSIBLE", "WHY"), rows), lambda: _name_ways(view))
     return 0 if any(way.possible for way in view.items) else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from sublet.kernel.errors.error import SubletError
@@ -67,6 +68,13 @@ class NoOffers(SubletError):
         """Why not, as in `Offers.reasons`."""
         reasons = self.values.get("reasons", ())
         return reasons if isinstance(reasons, tuple) else ()
+
+    @classmethod
+    def because(cls, reasons: Sequence[Refusal]) -> NoOffers:
+        """The same, in the words of these reasons."""
+        nearest = "; ".join(reason.nearest for reason in reasons if reason.nearest)
+        words = " ".join(reason.message for reason in reasons)
+        return cls(words, hint=f"What would be possible: {nearest}." if nearest else "", reasons=tuple(reasons))
 
 
 class CostsMoney(SubletError):
