@@ -44,6 +44,8 @@ def test_steps_are_words_or_maps_and_what_is_not_known_is_refused() -> None:
     whole = full_document({"steps": {"run": ["python a.py", ["b", "c"]], "together": True}, "cores": 2})
     assert whole["executable"]["steps"] == [{"argv": ["python", "a.py"]}, {"argv": ["b", "c"]}]
     assert whole["executable"]["together"] is True
+    sized = full_document({"steps": [{"run": "a", "cores": 2, "time": "10m"}], "cores": 2})
+    assert sized["executable"]["steps"] == [{"argv": ["a"], "cores": 2, "time": "10m"}]
     for wrong in ({"steps": [{"image": "x"}]}, {"steps": {"tasks": []}}, {"steps": [], "run": "true"}):
         with pytest.raises(BadRequest):
             full_document(wrong)
@@ -57,3 +59,18 @@ async def test_a_gateway_runs_steps_in_an_image_and_not_without_one(tmp_path: Pa
         assert "permission to run outside a container" in str(refused.reasons)
         offered = await ask(service, ME, **wish, image="docker://python")
         assert {session.offer.platform for session in offered.offers} == {"trial"}, offered.reasons
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"cores": 3}, "a step of 3 cores does not fit into the 2 of its session"),
+        ({"cores": 0}, "cores is a number from 1 on"),
+        ({"time": "soon"}, "soon"),
+    ],
+)
+async def test_a_step_that_can_not_have_its_size_is_a_no(tmp_path: Path, step: dict[str, Any], words: str) -> None:
+    async with serving(tmp_path, loop=False) as service:
+        answer = await ask(service, ME, run=None, steps=[{"run": "true", **step}], cores=2, time="1m")
+        assert words in str(answer.reasons)
+        assert not answer.offers

@@ -66,6 +66,37 @@ def test_side_by_side_each_waits_for_the_other_and_lines_say_whose_they_are(plac
     assert (code, sorted(out.splitlines())) == (0, ["[a] met", "[b] met"])
 
 
+def test_steps_with_cores_of_their_own_begin_in_order_when_so_many_are_free(place: Place) -> None:
+    leave = (
+        "echo $SUBLET_CORES $OMP_NUM_THREADS; [ -e {0} ] && echo {0} was first; touch {1}; sleep 0.1; touch {1}.over"
+    )
+    lines = {"wide": leave.format("none", "w"), "a": leave.format("w.over", "a"), "b": leave.format("w.over", "b")}
+    sizes = {"wide": 2, "a": 1, "b": 1}
+    steps = [{"name": name, "argv": ["sh", "-c", line], "cores": sizes[name]} for name, line in lines.items()]
+    executable = Executable("steps", fields={"steps": steps, "together": True})
+    code, out, _ = place.run(place.program(STEPS, executable, {}))
+    assert (code, text_of(place, "wide")) == (0, "2 2\n")
+    assert [text_of(place, name) for name in ("a", "b")] == ["1 1\nw.over was first\n"] * 2, "the two cores were taken"
+    assert len(out.splitlines()) == 5
+
+
+def test_side_by_side_what_waits_for_cores_does_not_begin_after_a_failure(place: Place) -> None:
+    steps = [{"name": name, "argv": ["sh", "-c", line], "cores": 2} for name, line in (("a", "exit 3"), ("b", "true"))]
+    code, _, err = place.run(place.program(STEPS, Executable("steps", fields={"steps": steps, "together": True}), {}))
+    assert (code, end_of(place, "b")) == (3, {"name": "b", "skipped": True}), err
+
+
+@pytest.mark.parametrize("line", ["sleep 100", "trap 'exit 0' TERM; sleep 100 & wait"])
+def test_a_step_that_reaches_its_own_time_limit_has_failed_and_others_are_not_bound_by_it(
+    place: Place, line: str
+) -> None:
+    steps = [{"name": "a", "argv": ["sh", "-c", line], "time": "1s"}, {"name": "b", "argv": ["echo", "went on"]}]
+    executable = Executable("steps", fields={"steps": steps, "keep_going": True})
+    code, out, err = place.run(place.program(STEPS, executable, {}))
+    assert (code, out, end_of(place, "a")["timed_out"]) == (124, "went on\n", True)
+    assert "a: it reached its time limit of 1 s" in err
+
+
 def test_a_program_that_is_not_there_is_a_step_that_failed(place: Place) -> None:
     steps = [{"argv": ["/no/such/program"]}, {"argv": ["true"]}]
     code, _, err = place.run(place.program(STEPS, Executable("steps", fields={"steps": steps}), {}))

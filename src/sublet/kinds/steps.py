@@ -7,18 +7,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from sublet.booking.model.amounts import parse_duration
 from sublet.booking.model.job import Program
 from sublet.booking.model.offer import Reason
 from sublet.booking.model.places import variable_of
 from sublet.booking.model.request import Data, Executable, Request
 from sublet.booking.model.steps import STEP_NAME
+from sublet.kernel.errors import SubletError
 from sublet.kinds import container, in_image
 from sublet.kinds import fields as f
 from sublet.kinds.port import Kind, Setting, Way, WayNeed
 from sublet.kinds.travel import PROGRAM, pack
 
 FIELDS = ("steps", "together", "keep_going", "environment", in_image.IMAGE)
-OF_STEP = ("name", "argv", "environment")
+OF_STEP = ("name", "argv", "environment", "cores", "time")
 MOST = 100
 PLAN = ".sublet/steps.json"
 IN_IMAGE = ".sublet/steps.pyz"
@@ -50,7 +52,7 @@ class StepsKind(Kind):
         if not isinstance(steps, list) or not 0 < len(steps) <= MOST:
             return [*reasons, f.invalid("steps", f"steps must be a list of 1 to {MOST} programs.")]
         for number, step in enumerate(steps):
-            reasons += _check_step(step, f"steps[{number}]")
+            reasons += _check_step(step, f"steps[{number}]", request.compute.cores.min)
         names = [name_of(step, number) for number, step in enumerate(steps) if isinstance(step, Mapping)]
         twice = sorted({name for name in names if names.count(name) > 1})
         return [*reasons, *(f.invalid("steps", f"two steps are called {name}.", wanted=name) for name in twice)]
@@ -90,15 +92,31 @@ class StepsKind(Kind):
         return in_image.to_fetch(executable.fields)
 
 
-def _check_step(step: Any, where: str) -> list[Reason]:
+def _check_step(step: Any, where: str, cores: int) -> list[Reason]:
     if not isinstance(step, Mapping):
-        return [f.invalid(where, "a step has argv, and may have a name and an environment.", wanted=step)]
+        return [f.invalid(where, "a step has argv, and may have a name, an environment, cores and time.", wanted=step)]
     reasons = f.unknown_fields(step, OF_STEP, f"{where}.") + f.check_words(f"{where}.argv", step.get("argv"))
     reasons += f.check_environment(step.get("environment"))
     name = step.get("name")
     if name is not None and not (isinstance(name, str) and STEP_NAME.fullmatch(name)):
         message = "the name of a step has letters, digits, `-`, `_` and `.`."
         reasons.append(f.invalid(f"{where}.name", message, wanted=name, nearest="prepare"))
+    return [*reasons, *_check_sizes(step, where, cores)]
+
+
+def _check_sizes(step: Mapping[str, Any], where: str, cores: int) -> list[Reason]:
+    """What is wrong with the part of the session that a step needs for itself."""
+    reasons, needed = [], step.get("cores")
+    if needed is not None and (isinstance(needed, bool) or not isinstance(needed, int) or needed < 1):
+        reasons.append(f.invalid(f"{where}.cores", "cores is a number from 1 on.", wanted=needed, nearest="2"))
+    elif needed is not None and needed > cores:
+        words = f"a step of {needed} cores does not fit into the {cores} of its session."
+        reasons.append(Reason("urn:resource-limit", f"executable.{where}.cores", words, str(needed), str(cores)))
+    if (length := step.get("time")) is not None:
+        try:
+            parse_duration(str(length))
+        except SubletError as error:
+            reasons.append(f.invalid(f"{where}.time", error.message, wanted=length, nearest="10m"))
     return reasons
 
 
@@ -109,14 +127,15 @@ def name_of(step: Mapping[str, Any], number: int) -> str:
 
 def make_program(executable: Executable, setting: Setting) -> Program:
     """The small program, and what it is to run."""
-    travels = {PROGRAM: pack("steps_runner"), PLAN: write_plan(executable.fields)}
+    travels = {PROGRAM: pack("steps_runner"), PLAN: write_plan(executable.fields, setting.amounts.shape.cores)}
     return Program((setting.tool("python3"), PROGRAM), f.environment_of(executable.fields), travels)
 
 
 def make_in_image(executable: Executable, setting: Setting) -> tuple[dict[str, Any], dict[str, bytes]]:
     """The small program in the image, once for all steps: they share its files as they share the working directory."""
     plan = {"command": ["-c", START], "environment": f.environment_of(executable.fields)}
-    return plan, {IN_IMAGE: pack("steps_runner"), PLAN: write_plan(executable.fields)}
+    files = {IN_IMAGE: pack("steps_runner"), PLAN: write_plan(executable.fields, setting.amounts.shape.cores)}
+    return plan, files
 
 
 def make_in_pod(executable: Executable, setting: Setting) -> Program:
@@ -126,13 +145,19 @@ def make_in_pod(executable: Executable, setting: Setting) -> Program:
     return Program(("sh", *plan["command"]), plan["environment"] | places, files)
 
 
-def write_plan(fields: Mapping[str, Any]) -> bytes:
-    """What the small program is to run, and how."""
+def write_plan(fields: Mapping[str, Any], cores: int) -> bytes:
+    """What the small program is to run, and how, with so many cores in all."""
     steps = [
-        {"name": name_of(step, number), "argv": list(step["argv"]), "environment": f.environment_of(step)}
+        {
+            "name": name_of(step, number),
+            "argv": list(step["argv"]),
+            "environment": f.environment_of(step),
+            **({"cores": step["cores"]} if step.get("cores") else {}),
+            **({"seconds": parse_duration(str(step["time"])).total_seconds()} if step.get("time") else {}),
+        }
         for number, step in enumerate(fields["steps"])
     ]
-    plan = {"steps": steps, **{name: bool(fields.get(name)) for name in ("together", "keep_going")}}
+    plan = {"steps": steps, "cores": cores, **{name: bool(fields.get(name)) for name in ("together", "keep_going")}}
     return json.dumps(plan).encode()
 
 

@@ -40,7 +40,7 @@ _EXTRAS = {
     "app": {"parameters": "parameters", "version": "version", "tasks": "tasks"},
 }
 _STEPS = ("run", "together", "keep_going")
-_STEP = ("name", "run", "env")
+_STEP = ("name", "run", "env", "cores", "time")
 _BAG = ("tasks", "template", "grid", "table", "strict", "file", "retries", "parallel", "parts")
 AUTO = "auto"
 WEB_FIELDS = ("command", "port")
@@ -84,7 +84,8 @@ def _read_steps(value: Any) -> Document:
         refuse_unknown_fields(known, _STEP, where)
         named = {"name": known["name"]} if "name" in known else {}
         variables = {"environment": known["env"]} if "env" in known else {}
-        steps.append({**named, "argv": _words(known.get("run", []), f"{where}.run"), **variables})
+        sizes = {name: known[name] for name in ("cores", "time") if name in known}
+        steps.append({**named, "argv": _words(known.get("run", []), f"{where}.run"), **variables, **sizes})
     return {"steps": steps, **{name: whole[name] for name in ("together", "keep_going") if name in whole}}
 
 

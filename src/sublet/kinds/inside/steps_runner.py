@@ -2,6 +2,7 @@
 
 In the working directory, for each step: `steps/NAME/stdout`, `steps/NAME/stderr` as it runs, and when it has ended
 `steps/NAME/end.json` with its code or signal, its start and its seconds. What they print is printed here too.
+Of steps that run side by side, each that says how many cores it needs begins when so many are free, in order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import IO, Any
 PLAN = ".sublet/steps.json"
 GRACE = 3.0  # seconds that interrupted steps have between SIGTERM and SIGKILL
 NOT_FOUND, NOT_RUNNABLE = 127, 126  # what a shell would say
+TIMED_OUT = 124  # what timeout(1) would say
 PRINTING = threading.Lock()
 
 
@@ -31,9 +33,11 @@ class RunningStep:
         os.makedirs(self.folder, exist_ok=True)
         self.began, self.clock = time.time(), time.monotonic()
         self.process: subprocess.Popen[bytes] | None = None
-        self.is_asked_to_end = False
+        self.is_asked_to_end = self.is_timed_out = False
+        self.cores, self.seconds = plan.get("cores", 0), plan.get("seconds")
         self.copying: list[threading.Thread] = []
-        environment = {**os.environ, **plan["environment"], "SUBLET_STEP": self.name}
+        sizes = dict.fromkeys(("SUBLET_CORES", "OMP_NUM_THREADS"), str(self.cores)) if self.cores else {}
+        environment = {**os.environ, **sizes, **plan["environment"], "SUBLET_STEP": self.name}
         try:
             self.process = subprocess.Popen(
                 plan["argv"],
@@ -63,13 +67,30 @@ class RunningStep:
     def wait(self) -> int:
         """Until it has ended; its exit code, or 128 and the number of the signal that ended it."""
         if self.process is not None:
-            self.code = self.process.wait()
+            self.code = self._wait_in_time(self.process)
             for thread in self.copying:
                 thread.join()
         code, by = (self.code, None) if self.code >= 0 else (128 - self.code, signal.Signals(-self.code).name)
-        end = {"name": self.name, "code": None if by else code, "signal": by, "start": self.began}
-        write_end(self.folder, {**end, "seconds": round(time.monotonic() - self.clock, 3)})
+        end: dict[str, Any] = {"name": self.name, "code": None if by else code, "signal": by, "start": self.began}
+        end["seconds"] = round(time.monotonic() - self.clock, 3)
+        if self.is_timed_out:
+            say(f"{self.name}: it reached its time limit of {self.seconds:g} s")
+            code, end = TIMED_OUT, {**end, "timed_out": True}
+        write_end(self.folder, end)
         return code
+
+    def _wait_in_time(self, process: subprocess.Popen[bytes]) -> int:
+        """Its code; when its own time is over, it is asked to end, and then killed."""
+        try:
+            return process.wait(self.seconds)
+        except subprocess.TimeoutExpired:
+            self.is_timed_out = True
+            process.terminate()
+        try:
+            return process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
 
     def ask_to_end(self) -> None:
         """Send it SIGTERM, once; the session's other processes are its platform's to end."""
@@ -107,6 +128,8 @@ class Runner:
         self.running: list[RunningStep] = []
         self.stopping = False
         self.codes: dict[str, int] = {}
+        self.free = plan.get("cores", 0)
+        self.changed = threading.Condition()
 
     def stop(self, *_: object) -> None:
         """Someone wants the session to end: no further step begins, and those that run are asked to end."""
@@ -122,19 +145,40 @@ class Runner:
         for step in self.running:
             step.kill()
 
+    def _wait_for_room(self, plan: dict[str, Any]) -> bool:
+        """Until a step can begin; False if it is not to."""
+        needed = plan.get("cores", 0)
+        with self.changed:
+            while not (self.free >= needed if self.together else len(self.codes) == len(self.running)):
+                self.changed.wait()
+            failed = any(self.codes.values())
+            if self.stopping or (failed and not self.keep_going and not (self.together and not needed)):
+                return False
+            self.free -= needed
+            return True
+
+    def _wait(self, step: RunningStep) -> None:
+        code = step.wait()
+        with self.changed:
+            self.codes[step.name] = code
+            self.free += step.cores
+            self.changed.notify_all()
+
     def run(self) -> int:
         """Run them; the code of the first, in the order of the request, that did not succeed."""
-        for group in [self.steps] if self.together else [[step] for step in self.steps]:
-            failed = any(self.codes.values())
-            if self.stopping or (failed and not self.keep_going):
+        waiting = []
+        for plan in self.steps:
+            if not self._wait_for_room(plan):
                 break
-            self.running = []
-            for plan in group:
-                if not self.stopping:
-                    self.running.append(RunningStep(plan, f"[{plan['name']}] " if self.together else ""))
-                if self.stopping and self.running:
-                    self.running[-1].ask_to_end()  # the signal may have come while it was being started
-            self.codes |= {step.name: step.wait() for step in self.running}
+            step = RunningStep(plan, f"[{plan['name']}] " if self.together else "")
+            self.running.append(step)
+            if self.stopping:
+                step.ask_to_end()  # the signal may have come while it was being started
+            waiting.append(threading.Thread(target=self._wait, args=(step,)))
+            waiting[-1].start()
+        for thread in waiting:
+            thread.join()
+        self.codes = {plan["name"]: self.codes[plan["name"]] for plan in self.steps if plan["name"] in self.codes}
         for plan in self.steps[len(self.codes) :]:
             os.makedirs(os.path.join("steps", plan["name"]), exist_ok=True)
             write_end(os.path.join("steps", plan["name"]), {"name": plan["name"], "skipped": True})
