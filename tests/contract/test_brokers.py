@@ -16,9 +16,11 @@ import pytest
 from sublet.booking.model.brokers import BrokerAsk
 from sublet.booking.model.offer import Booked, Predicted, Remote, find_first_terms
 from sublet.booking.model.phases import Phase
-from sublet.kernel.errors import OfferGaveWay
+from sublet.booking.model.series import SeatState
+from sublet.booking.series import SeriesAsk
+from sublet.kernel.errors import OfferGaveWay, SeriesHasNoRoom
 from sublet.people.model.person import Person
-from tests.brokers import RunningBroker, platforms_of, running_broker
+from tests.brokers import PATIENCE, RunningBroker, platforms_of, running_broker
 from tests.contract.services import KEEP, ME, OTHER, ask, in_phase, over, reach
 
 pytestmark = pytest.mark.anyio
@@ -302,3 +304,27 @@ async def test_ones_own_earlier_offers_give_way_at_another_broker_as_they_do_her
         assert await site.open_offers() == 1 + len(kept.offers), "nothing else is held there"
         ended = await over(top.service, (await top.service.sessions.accept(second.id, ME)).id)
         assert ended.phase is Phase.COMPLETED
+
+
+async def test_a_booking_that_comes_again_is_kept_by_another_broker_and_taken_whole(tree: Tree) -> None:
+    bookings = tree.top.service.bookings
+
+    async def list_there() -> list[Phase]:
+        listed = await tree.one.service.sessions.page(ME, active=True, limit=100)
+        return [session.phase for session in listed.items if session.name == "course"]
+
+    request = {"run": ["true"], "name": "course", "platform": "uksrc/cam"}
+    proposed = await bookings.propose(ME, SeriesAsk(every="daily 09:00-10:00 UTC", request=request, count=2))
+    booked = await bookings.accept(proposed.id, ME)
+    assert [seat.state for seat in booked.seats] == [SeatState.BOOKED] * 2
+    async with asyncio.timeout(PATIENCE):
+        while await list_there() != [Phase.WAITING] * 2:  # noqa: ASYNC110 - it is asked, and does not tell
+            await asyncio.sleep(0.05)
+    await bookings.cancel(booked.id, ME)
+    async with asyncio.timeout(PATIENCE):
+        while await list_there():  # noqa: ASYNC110 - it is asked, and does not tell
+            await asyncio.sleep(0.05)
+    queue = {**request, "platform": "uksrc/man"}
+    for wrong in ({"request": queue}, {"request": request, "group": "lab"}):
+        with pytest.raises(SeriesHasNoRoom, match="only predicts its starts"):
+            await bookings.propose(ME, SeriesAsk(every="daily 09:00-10:00 UTC", count=1, **wrong))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
+from sublet.booking.transfer import check_transferable
 from sublet.kernel.errors import BadRequest, NotAGateway, NotAllowed, NotFound, NotHandable, NotYours, SubletError
 from sublet.people.model.person import Person
 from sublet.service import Service
@@ -95,6 +98,18 @@ async def test_what_needs_something_of_its_owner_or_is_over_stays_with_them(tmp_
         await service.sessions.cancel_all([other.id], ANN)
         with pytest.raises(SubletError):
             await service.handovers.take(other.id, BOB)
+
+
+async def test_what_another_broker_has_stays_with_whom_it_knows(tmp_path: Path) -> None:
+    async with serving(tmp_path, mode="gateway", platforms=TRIAL, loop=False) as service:
+        await allow(service)
+        session = await accepted(service)
+        terms = Remote("https://far.example.org/sessions/1", session.created)
+        away = replace(session, offer=replace(session.offer, terms=terms))
+        offerset = await service.store.read(lambda tx: tx.offersets.get(session.offerset))
+        assert offerset
+        with pytest.raises(NotHandable, match="the offer of another broker"):
+            check_transferable(away, offerset)
 
 
 async def test_on_ones_own_service_there_is_nobody_to_give_to(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Examples in the pages: commands have the options that they name, settings can be read, and each platform has a page."""
+"""Examples in the pages: their options and settings are ones that there are; and each platform has a page."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class RecurringBookings:
         limits = {"count": ask.count, "until": ask.until, "without": ask.without}
         times = plan_occurrences(ask.every, now, self.settings.horizon, **limits)  # type: ignore[arg-type]
         check_size(times, ask.seats)
-        seats, expires = await self._hold(person, ask.request, times, ask.seats)
+        seats, expires = await self._hold(person, ask.request, times, ask.seats, group=ask.group)
         missed = [seat for seat in seats if seat.state is SeatState.MISSED]
         if missed and (ask.fit == "all" or len(missed) == len(seats)):
             await self._give_back(person, seats)
@@ -113,7 +113,9 @@ class RecurringBookings:
             raise BadRequest(detail=f"`to`: {to!r} is no single time to come", hint="Write one, as '2026-12-23 09:00'.")
         length = chosen[0].end - chosen[0].start
         time = Window(window.start, window.start + length)
-        seats, _ = await self._hold(person, json.loads(series.document), [time], len(chosen), chosen[0].number)
+        seats, _ = await self._hold(
+            person, json.loads(series.document), [time], len(chosen), chosen[0].number, group=series.group
+        )
         if missed := [seat for seat in seats if seat.state is SeatState.MISSED]:
             await self._give_back(person, seats)
             raise _refuse(missed, len(seats))
@@ -152,16 +154,27 @@ class RecurringBookings:
         return await self.store.read(lambda tx: tx.series.list(person.name))
 
     async def _hold(
-        self, person: Person, request: Mapping[str, Any], times: Sequence[Window], seats: int, first: int = 1
+        self,
+        person: Person,
+        request: Mapping[str, Any],
+        times: Sequence[Window],
+        seats: int,
+        first: int = 1,
+        *,
+        group: str = "",
     ) -> tuple[list[BookedSeat], list[datetime]]:
-        """A held offer for each seat at each time, or why there is none; nothing stays held if asking fails."""
+        """A held offer for each seat at each time, or why there is none; nothing stays held if asking fails.
+
+        Seats that others may take are this service's own: at another broker they would stay the organiser's.
+        """
         held: list[BookedSeat] = []
         expires: list[datetime] = [self.now() + self.settings.hold]
         try:
             for number, time in enumerate(times, first):
                 for seat in range(1, seats + 1):
                     offerset = await self._ask(person, request, time)
-                    booked = next((offer for offer in offerset.offers if offer.offer.is_in_calendar), None)
+                    kept = [each for each in offerset.offers if each.offer.is_kept_free]
+                    booked = next((each for each in kept if not group or each.offer.is_in_calendar), None)
                     held.append(_seat(number, seat, time, offerset, booked))
                     expires += [booked.expires] if booked else []
         except SubletError:

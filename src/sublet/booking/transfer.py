@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from sublet.booking.model.events import EventKind
+from sublet.booking.model.offer import Remote
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.refused_moves import refuse_move
 from sublet.booking.model.request import Request
@@ -47,6 +48,7 @@ def check_transferable(session: Session, offerset: OfferSet) -> None:
     own = list_own_needs(offerset.request)
     own += ["sessions that it waits for"] if session.offer.after else []
     own += ["an annex"] if session.kind == "pilot" else []
+    own += ["the offer of another broker"] if isinstance(session.offer.terms, Remote) else []
     if own:
         raise NotHandable(session=session.id[:8], what=", ".join(own))
 

@@ -169,6 +169,13 @@ class Offer:
         return isinstance(self.terms, Booked) and not self.terms.reservation
 
     @property
+    def is_kept_free(self) -> bool:
+        """Whether its time is kept for it: by our own calendar, or by that of another broker, which says so."""
+        terms = self.terms
+        is_there = isinstance(terms, Remote) and terms.held and isinstance(find_first_terms(terms), Booked)
+        return self.is_in_calendar or is_there
+
+    @property
     def pool_sizes(self) -> dict[str, int]:
         """What its storage comes to in each pool."""
         return sum_pools(self.storage, self.pools)
