@@ -5,6 +5,7 @@ Nova and Neutron are played; the machine is an sshd on this one's loopback, and 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import http.server
 import io
@@ -27,10 +28,13 @@ from sublet.booking.model.request import Compute, Data, Executable, Range, Reque
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.kinds.compose import COMPOSE
+from sublet.kinds.container import PARTS
+from sublet.kinds.travel import pack
 from sublet.platforms.openstack import door, servers
 from sublet.platforms.openstack.access import CloudAccess
 from sublet.platforms.openstack.api import CloudCalls
 from sublet.platforms.openstack.platform import OpenStack
+from sublet.platforms.openstack.userdata import UserDataTooLarge, write_user_data
 from tests.nova_played import AUTH, PlayedNova
 from tests.sshd import Sshd, needs_sshd, sshd
 
@@ -253,6 +257,20 @@ async def test_a_compose_file_is_offered_a_whole_machine_where_its_image_is_said
     closed = OpenStack(name="cloud", image="guest", tools=("python3", "podman"), network="none")
     words = [reason.message for reason in closed.unfit(asked)]
     assert ["nobody can connect" in words[0], "can pull no image" in words[1]] == [True, True]
+
+
+async def test_what_runs_containers_needs_an_address_and_that_is_said_before_anything_is_accepted(
+    platform: OpenStack, nova: PlayedNova
+) -> None:
+    executable = Executable("docker-compose", fields={"compose": {"services": {"box": {"image": "box"}}}})
+    asked = replace(ask_for("docker-compose"), executable=executable)
+    closed = platform.model_copy(update={"address": "", "tools": ("python3", "podman")})
+    answer = await closed.offers(asked, ["podman"], datetime.now(UTC))
+    assert answer.offers == ()
+    assert "its `address` is not set" in answer.reasons[0].message
+    runner = gzip.compress(pack("container_job", *PARTS))
+    with pytest.raises(UserDataTooLarge):
+        write_user_data(b"{}", runner, b"secret")
 
 
 async def test_an_offer_says_which_way_a_machine_is_reached(platform: OpenStack, nova: PlayedNova) -> None:

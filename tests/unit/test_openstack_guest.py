@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import os
+import pty
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from sublet.booking.model.job import Job, Program
 from sublet.booking.model.session import EndKind
 from sublet.booking.model.shape import Amounts, Shape
+from sublet.platforms.openstack.guest.console import SealedConsole
 from sublet.platforms.openstack.guest.sealed import read_lines, seal, unseal, write_line
 from sublet.platforms.openstack.readers import Image, choose_flavor, count_gpus, read_flavor, read_quota
 from sublet.platforms.openstack.states import ELSEWHERE, StopWishes, describe_end
@@ -41,6 +44,20 @@ def test_pieces_are_found_among_what_others_print_and_broken_ones_are_passed_ove
     cut = write_line(SECRET, "end", b"{}").decode()[:-9]
     console = f"[ 0.1] Linux\r\n{good.replace(chr(10), chr(13) + chr(10))}login: {forged}{cut}\n#sublet end nonsense\n"
     assert read_lines(SECRET, console) == [("stdout:0:5", b"hello")]
+
+
+def test_a_console_that_a_login_hangs_up_is_opened_again(tmp_path: Path) -> None:
+    console = tmp_path / "console"
+    (first, first_end), (second, second_end) = pty.openpty(), pty.openpty()
+    console.symlink_to(os.ttyname(first_end))
+    line = SealedConsole(SECRET, str(console))
+    console.unlink()
+    console.symlink_to(os.ttyname(second_end))
+    os.close(first)  # as vhangup(2) does: every file that is open there answers EIO from now on
+    line.tell("beat:1", {"at": 1.0})
+    assert read_lines(SECRET, os.read(second, 4096).decode()) == [("beat:1", b'{"at": 1.0}')]
+    for file in (first_end, second, second_end, line.file):
+        os.close(file)
 
 
 def job_of(environment: dict[str, str]) -> Job:

@@ -24,6 +24,7 @@ UNKNOWN_END = timedelta(hours=1)  # how long servers of others are taken to stay
 TAKEN = ("constraint", "gpu_type")  # of what can be asked of a scheduler
 UNSET = "its `address` is not set"
 HOPELESS = 1 << 20  # bytes of files that no packing makes small enough for user data
+CONTAINERS = ("podman", "docker", "apptainer", "singularity", "charliecloud")  # ways by a runner that is too large too
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,15 @@ def refuse_request(request: Request, platform: str, door: DoorSettings) -> Seque
     return reasons
 
 
+def refuse_way(request: Request, terms: OfferTerms) -> Reason | None:
+    """Why a way can't be taken there: what runs containers is itself larger than user data."""
+    is_app = request.executable is not None and request.executable.kind == "app"
+    if terms.door.is_open or not (is_app or terms.way in CONTAINERS):
+        return None
+    why = f"{terms.platform} brings what runs containers in user data ({UNSET}), which has no room for it."
+    return Reason("urn:not-supported", "executable.kind", why, platform=terms.platform)
+
+
 def select_flavors(flavors: Sequence[Flavor], asked: SchedulerOptions) -> tuple[Flavor, ...]:
     """Those with the features and the type of GPU that were asked for."""
     return tuple(
@@ -132,6 +142,8 @@ def make_offers(
     platform, reserve = terms.platform, terms.reserve
     if refused := refuse_request(request, platform, terms.door):
         return Answer(reasons=tuple(refused))
+    if too_large := refuse_way(request, terms):
+        return Answer(reasons=(too_large,))
     choices = list_choices(view)
     typed = [SiteNode(node, (), gpu_types=choices.gpu_types) for node in list_nodes(view, reserve)]
     if lacking := find_untyped(request, typed, platform) or find_lacking(request.scheduler, choices, platform):

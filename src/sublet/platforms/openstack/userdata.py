@@ -21,7 +21,7 @@ from sublet.platforms.told import tell_amounts
 
 MOST = 65535  # characters of user data, in base64, that Nova takes
 FUTURE = "from __future__ import annotations"
-INSIDE = ("button", "door", "session")  # the modules that run a session in its machine
+INSIDE = ("button", "console", "door", "session")  # the modules that run a session in its machine
 OWN_IMPORTS = re.compile(r"^from sublet\.\S+ import (\([^)]*\)|.*)\n", re.MULTILINE)
 SESSION = "/var/lib/sublet/session"  # its directory in the machine
 

@@ -21,11 +21,11 @@ import resource
 import signal
 import subprocess
 import tarfile
-import termios
 import time
 from typing import Any
 
 from sublet.platforms.openstack.guest.button import PowerButton
+from sublet.platforms.openstack.guest.console import SealedConsole
 from sublet.platforms.openstack.guest.door import (
     DOOR,
     DOOR_USER,
@@ -37,9 +37,9 @@ from sublet.platforms.openstack.guest.door import (
     is_stopped,
     open_door,
 )
-from sublet.platforms.openstack.guest.sealed import write_line
 
 ROOT = "/var/lib/sublet/session"
+RUNTIME = "/run/sublet"  # for sockets, whose paths must be short
 USER = 64123  # whom the program runs as
 PIECE = 6000  # bytes of a piece
 BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
@@ -58,7 +58,7 @@ def run(secret: bytes, content: bytes, console: str) -> None:
     """One session, from its start to the machine's end."""
     size = int.from_bytes(content[:4], "big")
     job, archive = json.loads(content[4 : 4 + size]), content[4 + size :]
-    line = SealedConsole(secret, os.open(console, os.O_WRONLY | os.O_NOCTTY))
+    line = SealedConsole(secret, console)
     protect()
     try:
         session = RunningSession(job, line)
@@ -68,29 +68,6 @@ def run(secret: bytes, content: bytes, console: str) -> None:
     write_left(line, end, job)
     line.drain()
     go_off()
-
-
-class SealedConsole:
-    """The console, with sealed pieces on it."""
-
-    def __init__(self, secret: bytes, file: int) -> None:
-        """Nothing is written yet."""
-        self.secret, self.file = secret, file
-
-    def write(self, label: str, content: bytes) -> None:
-        """Write a piece, whole."""
-        rest = write_line(self.secret, label, content)
-        while rest:
-            rest = rest[os.write(self.file, rest) :]
-
-    def drain(self) -> None:
-        """Wait until all of it is written: the kernel keeps some, and loses it when the machine goes off."""
-        termios.tcdrain(self.file)
-        time.sleep(1)
-
-    def tell(self, label: str, value: object) -> None:
-        """Write a piece of JSON."""
-        self.write(label, json.dumps(value).encode())
 
 
 class RunningSession:
@@ -161,6 +138,9 @@ class RunningSession:
             "PATH": os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
             "HOME": ROOT + "/work",
             "TMPDIR": os.path.join(ROOT, "tmp"),
+            "XDG_DATA_HOME": ROOT + "/own/data",  # Podman's images, and what else is no result
+            "XDG_CACHE_HOME": ROOT + "/own/cache",
+            "XDG_RUNTIME_DIR": RUNTIME,
             "USER": "sublet",
             "LANG": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",
@@ -256,7 +236,7 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
     """The session's directory, with all that was brought, as the program's own."""
     add_user("sublet", USER, ROOT + "/work")
     add_ranges("sublet")
-    for name in ("work", "data", "tmp", "storage"):
+    for name in ("work", "data", "tmp", "storage", "own"):
         os.makedirs(ROOT + "/" + name, mode=0o755, exist_ok=True)
     given = {"name": DOOR + "/in"} if job["awaits"] else {"fileobj": io.BytesIO(archive)}
     with tarfile.open(mode="r:gz", **given) as opened:
@@ -266,6 +246,9 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
     for folder, folders, files in os.walk(ROOT):
         for name in (*folders, *files):
             os.lchown(os.path.join(folder, name), USER, USER)
+    os.makedirs(RUNTIME, mode=0o700, exist_ok=True)
+    os.chown(RUNTIME, USER, USER)
+    os.chmod(ROOT, 0o1777)  # so that a kind's own program says there why it could not begin; what is root's stays so
     for source, target, is_read_only in job["links"]:
         link(ROOT + "/" + source, ROOT + "/work/" + target, is_read_only)
 
