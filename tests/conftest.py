@@ -16,7 +16,7 @@ from tests.access_points import ap_site, person  # noqa: F401 - fixtures for eve
 from tests.git_server import git  # noqa: F401 - a fixture for every ring
 from tests.kubernetes_fixtures import cluster, jupyter_image, namespace  # noqa: F401 - fixtures for every ring
 from tests.loaded_images import loaded_images_removed  # noqa: F401 - after every ring
-from tests.openstack_fixtures import cloud, project  # noqa: F401 - the same
+from tests.openstack_fixtures import cloud, debian, project  # noqa: F401 - the same
 from tests.postgres import postgres  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 

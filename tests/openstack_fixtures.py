@@ -27,6 +27,21 @@ def cloud() -> Iterator[Cloud]:
         pytest.skip(str(missing))
 
 
+@pytest.fixture(scope="session")
+def debian(cloud: Cloud) -> str:
+    """The name of an image of alice's with a distribution's system, Podman and JupyterLab."""
+    from testbed.openstack.disk import have_disk
+    from testbed.openstack.images import upload_disk
+    from testbed.plan import Skip
+
+    try:
+        parts = have_disk()
+    except Skip as missing:
+        pytest.skip(str(missing))
+    upload_disk(cloud, "alice", "debian", parts)
+    return "debian"
+
+
 @pytest.fixture
 def project(cloud: Cloud, tmp_path: Path) -> Project:
     """The project of the cloud, with files of a test's own."""

@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 BOX = (
     *("keystone", "placement-api", "glance-api", "neutron-api", "nova-api", "nova-conductor", "nova-scheduler"),
     *("nova-compute-qemu", "libvirt-daemon-system", "libvirt-clients", "qemu-system-x86", "qemu-utils"),
+    *("neutron-rpc-server", "neutron-l3-agent", "iptables", "conntrack"),
     *("rabbitmq-server", "mariadb-server", "python3-pymysql", "python3-werkzeug", "genisoimage", "openssl"),
     *("iproute2", "procps", "mount", "curl", "hostname", "tzdata"),
 )

@@ -11,7 +11,7 @@ mkdir "$root/files" "$root/work" "$root/root"
 files=$root
 root=$root/root
 mount -t overlay overlay -o "lowerdir=$box,upperdir=$files/files,workdir=$files/work" "$root"
-mount -t tmpfs -o mode=755 tmpfs "$root/dev" # without /dev/kvm: guests are emulated
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
 while read -r device major minor; do
     mknod -m 666 "$root/dev/$device" c "$major" "$minor"
 done <<'DEVICES'
@@ -22,6 +22,8 @@ random 1 8
 urandom 1 9
 tty 5 0
 DEVICES
+# Guests are emulated where the processor has no virtualization of its own: a KVM without it (PVM) is not trusted with this machine.
+if grep -q -w -E 'vmx|svm' /proc/cpuinfo && (: <>/dev/kvm) 2>/dev/null; then mknod -m 666 "$root/dev/kvm" c 10 232; fi
 mkdir "$root/dev/pts" "$root/dev/shm" "$root/dev/net"
 mknod -m 666 "$root/dev/net/tun" c 10 200
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620,gid=5 devpts "$root/dev/pts"

@@ -9,6 +9,7 @@ from typing import Any
 from testbed.openstack.cloud import Cloud
 
 from sublet.platforms.openstack.access import CloudSettings, open_cloud
+from sublet.platforms.openstack.addresses import CloudAddresses
 from sublet.platforms.openstack.api import CloudCalls
 from sublet.platforms.openstack.compute import CloudCompute
 from sublet.platforms.openstack.platform import OpenStack
@@ -44,5 +45,13 @@ class Project:
         try:
             servers = [server.name for server in await compute.list_servers("sublet-")]
             return sorted([*servers, *await compute.list_keys("sublet-")])
+        finally:
+            await compute.calls.close()
+
+    async def list_floating(self) -> list[str]:
+        """The names of servers that floating IPs of the project are for."""
+        compute = self.compute()
+        try:
+            return await CloudAddresses(compute.calls).list_names("")
         finally:
             await compute.calls.close()

@@ -265,10 +265,15 @@ http.server.HTTPServer((os.environ["SUBLET_HOST"], int(os.environ["SUBLET_PORT"]
 """
 
 
+FIXED = {"network": "wire", "address": "fixed"}
+FLOATING = {"network": "inner", "address": "floating", "floating_network": "public"}  # behind a router of Neutron's
+
+
+@pytest.mark.parametrize("way", [FIXED, FLOATING], ids=lambda way: way["address"])
 async def test_large_files_go_in_and_out_by_ssh_and_people_connect_to_a_machine(
-    project: Project, tmp_path: Path
+    project: Project, tmp_path: Path, way: dict[str, str]
 ) -> None:
-    platform = project.platform(network="wire", address="fixed")
+    platform = project.platform(**way)
     await platform.open(tmp_path / "home")
     trial = ConformanceTrial(platform, PATIENCE)
     try:
@@ -285,6 +290,7 @@ async def test_large_files_go_in_and_out_by_ssh_and_people_connect_to_a_machine(
             return bool(connector)
 
         await trial.until("a connector", is_connected)
+        assert len(await project.list_floating()) == (way is FLOATING)
         transport = httpx.AsyncHTTPTransport(uds=place.removeprefix("unix:"))
         async with httpx.AsyncClient(transport=transport, timeout=60) as client:
             assert (await client.get("http://lab/")).text == "hello from sublet"
@@ -299,3 +305,4 @@ async def test_large_files_go_in_and_out_by_ssh_and_people_connect_to_a_machine(
         await trial.clean()
         await platform.close()
     assert await project.list_names() == []
+    assert await project.list_floating() == []

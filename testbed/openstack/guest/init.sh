@@ -31,6 +31,9 @@ for number, network in enumerate(told["networks"]):
     address = network["ip_address"] + ("" if "/" in network["ip_address"] else "/" + network["netmask"])
     subprocess.run(["ip", "addr", "add", address, "dev", f"eth{number}"], check=False)
     subprocess.run(["ip", "link", "set", f"eth{number}", "up"], check=False)
+    for route in network.get("routes") or ():
+        if route["network"] == "0.0.0.0":
+            subprocess.run(["ip", "route", "add", "default", "via", route["gateway"]], check=False)
 ADDRESSES
 data=/run/config/openstack/latest/user_data
 if [ "$(head -c 6 /dev/vda)" = booted ]; then

@@ -30,6 +30,11 @@ def check_tokens(user: str) -> str:
     )
 
 
+PRIVILEGES = "".join(
+    f"[{section}]\nhelper_command = /usr/bin/privsep-helper --config-file {ETC}/neutron.conf "
+    f"--config-file {ETC}/l3_agent.ini\n"
+    for section in ("privsep", "privsep_namespace", "privsep_conntrack", "privsep_link")
+)
 FILES = {
     "keystone.conf": f"""[DEFAULT]
 log_file = {LOG}/keystone.log
@@ -77,13 +82,16 @@ config_file = /etc/glance/glance-api-paste.ini
 log_dir = {LOG}
 state_path = {STATE}/neutron
 core_plugin = ml2
-service_plugins =
+service_plugins = router
 auth_strategy = keystone
 transport_url = rabbit://guest:guest@127.0.0.1:5672/
 notify_nova_on_port_status_changes = false
 notify_nova_on_port_data_changes = false
 api_paste_config = /etc/neutron/api-paste.ini
-rpc_workers = 0
+rpc_workers = 1
+rpc_state_report_workers = 0
+rpc_response_timeout = 20
+host = cloud
 [database]
 connection = mysql+pymysql://root@localhost/neutron?{SOCKET}
 [ml2]
@@ -94,6 +102,13 @@ mechanism_drivers = wires
 lock_path = {STATE}/neutron/lock
 {check_tokens("neutron")}
 """,
+    "l3_agent.ini": f"""[DEFAULT]
+interface_driver = sublet_router_wires.RouterWires
+enable_metadata_proxy = false
+[agent]
+root_helper = env
+report_interval = 5
+{PRIVILEGES}""",
     "nova.conf": f"""[DEFAULT]
 log_dir = {LOG}
 state_path = {STATE}/nova
@@ -138,7 +153,7 @@ workers = 1
 workers = 1
 discover_hosts_in_cells_interval = 2
 [libvirt]
-virt_type = qemu
+virt_type = {"kvm" if Path("/dev/kvm").exists() else "qemu"}
 cpu_mode = none
 [nova_sys_admin]
 helper_command = /usr/bin/privsep-helper --config-file {ETC}/nova.conf
@@ -151,7 +166,8 @@ for name in ("images", "staging", "tasks", "fernet", "credentials", "nova/lock",
     Path(STATE, name).mkdir(parents=True, exist_ok=True)
 shutil.copy("/etc/nova/api-paste.ini", ETC)
 packages = Path("/usr/lib/python3/dist-packages")
-shutil.copy("/cloud/programs/wires.py", packages / "sublet_wires.py")
+for name in ("wires", "router_wires"):
+    shutil.copy(f"/cloud/programs/{name}.py", packages / f"sublet_{name}.py")
 described = packages / "sublet_wires-1.dist-info"
 described.mkdir()
 (described / "METADATA").write_text("Metadata-Version: 2.1\nName: sublet-wires\nVersion: 1\n")

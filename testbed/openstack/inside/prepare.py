@@ -11,7 +11,13 @@ LOCAL = "http://127.0.0.1"
 PORTS = {"placement": 8778, "image": 9292, "compute": 8774, "network": 9696}
 NAMES = {"placement": "placement", "image": "glance", "compute": "nova", "network": "neutron"}
 PEOPLE = {"alice": "member", "bob": "reader"}
-FLAVORS = {"tiny": (1, 320, 1), "small": (1, 512, 1), "wide": (4, 512, 1), "huge": (1, 50_000, 1)}
+FLAVORS = {
+    "tiny": (1, 320, 1),
+    "small": (1, 512, 1),
+    "wide": (4, 512, 1),
+    "huge": (1, 50_000, 1),
+    "roomy": (2, 2048, 6),
+}
 GUEST = Path("/cloud/guest")
 token = ""
 
@@ -54,13 +60,41 @@ def add_image(name, file, **more):
     return made["id"]
 
 
-def add_network(name, net):
-    """A network that this machine is on too; guests read their addresses from the config drive."""
-    neutron = f"{LOCAL}:9696/v2.0"
-    made = call("POST", f"{neutron}/networks", {"network": {"name": name, "shared": True}})[0]["network"]["id"]
-    pool = {"start": f"{net}.10", "end": f"{net}.250"}
-    subnet = {"network_id": made, "ip_version": 4, "cidr": f"{net}.0/24", "allocation_pools": [pool]}
-    call("POST", f"{neutron}/subnets", {"subnet": {**subnet, "enable_dhcp": False, "gateway_ip": None}})
+def wait_for(address, noun):
+    """Wait until something is listed there."""
+    until = time.monotonic() + 300
+    while not call("GET", address)[0][noun]:
+        if time.monotonic() > until:
+            sys.exit(f"no {noun} have come")
+        time.sleep(0.5)
+
+
+def neutron(path, **body):
+    """Have something in Neutron; it, as it was made."""
+    (noun,) = body
+    return call("POST", f"{LOCAL}:9696/v2.0/{path}", body)[0][noun]
+
+
+def add_network(name, net, first, last, gateway=None, **more):
+    """A network, with the subnet that it has; guests read their addresses from the config drive."""
+    network = neutron("networks", network={"name": name, **more})
+    made, whose = network["id"], network["project_id"]  # a subnet of someone else's gives its people no addresses
+    pool = {"start": f"{net}.{first}", "end": f"{net}.{last}"}
+    addresses = {"ip_version": 4, "cidr": f"{net}.0/24", "allocation_pools": [pool], "gateway_ip": gateway}
+    subnet = {"network_id": made, "project_id": whose, "enable_dhcp": False, **addresses}
+    return made, neutron("subnets", subnet=subnet)["id"]
+
+
+def add_networks(net):
+    """One that this machine is on too; one of a project's own, and a router from it to floating IPs here."""
+    add_network("wire", net, 10, 199, shared=True)
+    public, _ = add_network("public", net, 200, 250, f"{net}.1", **{"router:external": True})
+    listed = identity("GET", "projects?name=sky")["projects"]
+    own = {"project_id": listed[0]["id"]}
+    _, inside = add_network("inner", "10.206.0", 10, 250, "10.206.0.1", **own)
+    gateway = {"external_gateway_info": {"network_id": public}}
+    router = neutron("routers", router={"name": "way-out", **own, **gateway})["id"]
+    call("PUT", f"{LOCAL}:9696/v2.0/routers/{router}/add_router_interface", {"subnet_id": inside})
 
 
 token = sign_in()
@@ -89,12 +123,9 @@ else:
         ramdisk_id=ramdisk,
         os_command_line="console=ttyS0 quiet panic=-1",
     )
-    add_network("wire", address.rpartition(".")[0])
+    wait_for(f"{LOCAL}:9696/v2.0/agents?agent_type=L3%20agent", "agents")
+    add_networks(address.rpartition(".")[0])
     nova = f"{LOCAL}:8774/v2.1"
     for name, (cores, memory, disk) in FLAVORS.items():
         call("POST", f"{nova}/flavors", {"flavor": {"name": name, "vcpus": cores, "ram": memory, "disk": disk}})
-    until = time.monotonic() + 120
-    while not call("GET", f"{nova}/os-hypervisors")[0]["hypervisors"]:
-        if time.monotonic() > until:
-            sys.exit("no host of virtual machines has come")
-        time.sleep(0.5)
+    wait_for(f"{nova}/os-hypervisors", "hypervisors")

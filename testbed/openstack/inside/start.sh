@@ -2,7 +2,9 @@
 set -euo pipefail
 address=$1 log=/cloud/log programs=/cloud/programs etc=/cloud/etc
 mkdir -p $etc /cloud/state /var/run/mysqld
-mount -t tmpfs -o size=4g tmpfs /cloud/state # no overlay below databases and disks
+ip link add inner type bridge # for guests that this machine does not reach by itself
+ip link set inner up
+mount -t tmpfs -o size=12g tmpfs /cloud/state # no overlay below databases and disks; disks are sparse
 openssl req -x509 -newkey rsa:2048 -nodes -keyout $etc/key.pem -out $log/ca.pem -days 30 -subj /CN=cloud \
     -addext "subjectAltName=IP:$address" 2>/dev/null
 python3 $programs/configure.py "$address"
@@ -71,12 +73,19 @@ printf 'log_outputs="3:file:%s/libvirt.log"\nhost_uuid="6e0d2b0e-7f0a-4e3b-9d3a-
 virtlogd -d
 libvirtd -d
 until (: </dev/tcp/127.0.0.1/5672) 2>/dev/null; do sleep 0.2; done
+hears() { # QUEUE: whether someone takes messages there
+    python3 -c 'import amqp, sys
+with amqp.Connection("127.0.0.1:5672", "guest", "guest") as rabbit: rabbit.channel().queue_declare(sys.argv[1], passive=True)' "$1" 2>/dev/null
+}
+as neutron-rpc neutron-rpc-server --config-file $etc/neutron.conf
 as nova-conductor nova-conductor --config-file $etc/nova.conf
 as nova-scheduler nova-scheduler --config-file $etc/nova.conf
 serve nova nova.wsgi.osapi_compute 8774
 for port in 8778 9292 9696 8774; do until answers $port; do sleep 0.2; done; done
 as wires bash -c 'while sleep 0.2; do for tap in /sys/class/net/tap*; do
-    [ -e "$tap" ] && [ ! -e "$tap/master" ] && ip link set "${tap##*/}" master guests up; done; done'
+    [ -e "$tap" ] && [ ! -e "$tap/master" ] && ip link set "${tap##*/}" master "$(cat /run/wires/${tap##*/})" up; done; done'
+until hears q-l3-plugin; do sleep 0.5; done # an agent that calls nobody waits for a minute
+as neutron-l3 neutron-l3-agent --config-file $etc/neutron.conf --config-file $etc/l3_agent.ini
 as nova-compute nova-compute --config-file $etc/nova.conf
 python3 $programs/prepare.py project "$address"
 touch $log/ready

@@ -248,7 +248,8 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
             os.lchown(os.path.join(folder, name), USER, USER)
     os.makedirs(RUNTIME, mode=0o700, exist_ok=True)
     os.chown(RUNTIME, USER, USER)
-    os.chmod(ROOT, 0o1777)  # so that a kind's own program says there why it could not begin; what is root's stays so
+    os.chown(ROOT, 0, USER)
+    os.chmod(ROOT, 0o1775)  # noqa: S103 (a kind's program says there why it did not begin; root's files stay root's)
     for source, target, is_read_only in job["links"]:
         link(ROOT + "/" + source, ROOT + "/work/" + target, is_read_only)
 
