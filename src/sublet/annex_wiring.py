@@ -15,6 +15,7 @@ from sublet.annexes.job_images import JobImages
 from sublet.annexes.job_queue import JobQueue
 from sublet.annexes.jobs import Jobs
 from sublet.annexes.lease_plans import LeasePlans
+from sublet.annexes.lease_systems import LeaseSystems
 from sublet.annexes.lease_watch import LeaseWatch
 from sublet.annexes.leases import Leases
 from sublet.annexes.naming import Naming
@@ -107,6 +108,7 @@ def build_annexes(
         sessions,
         direct,
     )
+    systems = LeaseSystems(store, platforms, leases, annex_platforms)
     images = JobImages(settings.home / PACKING, movers, credentials)
     status = AnnexStatus(settings, store, now, leases, splits, access_points, registry)
     job_queue = JobQueue(now, authority, registry)
@@ -119,6 +121,7 @@ def build_annexes(
         templates=templates,
         plans=plans,
         leases=leases,
+        systems=systems,
         status=status,
         watch=LeaseWatch(store, now, signals, leases, status, endings),
         drains=AnnexDrains(store, now, platforms, signals, leases, registry),
@@ -127,7 +130,7 @@ def build_annexes(
         dags=Dags(access_points, job_queue),
         dag_moves=dag_moves,
         naming=Naming(store, dag_moves, access_points, job_queue),
-        inputs=Inputs(settings, store, now, platforms, leases, access_points, images),
+        inputs=Inputs(settings, store, now, platforms, systems, access_points, images),
         access_points=access_points,
         node_releases=node_releases,
         pilots=pilots,

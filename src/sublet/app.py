@@ -112,6 +112,7 @@ def build_context(service: Service) -> LoopContext:
         credentials=service.credentials,
         places=service.places,
         transfers=service.transfers,
+        systems=service.annexes.systems,
         price_book=service.price_book,
         visits=service.visits,
         has_strangers=not has_owner(service.settings),

@@ -27,6 +27,7 @@ from sublet.annexes.invitations import Invitations
 from sublet.annexes.invited_sites import InvitedSites
 from sublet.annexes.jobs import Jobs
 from sublet.annexes.lease_plans import LeasePlans
+from sublet.annexes.lease_systems import LeaseSystems
 from sublet.annexes.lease_watch import LeaseWatch
 from sublet.annexes.leases import Leases
 from sublet.annexes.naming import Naming
@@ -161,6 +162,7 @@ class AnnexCases:
     templates: Templates
     plans: LeasePlans
     leases: Leases
+    systems: LeaseSystems
     status: AnnexStatus
     watch: LeaseWatch
     drains: AnnexDrains

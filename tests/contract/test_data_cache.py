@@ -51,8 +51,8 @@ def source() -> Iterator[WebSource]:
         yield server
 
 
-async def open_platform(tmp_path: Path, directory: Path, **settings: Any) -> Slurm:
-    platform = Slurm(name="far", directory=str(directory), **settings)
+async def open_platform(tmp_path: Path, directory: Path, kind: type[Slurm] = Slurm, **settings: Any) -> Slurm:
+    platform = kind(name="far", directory=str(directory), **settings)
     platform.use(LocalReach("far"))
     await asyncio.to_thread((tmp_path / "home").mkdir, exist_ok=True)
     await platform.open(tmp_path / "home")

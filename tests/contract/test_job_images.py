@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 import pytest
 
@@ -15,9 +15,12 @@ from sublet.annexes.job_images import JobImages
 from sublet.booking.model.session import Session
 from sublet.data.executables import Movers
 from sublet.kernel.errors import PlatformRefused
+from sublet.kinds.images import ArchiveFile
 from sublet.movers.oci import OciMover
 from sublet.movers.port import Policy
 from sublet.platforms.port import ArchiveReader, Platform
+from sublet.platforms.slurm.platform import Slurm
+from tests.contract.test_data_cache import open_platform
 from tests.real import images as made_images
 from tests.registries import Registry, registry
 
@@ -126,6 +129,69 @@ async def test_a_system_pulls_the_very_image_or_it_is_sent_and_made_there(
         await job_images.bring(cast(Platform, Cluster()), address, "oci-sha256:34", session)
 
 
+class CachingCluster(Slurm):
+    """A cluster with a cache that reaches no registry, and notes what images are made of."""
+
+    reads_archives: bool = True
+    made: ClassVar[list[tuple[str, bool]]] = []
+
+    async def find_image_maker(self, tool: str) -> str:
+        """It has Apptainer."""
+        return "/usr/bin/apptainer" if tool == "apptainer" else ""
+
+    async def pull(self, image: str, tool: str, user: str) -> str | None:
+        """It reaches no registry."""
+        return None
+
+    async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
+        """By a Python of its own, or as it was read here."""
+        self.made.append((kept, archive is not None))
+        return self.reads_archives or archive is not None
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[CachingCluster]:
+    platform = await open_platform(tmp_path, tmp_path / "far", kind=CachingCluster)
+    assert isinstance(platform, CachingCluster)
+    platform.made.clear()
+    yield platform
+    await platform.close()
+
+
+async def test_an_image_that_a_system_can_not_pull_is_streamed_to_its_cache_past_this_disk(
+    shop: Registry, job_images: JobImages, tmp_path: Path, cluster: CachingCluster
+) -> None:
+    address, session = f"docker://{shop.address}/tools/job:1", cast(Session, Lease())
+    digest = await find(job_images, address)
+    kept = await job_images.bring(cluster, address, digest, session)
+    place = Path(kept.path).parent
+    assert (kept.path, cluster.made) == (f"{place}/image.sif", [(f"{place}/content", False)])
+    assert [(each.digest, each.users) for each in await cluster.list_kept()] == [(kept.digest, ("lease-session",))]
+    assert not (tmp_path / "packing").exists(), "nothing lay here"
+    before = shop.fetched()
+    pinned = f"docker://{shop.address}/tools/job@{digest.removeprefix('oci-')}"
+    streamed = await job_images.stream(cluster, pinned, "", session)
+    assert (streamed.path, streamed.digest) == (f"{place}/content", kept.digest)
+    assert shop.fetched() == before, "sessions and jobs share it"
+
+
+async def test_an_image_is_put_together_here_where_no_python_of_the_system_reads_archives(
+    shop: Registry, job_images: JobImages, cluster: CachingCluster
+) -> None:
+    cluster.reads_archives = False
+    address, session = f"docker://{shop.address}/tools/job:1", cast(Session, Lease())
+    kept = await job_images.bring(cluster, address, await find(job_images, address), session)
+    assert [was_read_here for _, was_read_here in cluster.made] == [False, True]
+    assert kept.digest.startswith("sha256:")
+
+
+async def test_a_system_without_a_cache_is_refused_what_a_session_names(shop: Registry, job_images: JobImages) -> None:
+    with pytest.raises(PlatformRefused, match="can't be streamed"):
+        await job_images.stream(
+            cast(Platform, Cluster()), f"docker://{shop.address}/tools/job:1", "", cast(Session, Lease())
+        )
+
+
 async def test_an_image_for_which_nobody_can_be_asked_is_left_to_the_node(job_images: JobImages) -> None:
     address = "docker://127.0.0.1:9/none:1"
     assert await find(job_images, address) == ""
@@ -149,5 +215,7 @@ async def test_an_archive_of_a_session_is_unpacked_where_a_tool_runs_directories
     made_images.oci_archive(tmp_path / "tool.tar")
     for program, did in (("podman", [("make", "oci-archive")]), ("ch-run", [("make", "oci-archive")]), ("docker", [])):
         cluster = DirectoryCluster(program=program)
-        made = await job_images.make(cast(Platform, cluster), "/kept/x/content", str(tmp_path / "tool.tar"), "one")
+        made = await job_images.make(
+            cast(Platform, cluster), "/kept/x/content", ArchiveFile(str(tmp_path / "tool.tar")), "one"
+        )
         assert (made, cluster.did) == (bool(did), did)

@@ -128,7 +128,7 @@ def test_commands_containers_and_bags_run_as_jobs(person: Person, annex: str) ->
     assert "11 succeeded, 1 failed" in "".join(bag.logs())
 
 
-def test_an_image_of_a_registry_comes_to_the_service_once_for_all_sessions(person: Person, annex: str) -> None:
+def test_an_image_of_a_registry_is_streamed_past_the_service_once_for_all_sessions(person: Person, annex: str) -> None:
     images.oci_archive(person.file("shop.tar"), Entrypoint=[], Env=["PATH=/bin", "FROM=shop"])
     with registry() as shop, passage(person.site, "ap", shop.server_port):
         shop.push("tools/annex", "1", person.file("shop.tar"))
@@ -138,7 +138,13 @@ def test_an_image_of_a_registry_comes_to_the_service_once_for_all_sessions(perso
             )
             session.wait(180)
             assert "".join(session.logs()) == "from shop\n", session.view.end
+            assert "preparing the image" not in "".join(session.logs(stream="stderr")), "it was made there before"
         assert shop.fetched() == 2, "its configuration and its layer, once"
+    size = person.file("shop.tar").stat().st_size
+    mine = ("-constraint", f'SubletSession == "{session.id}"', "-af", "TransferInputStats.CedarSizeBytesTotal")
+    assert int(person.condor("condor_history", *mine)) < size, "it does not travel with the job"
+    assert not list(person.kept("images").glob("kept/*/content")), "the service's disk has none"
+    assert not list(person.kept("platforms", annex, "sessions", session.id).glob("shared/*"))
 
 
 def test_a_notebook_runs_as_a_job(person: Person, annex: str) -> None:

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 
+from sublet.annexes.model.inputs import HAS_IMAGE
 from sublet.booking.model.job import Job, Mount, Program
 from sublet.booking.model.shape import Amounts, Shape
 from sublet.platforms.htcondor.job import JobPlace, description, files_of, placeholder, program, script
@@ -163,6 +164,15 @@ def test_a_session_with_an_image_waits_until_that_is_kept_unless_it_is_a_guests(
         place = JobPlace("/s", annex="a", supplier="x@y", guest=guest)
         text = description(job("true"), KEY, place, timedelta(minutes=1), brought)
         assert ('My.SubletKept = "shared/sha256-7"' in text, "SubletReady" in text) == (not guest, not guest)
+
+
+def test_a_session_whose_image_is_in_the_caches_of_systems_starts_on_leases_that_have_it_alone() -> None:
+    place = JobPlace("/s", annex="a", supplier="x@y", image="docker://shop/tool@sha256:7")
+    lines = description(job("true"), KEY, place, timedelta(minutes=1), ("program",)).splitlines()
+    assert 'My.SubletKept = "docker://shop/tool@sha256:7"' in lines
+    [requirements] = [line for line in lines if line.startswith("requirements")]
+    assert requirements.endswith(f"&& {HAS_IMAGE}")
+    assert "SubletUntil" not in requirements, "it never starts without"
 
 
 def test_too_much_memory_stops_it(tmp_path: Path) -> None:

@@ -185,3 +185,22 @@ def test_a_job_that_may_use_no_lease_is_another_than_one_that_waits_for_none() -
     assert read_waiting(ad).waits
     assert not read_waiting({**ad, "SubletReady": "/Expr(undefined)/"}).waits
     assert not read_waiting({"ClusterId": 1, "ProcId": 0}).waits
+
+
+def test_a_session_that_names_an_image_of_a_registry_is_told_where_systems_have_it_for_good() -> None:
+    address = "docker://shop/tool@sha256:7"
+    ad = {
+        "ClusterId": 1,
+        "ProcId": 0,
+        "Iwd": "/s",
+        "SubletSession": "k",
+        "SubletKept": address,
+        "TransferInput": "work",
+    }
+    waiting = read_waiting(ad)
+    assert (waiting.named.address, waiting.named.image, waiting.named.candidates) == (address, "", ())
+    told = rewritten(waiting.named, [InputCopies(("l1",), {address: "/kept/data-9/content"})])
+    assert set(told) == {"SubletKept"}, "its files travel as they are"
+    assert '"/kept/data-9/content"' in told["SubletKept"]
+    assert "SubletLooked" not in told["SubletKept"], "an image that is named by its digest never changes"
+    assert rewritten(waiting.named, []) == {"SubletKept": address}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,22 +19,21 @@ from tarfile import TarError
 from sublet.annexes.access_point import AccessPoints
 from sublet.annexes.input_files import Fingerprint, InputFiles, read_fingerprint
 from sublet.annexes.input_trees import NotShareable, pack_tree
-from sublet.annexes.job_images import JobImages
+from sublet.annexes.job_images import JobImages, KeptImage, name_archive
 from sublet.annexes.kept_inputs import Brought, KeptInputs
-from sublet.annexes.leases import Leases
-from sublet.annexes.model.annex import Lease
+from sublet.annexes.lease_systems import LeaseSystems, There
 from sublet.annexes.model.inputs import InputCopies, NamedInput, choose_shared, combine_digests, rewritten
 from sublet.annexes.model.lease_state import PENDING
 from sublet.annexes.pilots import inputs
 from sublet.annexes.pilots.queue import to_vacate
 from sublet.annexes.queue_watch import QueueWatch
-from sublet.booking.model.phases import STARTED
 from sublet.booking.model.session import Session
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.kernel.clock import Clock
 from sublet.kernel.errors import SubletError
 from sublet.kernel.log import log
 from sublet.kernel.settings import Settings
+from sublet.kinds.images import ArchiveFile
 from sublet.platforms.htcondor.commands import ids, to_edit
 from sublet.platforms.port import Platform
 from sublet.reach.local import LocalReach
@@ -45,15 +44,7 @@ SOON = timedelta(minutes=1)  # for so long it is tried at every look to remove w
 PACKING = "packing"  # below SUBLET_HOME: directories on their way to a system, as archives
 AGAIN = timedelta(seconds=30)  # after a try to bring something that failed
 AGAIN_IMAGE = timedelta(minutes=10)  # the same for an image of a registry
-
-
-@dataclass(frozen=True, slots=True)
-class There:
-    """A lease that jobs may come to, and its system."""
-
-    lease: Lease
-    session: Session
-    platform: Platform
+HaveImage = Callable[[Platform, str, str, Session], Awaitable[KeptImage]]  # on a system, for a lease
 
 
 @dataclass
@@ -64,7 +55,7 @@ class Inputs:
     store: Store
     now: Clock
     platforms: KnownPlatforms
-    leases: Leases
+    systems: LeaseSystems
     access_points: AccessPoints
     images: JobImages
 
@@ -96,7 +87,7 @@ class Inputs:
             point = self.access_points.point
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
-            leases = await self._list_there()
+            leases = await self.systems.list_there()
             self._nothing_waits = not self._inputs.brought and all(job.seen == inputs.NONE for job in waiting)
             self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
             for jobs in _alike(waiting):
@@ -113,15 +104,6 @@ class Inputs:
         due = any(job.seen != inputs.NONE and inputs.needs_look(job, looked) for job in waiting)
         if self.access_points.point and due:
             await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
-
-    async def _list_there(self) -> list[There]:
-        systems = []
-        for lease in await self.store.read(lambda tx: tx.leases.live()):
-            session = await self.leases.session_of(lease)
-            platform = self.platforms.by_name.get(lease.details.system)
-            if session and platform and session.phase in PENDING | STARTED and not session.cancel_by:
-                systems.append(There(lease, session, platform))
-        return systems
 
     async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[There]) -> None:
         """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
@@ -210,7 +192,9 @@ class Inputs:
         for name in wanted:
             if (digest := self._input_files.digest(named.path(name), seen[name])) is not None:
                 digests[name] = digest
-        image = self.images.find_digest(named.address, owner, since) if named.address else ""
+        image = self.images.find_digest(named.address, owner, since) if named.address and not named.is_session else ""
+        if named.is_session and named.address:
+            image = name_archive(named.address)  # a session names it by what never means another
         if image:
             digests[named.address] = image
         return None if image is None or len(digests) < len(wanted) else digests
@@ -233,7 +217,8 @@ class Inputs:
             ):
                 brought.former.add(there.lease.id)  # written down before anything is sent
                 if name == named.address:
-                    brought.bringing = asyncio.create_task(self._bring_image(there, name, digest, brought))
+                    have = self.images.stream if named.is_session else self.images.bring
+                    brought.bringing = asyncio.create_task(self._bring_image(there, name, digest, brought, have))
                 else:
                     bring = self._bring_tree if name in trees else self._bring_input
                     bring = self._bring_session_image if named.is_session else bring
@@ -247,11 +232,18 @@ class Inputs:
     def _lately(self, brought: Brought, again: timedelta) -> bool:
         return brought.failed is not None and abs(self.now() - brought.failed) < again
 
-    async def _bring_image(self, there: There, address: str, digest: str, brought: Brought) -> None:
+    async def _bring_image(
+        self,
+        there: There,
+        address: str,
+        digest: str,
+        brought: Brought,
+        have: HaveImage,
+    ) -> None:
         """Have a system keep an image of a registry, for as long as the lease is there."""
         name = there.platform.name
         try:
-            image = await self.images.bring(there.platform, address, digest, there.session)
+            image = await have(there.platform, address, digest, there.session)
             for each in (self._inputs.find(name, image.digest), brought):  # as an archive it is kept by its own digest
                 each.path, each.failed, each.why = image.path, None, ""
                 each.leases.add(there.lease.id)
@@ -288,7 +280,7 @@ class Inputs:
         try:
             content = await there.platform.keep(file, digest, there.session.id)
             if is_image:
-                await self.images.make(there.platform, content, path, there.session.id)
+                await self.images.make(there.platform, content, ArchiveFile(path), there.session.id)
             brought.path = content
             brought.leases.add(there.lease.id)
             brought.failed = None

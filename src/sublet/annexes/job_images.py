@@ -20,13 +20,16 @@ from sublet.booking.model.request import Data
 from sublet.booking.model.session import Session
 from sublet.data.bringing import CredentialOpener
 from sublet.data.executables import Movers
-from sublet.data.image_staging import KEPT_AS_FILES, RUN_DIRECTORIES
+from sublet.data.image_staging import KEPT_AS_FILES, PROGRAMS_FOR_UNPACKED
+from sublet.data.journeys import Journey
+from sublet.data.roads import take_road
 from sublet.kernel.errors import DataNotThere, PlatformRefused, SubletError
 from sublet.kernel.log import log
 from sublet.kinds.images import ArchiveFile
-from sublet.movers.port import SIMPLE, AnyMover, Mover, Pins, Resolves, SignsIn
+from sublet.movers.port import SIMPLE, AnyMover, Links, Mover, Pins, Resolves, SignsIn
 from sublet.platforms.batch.kept import name_pulled, read_name
-from sublet.platforms.port import Platform, quietly
+from sublet.platforms.caching import CachesData
+from sublet.platforms.port import ArchiveReader, Platform, quietly
 
 EVERY = 15.0  # seconds between two questions about one address
 GOOD = 45.0  # seconds that an answer counts for while the registry gives no other
@@ -135,21 +138,52 @@ class JobImages:
                 return KeptImage(path, name_pulled(_digest(pinned)))
         if scheme != "docker" or isinstance(mover, Reason | Resolves):
             raise PlatformRefused(platform=platform.name, why=f"its login host could not pull {address}")
+        kept = await self._stream(platform, pinned, mover, session)
+        if kept and await platform.make_image(kept.path, tools[0], None, session.id):
+            return KeptImage(f"{os.path.dirname(kept.path)}/image.sif", kept.digest)
         return await self._send(platform, pinned, mover, tools[0], session.id)
 
-    async def make(self, platform: Platform, content: str, archive: str, user: str) -> bool:
-        """Have a system make an image file of an archive that it keeps, or unpack it, if it can; else sessions do."""
+    async def stream(self, platform: Platform, address: str, digest: str, session: Session) -> KeptImage:
+        """Have the archive of an image that a session names in the cache of a system, and made into what runs there."""
+        _, mover = await self._choose(address, session.person)
+        kept = await self._stream(platform, Data(NAME, SIMPLE, address), mover, session)
+        if kept is None:
+            raise PlatformRefused(platform=platform.name, why=f"{address} can't be streamed to it")
+        await self.make(platform, kept.path, None, session.id)
+        return kept
+
+    async def _stream(
+        self, platform: Platform, pinned: Data, mover: AnyMover | Reason, session: Session
+    ) -> KeptImage | None:
+        """Have its archive in the cache of a system, past this machine's disk; None: there is no such road."""
+        if not isinstance(platform, CachesData) or not isinstance(mover, Links):
+            return None
+        cache = await platform.open_cache()
+        journey = Journey(cache, platform.name, session.id, session.person, lambda _: quietly)
+        arrival = await take_road(journey, pinned, mover)
+        if arrival is None:
+            return None
+        log.info("job-image.brought", lease=session.id, road=arrival.taken.describe(platform.name))
+        content = cache.find_content(arrival.entry)
+        return KeptImage(content, read_name(arrival.entry))
+
+    async def make(self, platform: Platform, content: str, archive: ArchiveReader | None, user: str) -> bool:
+        """Have a system make an image file of an archive that it keeps, or unpack it, if it can; else sessions do.
+
+        Without an `archive` of this machine it is read there.
+        """
         with suppress(SubletError):
             for tool in KEPT_AS_FILES:
                 if await platform.find_image_maker(tool):
-                    return await platform.make_image(content, tool, ArchiveFile(archive), user)
+                    return await platform.make_image(content, tool, archive, user)
             tools = (await platform.survey()).tools
-            for tool, program in RUN_DIRECTORIES.items():
+            for tool, program in PROGRAMS_FOR_UNPACKED.items():
                 if program in tools:
-                    return await platform.make_image(content, tool, ArchiveFile(archive), user)
+                    return await platform.make_image(content, tool, archive, user)
         return False
 
     async def _send(self, platform: Platform, pinned: Data, mover: Mover, tool: str, user: str) -> KeptImage:
+        """Put it together here and send it: to a system without a cache, or without a Python that reads archives."""
         folder = self.home / f"{platform.name}-{_digest(pinned).rpartition(':')[2]}"
         try:
             await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True, exist_ok=True)
@@ -162,6 +196,11 @@ class JobImages:
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         place = os.path.dirname(content)
         return KeptImage(f"{place}/image.sif", read_name(os.path.basename(place)))
+
+
+def name_archive(address: str) -> str:
+    """What the archive of an image is known by here, which is addressed by its digest."""
+    return f"archive-{address.rpartition('@')[2]}"
 
 
 def _digest(pinned: Data) -> str:

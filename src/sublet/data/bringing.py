@@ -24,6 +24,7 @@ from sublet.kernel.errors import DataNotThere
 from sublet.kernel.log import log
 from sublet.movers.arrival import without_secrets
 from sublet.movers.port import AnyMover, Progress, Resolves
+from sublet.platforms.port import Platform
 
 
 class Bringing(Protocol):
@@ -40,6 +41,14 @@ class CredentialOpener(Protocol):
 
     async def open(self, person: str) -> Sequence[Credential]:
         """A person's, each for one place."""
+        ...
+
+
+class NodeSystems(Protocol):
+    """Knows on which systems the nodes of platforms are, where those are others, as with annexes."""
+
+    async def find_systems(self, platform: str) -> Sequence[tuple[Platform, str]]:
+        """Each of them now, and the session there that protects what is kept for the nodes; none: it is not known."""
         ...
 
 
@@ -69,6 +78,11 @@ class StagingContext(Protocol):
     @property
     def credentials(self) -> CredentialOpener:
         """What opens the storage that people's data is in."""
+        ...
+
+    @property
+    def systems(self) -> NodeSystems:
+        """Where the nodes of annexes are."""
         ...
 
 

@@ -20,19 +20,22 @@ from sublet.data.model.throughput import Hop, TransferTimes
 from sublet.data.recording import record_times
 from sublet.data.roads import Arrival, take_road
 from sublet.data.sources import source_of
-from sublet.kernel.errors import DataNotThere
+from sublet.kernel.errors import DataNotThere, SubletError
 from sublet.kernel.log import log
 from sublet.kernel.value_names import directory_name
 from sublet.kinds.app import APP
 from sublet.kinds.images import ArchiveFile
 from sublet.movers.port import AnyMover, Links, Pins, SignsIn
-from sublet.platforms.caching import DataCache, FetchesImages, SendsArchives, UnpacksFiles
+from sublet.platforms.caching import CachesData, DataCache, ExpectsImages, FetchesImages, SendsArchives, UnpacksFiles
 from sublet.platforms.port import Platform
 
 FETCHED = "image.sif"
 KEPT_AS_FILES = ("apptainer", "singularity")  # tools that have images as files, not in a store of their own
-RUNS_DIRECTORIES = "charliecloud"  # a tool that has images as directories alone
-RUN_DIRECTORIES = {"charliecloud": "ch-run", "podman": "podman"}  # tools that run those, and the program of each
+ONLY_DIRECTORIES = "charliecloud"  # a tool that has images as directories alone
+PROGRAMS_FOR_UNPACKED = {
+    "charliecloud": "ch-run",
+    "podman": "podman",
+}  # tools that run unpacked images, and their programs
 NO_TIME = 0.5  # seconds: what took no longer was made before
 
 
@@ -135,7 +138,7 @@ class ImageStaging:
                     await self._fetch_before(data, mover)
                 return {}
             try:
-                return await self._fetch(data, mover, journey, pulls=not signs_in)
+                return await self._fetch(data, mover, journey, pulls=not signs_in, guest=guest)
             except DataNotThere as error:
                 failures.append(error)
         if failures:
@@ -144,7 +147,7 @@ class ImageStaging:
 
     async def _unpack(self, data: Data, mover: AnyMover | Reason) -> bool:
         """Have it fetched here and unpacked, for a tool that runs directories; else that tool fetches it by itself."""
-        if self._way == RUNS_DIRECTORIES and isinstance(self._platform, FetchesImages):
+        if self._way == ONLY_DIRECTORIES and isinstance(self._platform, FetchesImages):
             with suppress(DataNotThere):
                 await self._fetch(data, mover, None, pulls=False)
                 return True
@@ -152,7 +155,7 @@ class ImageStaging:
 
     async def _find_unpacked(self, data: Data) -> bool:
         """Let the session see an image that was unpacked before; whether one was."""
-        if self._way != RUNS_DIRECTORIES or not isinstance(self._platform, FetchesImages):
+        if self._way != ONLY_DIRECTORIES or not isinstance(self._platform, FetchesImages):
             return False
         folder = self._place / "data" / directory_name(data.name)
         if not await self._platform.fetch_image(data.location, self._way, folder / FETCHED, self._session):
@@ -174,7 +177,7 @@ class ImageStaging:
             await self._note_fetched(data, began)
 
     async def _fetch(
-        self, data: Data, mover: AnyMover | Reason, journey: Journey | None, *, pulls: bool
+        self, data: Data, mover: AnyMover | Reason, journey: Journey | None, *, pulls: bool, guest: bool = False
     ) -> dict[str, str]:
         """Have it there: fetched by the platform, in this way, if it may; else streamed to its cache, or sent."""
         if isinstance(mover, Pins):
@@ -197,6 +200,8 @@ class ImageStaging:
             return {str(folder / FETCHED): path}
         if journey and not journey.cache.is_here and isinstance(mover, Links):
             return await self._take_road(journey, data, mover)
+        if isinstance(mover, Links) and not guest and (expected := await self._stream_to_systems(data, mover)):
+            return expected
         if isinstance(mover, Links) and await self._link_archive(data, mover):
             return await self.keep(data)
         brought = TransferTimes()
@@ -214,6 +219,40 @@ class ImageStaging:
             return {}
         self.roads.append(arrival.taken)
         return await self.use_kept(journey.cache, arrival)
+
+    async def _stream_to_systems(self, data: Data, mover: Links) -> dict[str, str]:
+        """Where nodes are on other systems: have its archive in the cache of each of those, past this machine's disk.
+
+        Nothing, if one of them can't have it: then it is kept here, and goes along with the session.
+        """
+        if not isinstance(self._platform, ExpectsImages):
+            return {}
+        systems = await self._context.systems.find_systems(self._platform.name)
+        try:
+            arrivals = [await self._stream_to(system, user, data, mover) for system, user in systems]
+        except DataNotThere:
+            raise
+        except SubletError as error:
+            log.info("image.not-streamed", session=self._session, location=data.location, why=error.message)
+            return {}
+        if not arrivals or None in arrivals:
+            return {}
+        self.roads += [arrival.taken for arrival in arrivals if arrival and arrival.taken.road is not Road.CACHED]
+        [(entry, name), *_] = [(arrival.entry, arrival.files.links[0].path) for arrival in arrivals if arrival]
+        path = await self._platform.expect_image(data.location, entry, self._session)
+        return {str(Path("data", directory_name(data.name), name)): path}
+
+    async def _stream_to(self, system: Platform, user: str, data: Data, mover: Links) -> Arrival | None:
+        """Have it in the cache of one system, and what runs there made of it; None: it has none."""
+        if not isinstance(system, CachesData):
+            return None
+        tell = partial(tell_progress, self._context, self._session)
+        cache = await system.open_cache()
+        arrival = await take_road(Journey(cache, system.name, user, self._person, tell), data, mover)
+        if arrival:
+            self._context.loop_state.staging[self._session] = f"{system.name} is making the image of {data.location}"
+            await system.make_image(cache.find_content(arrival.entry), self._way, None, user)
+        return arrival
 
     async def _link_archive(self, data: Data, mover: Links) -> bool:
         """Have its archive on this machine, once for all sessions, and as a file of this one; whether it is."""

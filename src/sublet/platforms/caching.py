@@ -255,6 +255,15 @@ class SendsArchives(Protocol):
 
 
 @runtime_checkable
+class ExpectsImages(Protocol):
+    """A platform whose nodes are on other systems, to whose own caches images are brought."""
+
+    async def expect_image(self, location: str, entry: str, user: str) -> str:
+        """Have a session run only where an image of a registry is in the cache, as this entry; its path there."""
+        ...
+
+
+@runtime_checkable
 class UnpacksFiles(Protocol):
     """A platform that unpacks image files which lie there already, before a session's time."""
 

@@ -60,6 +60,7 @@ WAITS = (
     f" ? (!{_HEAVY} || time() > (MY.{JOB_UNTIL} ?: (MY.QDate + {UNSEEN})))"
     f" : ((MY.{JOB_READY} =?= undefined || {_READY} || (time() > MY.{JOB_UNTIL} && {_LONG_UP})) && {_LOOKED})))"
 )
+HAS_IMAGE = f'stringListMember(TARGET.{SLOT_LEASE} ?: "", MY.{JOB_READY} ?: "")'  # of a job that brings none
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +162,9 @@ def rewritten(named: NamedInput, copies: Sequence[InputCopies]) -> dict[str, str
 
 def _rewrite_session(named: NamedInput, there: Sequence[InputCopies]) -> dict[str, str]:
     """The attributes of a session's job: its image doesn't travel where it is kept, also behind a spool."""
+    if named.address:
+        streamed = [(each.leases, each.paths[named.address]) for each in there if named.address in each.paths]
+        return {JOB_KEPT: _choose_by_slot(streamed, named.address, "true", certainly="true")}
     with_image = [each for each in there if named.image in each.paths]
     images = [(each.leases, each.paths[named.image]) for each in with_image]
     inputs = [(each.leases, _files(named, each)) for each in with_image]
@@ -208,16 +212,19 @@ def by_name(path: str) -> str:
 Choices = Sequence[tuple[Sequence[str], str]]  # leases, and what holds for their slots
 
 
-def _choose_by_slot(choices: Choices, otherwise: str, able: str, more: tuple[str, Choices] = ("", ())) -> str:
+def _choose_by_slot(
+    choices: Choices, otherwise: str, able: str, more: tuple[str, Choices] = ("", ()), *, certainly: str = _CERTAIN
+) -> str:
     """A string that HTCondor chooses when the job is given to a slot, by the lease that the slot is of.
 
-    `able` is what a slot must be for these choices, and `more` has others for slots that are otherwise.
+    `able` is what a slot must be for these choices, and `more` has others for slots that are otherwise; `certainly` is
+    what tells that a copy is still what it was.
     """
     if not choices:
         return otherwise
     expression = f'"{otherwise}"'
     for condition, pairs in (more, (able, choices)):
         for leases, value in pairs:
-            here = f'{condition} && {_CERTAIN} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
+            here = f'{condition} && {certainly} && stringListMember(TARGET.{SLOT_LEASE} ?: "", "{",".join(leases)}")'
             expression = f'(({here}) ? "{value}" : {expression})'
     return f"$$([ {expression} ])"

@@ -11,6 +11,7 @@ from sublet.booking.price_book import PriceBook
 from sublet.booking.session_secrets import SessionSecrets
 from sublet.booking.signals import Signals
 from sublet.booking.visits import Visits
+from sublet.data.bringing import NodeSystems
 from sublet.data.executables import ExecutableKinds, Movers
 from sublet.kernel.clock import Clock
 from sublet.kernel.settings import Settings
@@ -37,6 +38,7 @@ class LoopContext:
     credentials: CredentialSource
     places: PlaceSource
     transfers: TransferHistory
+    systems: NodeSystems
     price_book: PriceBook
     visits: Visits
     has_strangers: bool  # what is run is not for the person whose machine this is

@@ -21,7 +21,7 @@ from sublet.annexes.model.annex import (
     JOB_TIME,
     TARGETED,
 )
-from sublet.annexes.model.inputs import WAITS
+from sublet.annexes.model.inputs import HAS_IMAGE, WAITS
 from sublet.booking.model.job import Job
 from sublet.platforms.batch.quoting import function, variable, word
 from sublet.platforms.batch.scripts import read_script
@@ -48,6 +48,7 @@ class JobPlace:
     guest: str = ""  # for whom they run, when that is not the annex's owner
     size: int = 0  # bytes that travel to the node
     node: str = ""  # the one node that is booked for them; empty: any
+    image: str = ""  # the address of an image that their systems have in caches; empty: they bring what they need
 
 
 @cache
@@ -156,6 +157,9 @@ def description(job: Job, key: str, place: JobPlace, time: timedelta, brought: t
     if shared and place.annex and not place.guest:  # a guest's files are not for the owner's other jobs
         attributes[JOB_KEPT] = quote_string(f"{above}{shared[0]}")
         values["requirements"] += f" && {WAITS}"
+    elif place.image:
+        attributes[JOB_KEPT] = quote_string(place.image)
+        values["requirements"] += f" && {HAS_IMAGE}"
     if place.node:
         attributes[JOB_BOOKED] = "true"
     if place.guest:

@@ -166,6 +166,12 @@ class HTCondor(Platform):
             name = await asyncio.to_thread(self._session(user).share, file)
         return f"{placeholder(user)}/{name}"
 
+    async def expect_image(self, location: str, entry: str, user: str) -> str:
+        """Note it: its jobs say so, and go where it is (annexes/inputs.py tells them)."""
+        with self._queue.words():
+            await asyncio.to_thread(self._session(user).expect, location)
+        return f"{placeholder(user)}/{entry}"
+
     async def open_archives(self) -> DataCache:
         """Where archives of images are kept here, once for all that go from here."""
         return open_archives(self.name, self._home)
@@ -210,7 +216,7 @@ class HTCondor(Platform):
         try:
             files = dict(files_of(job, session.key, left, self.grace))
             brought, size = session.lay_out(job, files)
-            text = description(job, session.key, replace(place, size=size), left, brought)
+            text = description(job, session.key, replace(place, size=size, image=session.image), left, brought)
             session.write("description", text.encode())
         except ValueError as error:
             raise PlatformRefused(platform=self.name, why=str(error)) from error

@@ -4,6 +4,7 @@ description, job.sh, life.sh, program   what HTCondor is given
 tried.N, id                    tries to submit it, and what condor_submit said
 log                            what happened to its jobs, written by HTCondor
 shared/                        what a system may keep for many, by its content
+image-address                  the image of a registry that the systems of its nodes have in their caches
 work/, stdout, stderr          what a job leaves, with record.json: how it ended
 parts/N/                       the same for each of several parts, until all have ended
 cancel, until                  who wants it stopped; the moved end of its time
@@ -26,9 +27,10 @@ from sublet.platforms.batch.kept import digest_of, name_of
 from sublet.platforms.htcondor.job import SHARED, placeholder
 from sublet.platforms.htcondor.log import LogEvent, read_log
 from sublet.platforms.htcondor.states import JobRecord, read_record
-from sublet.platforms.sessiondir import OWN, SessionDir, moment
+from sublet.platforms.sessiondir import OWN, SessionDir, moment, remove_tree
 
 SPREAD = 10_000  # how many directories HTCondor spreads its spool over
+ADDRESS = "image-address"
 PATIENCE = 600  # seconds that results may take to be put together
 
 
@@ -57,10 +59,21 @@ class Submitted(SessionDir):
         """Put a file aside that a system may keep for many, by its content; what it is called there."""
         folder = self.root / SHARED
         folder.mkdir(mode=0o700, exist_ok=True)
+        (self.root / ADDRESS).unlink(missing_ok=True)
         name = name_of(digest_of(file))
         with suppress(FileExistsError):
             os.link(file, folder / name)
         return name
+
+    def expect(self, location: str) -> None:
+        """Note the image of a registry that the systems of its nodes have."""
+        remove_tree(self.root / SHARED)
+        self.write(ADDRESS, location.encode())
+
+    @property
+    def image(self) -> str:
+        """The address of that image; empty: it has none, or brings it."""
+        return self._text(ADDRESS)
 
     def write_spec(self, values: dict[str, Any]) -> None:
         """Write what is known of it later on."""

@@ -1,0 +1,50 @@
+"""The systems that the nodes of annexes are on, by the leases that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sublet.annexes.leases import Leases
+from sublet.annexes.model.annex import Lease
+from sublet.annexes.model.lease_state import PENDING
+from sublet.annexes.platforms import AnnexPlatforms
+from sublet.booking.model.phases import STARTED
+from sublet.booking.model.session import Session
+from sublet.booking.platforms.known import KnownPlatforms
+from sublet.platforms.port import Platform
+from sublet.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class There:
+    """A lease that jobs may come to, and its system."""
+
+    lease: Lease
+    session: Session
+    platform: Platform
+
+
+@dataclass
+class LeaseSystems:
+    """Knows where jobs of annexes may come to."""
+
+    store: Store
+    platforms: KnownPlatforms
+    leases: Leases
+    annex_platforms: AnnexPlatforms
+
+    async def list_there(self) -> list[There]:
+        """Every lease that has nodes, or waits for them, on a system that is known here."""
+        systems = []
+        for lease in await self.store.read(lambda tx: tx.leases.live()):
+            session = await self.leases.session_of(lease)
+            platform = self.platforms.by_name.get(lease.details.system)
+            if session and platform and session.phase in PENDING | STARTED and not session.cancel_by:
+                systems.append(There(lease, session, platform))
+        return systems
+
+    async def find_systems(self, platform: str) -> Sequence[tuple[Platform, str]]:
+        """Those of one annex, as the platform that it is, and the session of the lease on each; none: it is none."""
+        annex = self.annex_platforms.known.get(platform, {}).get("annex")
+        return [(there.platform, there.session.id) for there in await self.list_there() if there.lease.annex == annex]
