@@ -22,8 +22,8 @@ from sublet.movers.port import SIMPLE, UNLIMITED, Policy
 from sublet.platforms.caching import EntryPhase, NoWay
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.test_data_cache import MIB, bring, content_of, make_programs, open_platform
-from tests.contract.test_tool_roads import until
+from tests.contract.far_system import content_of, make_programs, open_platform, until
+from tests.contract.test_data_cache import MIB, bring
 from tests.sites import mounted
 from tests.web_source import WebSource, serve_source
 

@@ -28,7 +28,7 @@ from sublet.data.roads import Arrival, take_road
 from sublet.kernel.errors import DataNotThere, DiskFull
 from sublet.movers import http
 from sublet.movers.http import HttpMover
-from sublet.movers.port import SIMPLE, UNLIMITED, Policy, Progress, ResolvedFile
+from sublet.movers.port import SIMPLE, UNLIMITED, Policy, ResolvedFile
 from sublet.movers.rsync import RsyncMover
 from sublet.platforms.batch.far import fetcher, sources
 from sublet.platforms.batch.fetching import FAR, read_program
@@ -36,7 +36,7 @@ from sublet.platforms.batch.kept import read_image_program
 from sublet.platforms.caching import CachePlacement, EntryPhase, describe_plan
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
-from sublet.reach.local import LocalReach
+from tests.contract.far_system import begin, content_of, ignore, make_programs, open_platform
 from tests.contract.test_resolving import Catalogue
 from tests.sites import mounted
 from tests.web_source import WebSource, serve_source
@@ -51,14 +51,6 @@ def source() -> Iterator[WebSource]:
         yield server
 
 
-async def open_platform(tmp_path: Path, directory: Path, kind: type[Slurm] = Slurm, **settings: Any) -> Slurm:
-    platform = kind(name="far", directory=str(directory), **settings)
-    platform.use(LocalReach("far"))
-    await asyncio.to_thread((tmp_path / "home").mkdir, exist_ok=True)
-    await platform.open(tmp_path / "home")
-    return platform
-
-
 @pytest.fixture
 async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
     platform = await open_platform(tmp_path, tmp_path / "far", cache="3MiB")
@@ -66,19 +58,11 @@ async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
     await platform.close()
 
 
-def ignore(what: str) -> Progress:
-    return quietly
-
-
 async def bring(slurm: Slurm, location: str, session: str = "s1", policy: Policy = UNLIMITED, **more: Any) -> Arrival:
-    journey = Journey(await slurm.open_cache(), "far", session, "me", ignore)
+    journey = await begin(slurm, session)
     arrival = await take_road(journey, Data("cube", SIMPLE, location, **more), HttpMover(policy, pause=0.01))
     assert arrival
     return arrival
-
-
-def content_of(tmp_path: Path, arrival: Arrival) -> Path:
-    return tmp_path / "far" / "kept" / arrival.entry / "content"
 
 
 async def test_people_of_a_gateway_get_nothing_from_private_addresses_on_any_road(
@@ -267,15 +251,6 @@ async def test_what_is_kept_has_a_name_for_people(slurm: Slurm, source: WebSourc
     await bring(slurm, source.put("/named/cube.fits", b"x" * 5000))
     [kept] = await slurm.list_kept()
     assert (kept.label, kept.size, kept.users) == (f"cube.fits from {source.address}", 5000, ("s1",))
-
-
-def make_programs(folder: Path, *without: str) -> Path:
-    """The programs of this machine, without Python and some others."""
-    folder.mkdir()
-    for program in (path for place in ("/usr/bin", "/bin") for path in Path(place).iterdir()):
-        if not program.name.startswith(("python", *without)) and not os.path.lexists(folder / program.name):
-            (folder / program.name).symlink_to(program)
-    return folder
 
 
 async def test_a_system_without_python_and_curl_gets_its_data_by_a_stream_and_that_is_told(

@@ -16,8 +16,9 @@ import pytest
 from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import EndKind, Session
 from sublet.service import Service
+from tests.contract.far_system import content_of, open_platform
 from tests.contract.services import ME, ask, over, serving
-from tests.contract.test_data_cache import bring, content_of, open_platform
+from tests.contract.test_data_cache import bring
 from tests.web_source import WebSource, serve_source
 
 pytestmark = pytest.mark.anyio
@@ -96,7 +97,8 @@ def list_wrong(home: Path) -> list[str]:
 KILLED = """
 import asyncio, sys
 from pathlib import Path
-from tests.contract.test_data_cache import bring, open_platform
+from tests.contract.far_system import open_platform
+from tests.contract.test_data_cache import bring
 
 async def main():
     platform = await open_platform(Path(sys.argv[1]), Path(sys.argv[1], "far"), downloads=False)

@@ -22,7 +22,7 @@ from sublet.platforms.batch.kept import digest_of, name_of
 from sublet.platforms.htcondor.platform import HTCondor
 from sublet.platforms.port import ArchiveReader, Platform
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.test_data_cache import open_platform as open_system
+from tests.contract.far_system import open_system
 from tests.real import images
 from tests.registries import Registry, registry
 
@@ -149,8 +149,7 @@ class MakingSystem(Slurm):
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[MakingSystem]:
-    platform = await open_system(tmp_path, tmp_path / "far", kind=MakingSystem)
-    assert isinstance(platform, MakingSystem)
+    platform = await open_system(tmp_path, MakingSystem)
     platform.made.clear()
     yield platform
     await platform.close()

@@ -20,7 +20,7 @@ from sublet.movers.oci import OciMover
 from sublet.movers.port import Policy
 from sublet.platforms.port import ArchiveReader, Platform
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.test_data_cache import open_platform
+from tests.contract.far_system import open_system
 from tests.real import images as made_images
 from tests.registries import Registry, registry
 
@@ -151,8 +151,7 @@ class CachingCluster(Slurm):
 
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[CachingCluster]:
-    platform = await open_platform(tmp_path, tmp_path / "far", kind=CachingCluster)
-    assert isinstance(platform, CachingCluster)
+    platform = await open_system(tmp_path, CachingCluster)
     platform.made.clear()
     yield platform
     await platform.close()

@@ -11,8 +11,8 @@ import pytest
 
 from sublet.platforms.caching import FilePut, NoWay
 from sublet.platforms.slurm.platform import Slurm
-from sublet.reach.local import LocalReach
 from tests import threads
+from tests.contract.far_system import open_platform
 
 pytestmark = pytest.mark.anyio
 KEY = "0b0f8a4e-0000-4000-8000-000000000001"
@@ -50,10 +50,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
-    platform = Slurm(name="far", directory=str(tmp_path / "far"))
-    platform.use(LocalReach("far"))
-    (tmp_path / "home").mkdir()
-    await platform.open(tmp_path / "home")
+    platform = await open_platform(tmp_path, tmp_path / "far")
     work = Path(await platform.session_directory(KEY)) / "work"
     work.mkdir(parents=True)
     (work / "a b.txt").write_bytes(b"one")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,14 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from sublet.booking.model.request import Data, Request
+from sublet.booking.model.request import Data
 from sublet.booking.platforms.known import KnownPlatforms
 from sublet.booking.system_files import SystemFilesMover
-from sublet.data.executables import Movers
-from sublet.data.journeys import Journey
 from sublet.data.model.roads import Road
-from sublet.data.placing import travel
-from sublet.data.roads import SMALL, Arrival, take_road
+from sublet.data.roads import SMALL, Arrival
 from sublet.kernel.errors import DataNotThere
 from sublet.movers.file import FileMover
 from sublet.movers.port import SIMPLE, UNLIMITED, Links, Mover, SourceChanged
@@ -31,7 +27,7 @@ from sublet.platforms.slurm.platform import Slurm
 from sublet.reach.local import LocalReach
 from sublet.reach.port import Command, T
 from sublet.reach.prompts import nobody
-from tests.contract.test_data_cache import content_of, ignore, open_platform
+from tests.contract.far_system import begin, content_of, make_old, make_tree, take
 from tests.contract.test_mover_ssh import LARGE, SHA, allow, cutting, data
 from tests.sshd import Sshd, needs_sshd, sshd
 
@@ -41,16 +37,11 @@ pytestmark = [pytest.mark.anyio, needs_sshd]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     with sshd(tmp_path_factory.mktemp("sshd")) as running:
-        (running.home / "tree" / "deep").mkdir(parents=True)
+        make_tree(running.home / "tree", "deep/a 'b'*.txt")
         (running.home / "cube.fits").write_bytes(LARGE)
-        (running.home / "tree" / "deep" / "a 'b'*.txt").write_text("a\n")
-        (running.home / "tree" / "run.sh").write_text("#!/bin/sh\n")
-        (running.home / "tree" / "run.sh").chmod(0o755)
         for number in range(60):
             (running.home / "tree" / f"{number}.txt").write_text(str(number))
-        old = time.time() - 60
-        for file in running.home.rglob("*"):
-            os.utime(file, (old, old))
+        make_old(running.home)
         yield running
 
 
@@ -59,18 +50,16 @@ async def drain(pieces: AsyncIterator[bytes]) -> bytes:
 
 
 async def bring(slurm: Slurm, mover: Mover, item: Data, session: str = "s1") -> Arrival | None:
-    journey = Journey(await slurm.open_cache(), "far", session, "me", ignore)
-    return await travel(journey, Request(None, data=(item,)), item, mover, Movers([mover]))
+    return await take(await begin(slurm, session), mover, item)
 
 
 async def test_a_file_over_sftp_is_streamed_once_checked_and_goes_on_where_it_broke_off(
-    server: Sshd, tmp_path: Path
+    server: Sshd, slurm: Slurm, tmp_path: Path
 ) -> None:
-    platform = await open_platform(tmp_path, tmp_path / "far")
     async with cutting(server.port, len(LARGE) // 2) as (port, brought):
         item, mover = data(server, "/cube.fits", port=port, checksum=SHA), SftpMover(allow(server, port=port))
         for road in (Road.STREAMED, Road.CACHED):
-            arrival = await bring(platform, mover, item, road.value)
+            arrival = await bring(slurm, mover, item, road.value)
             assert arrival
             assert arrival.taken.road is road
         assert content_of(tmp_path, arrival).read_bytes() == LARGE
@@ -78,18 +67,16 @@ async def test_a_file_over_sftp_is_streamed_once_checked_and_goes_on_where_it_br
     assert len(long) == 2
     assert sum(long) < 1.5 * len(LARGE), "what had come was not brought again"
     with pytest.raises(DataNotThere, match="its checksum is"):
-        await bring(platform, SftpMover(allow(server)), data(server, "/cube.fits", checksum="sha256:" + "0" * 64))
+        await bring(slurm, SftpMover(allow(server)), data(server, "/cube.fits", checksum="sha256:" + "0" * 64))
     with pytest.raises(DataNotThere, match="No such file"):
-        await bring(platform, SftpMover(allow(server)), data(server, "/gone"))
-    await platform.close()
+        await bring(slurm, SftpMover(allow(server)), data(server, "/gone"))
 
 
 async def test_a_folder_over_sftp_comes_by_one_connection_and_keeps_what_may_be_executed(
-    server: Sshd, tmp_path: Path
+    server: Sshd, slurm: Slurm, tmp_path: Path
 ) -> None:
-    platform = await open_platform(tmp_path, tmp_path / "far")
     async with cutting(server.port, 1 << 40) as (port, brought):
-        arrival = await bring(platform, SftpMover(allow(server, port=port)), data(server, "/tree/", port=port))
+        arrival = await bring(slurm, SftpMover(allow(server, port=port)), data(server, "/tree/", port=port))
     assert arrival
     assert (arrival.taken.road, arrival.files.is_folder) == (Road.STREAMED, True)
     assert len(brought) <= 3, "not one connection for each file"
@@ -97,7 +84,6 @@ async def test_a_folder_over_sftp_comes_by_one_connection_and_keeps_what_may_be_
     assert (place / "deep" / "a 'b'*.txt").read_text() == "a\n"
     assert sorted(int(file.stem) for file in place.glob("*.txt")) == list(range(60))
     assert (place / "run.sh").stat().st_mode & 0o100
-    await platform.close()
 
 
 async def test_a_file_over_sftp_that_changes_is_not_mixed_and_one_that_is_young_is_not_known_again(
@@ -118,8 +104,9 @@ async def test_a_file_over_sftp_that_changes_is_not_mixed_and_one_that_is_young_
         await drain(pieces)
 
 
-async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_it_changed(tmp_path: Path) -> None:
-    platform = await open_platform(tmp_path, tmp_path / "far")
+async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_it_changed(
+    slurm: Slurm, tmp_path: Path
+) -> None:
     known = SimpleNamespace(get=lambda name: SimpleNamespace(login=SimpleNamespace(reach=LocalReach(name))))
     mover, tree = SystemFilesMover(known, is_allowed=True), tmp_path / "mine"  # type: ignore[arg-type]
     (tree / "deep dir").mkdir(parents=True)
@@ -130,7 +117,7 @@ async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_i
     os.mkfifo(tree / "pipe")
     folder = Data("mine", SIMPLE, f"ssh://far{tree}/")
     for road in (Road.COPIED, Road.CACHED):
-        arrival = await bring(platform, mover, folder, road.value)
+        arrival = await bring(slurm, mover, folder, road.value)
         assert arrival
         assert (arrival.taken.road, arrival.files.is_folder) == (road, True)
     place = content_of(tmp_path, arrival)
@@ -142,7 +129,7 @@ async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_i
     assert not (place / "pipe").exists()
     assert (place / "run.sh").stat().st_mode & 0o100
     (tree / "run.sh").write_text("another\n")
-    again = await bring(platform, mover, folder)
+    again = await bring(slurm, mover, folder)
     assert again
     assert (again.taken.road, content_of(tmp_path, again).joinpath("run.sh").read_text()) == (Road.COPIED, "another\n")
     file = Data("run", SIMPLE, f"ssh://far{tree}/run.sh")
@@ -150,29 +137,27 @@ async def test_what_lies_on_the_very_system_is_copied_there_once_and_anew_when_i
     assert await mover.find_on(file, "elsewhere") is None
     alone = Data("run", SIMPLE, f"ssh://far{tree}/run.sh", checksum="sha256:" + "0" * 64)
     with pytest.raises(DataNotThere, match="its checksum is"):
-        await bring(platform, mover, alone)
+        await bring(slurm, mover, alone)
     with pytest.raises(DataNotThere, match="No such file"):
-        await bring(platform, mover, replace(alone, location="ssh://far/no/such"))
+        await bring(slurm, mover, replace(alone, location="ssh://far/no/such"))
     assert not list((tmp_path / "far" / "kept").glob("*/part*"))
-    await platform.close()
 
 
-async def test_empty_folders_of_this_machine_come_along_and_are_known_again(tmp_path: Path) -> None:
+async def test_empty_folders_of_this_machine_come_along_and_are_known_again(slurm: Slurm, tmp_path: Path) -> None:
     (tmp_path / "in" / "logs" / "old").mkdir(parents=True)
     (tmp_path / "in" / "big").write_bytes(os.urandom(2 * SMALL))
-    platform = await open_platform(tmp_path, tmp_path / "far")
     entries = []
     for number in range(2):
-        journey = Journey(await platform.open_cache(), "far", f"s{number}", "me", ignore)
-        arrival = await take_road(journey, Data("in", SIMPLE, str(tmp_path / "in")), FileMover(UNLIMITED))
+        arrival = await bring(slurm, FileMover(UNLIMITED), Data("in", SIMPLE, str(tmp_path / "in")), f"s{number}")
         assert arrival
         assert (content_of(tmp_path, arrival) / "logs" / "old").is_dir()
         entries.append(arrival.entry)
     assert entries[0] == entries[1]
-    await platform.close()
 
 
-async def test_a_file_and_a_folder_of_another_system_are_streamed_over_its_login(server: Sshd, tmp_path: Path) -> None:
+async def test_a_file_and_a_folder_of_another_system_are_streamed_over_its_login(
+    server: Sshd, slurm: Slurm, tmp_path: Path
+) -> None:
     ssh = server.options | {"BatchMode": "yes"}
     platforms, _ = load_platforms({"other": {"kind": "slurm", "host": "127.0.0.1", "port": server.port, "ssh": ssh}})
     other = platforms["other"]
@@ -182,15 +167,14 @@ async def test_a_file_and_a_folder_of_another_system_are_streamed_over_its_login
     assert isinstance(mover, Links)
     assert other.login
     await other.login.open(nobody)
-    platform = await open_platform(tmp_path, tmp_path / "far")
     try:
         item = Data("cube", SIMPLE, f"ssh://other{server.home}/cube.fits", checksum=SHA)
         for road in (Road.STREAMED, Road.CACHED):
-            arrival = await bring(platform, mover, item, road.value)
+            arrival = await bring(slurm, mover, item, road.value)
             assert arrival
             assert arrival.taken.road is road
         assert content_of(tmp_path, arrival).read_bytes() == LARGE
-        folder = await bring(platform, mover, replace(item, location=f"ssh://other{server.home}/tree/", checksum=""))
+        folder = await bring(slurm, mover, replace(item, location=f"ssh://other{server.home}/tree/", checksum=""))
         assert folder
         assert (folder.taken.road, folder.files.is_folder) == (Road.STREAMED, True)
         place = content_of(tmp_path, folder)
@@ -198,17 +182,18 @@ async def test_a_file_and_a_folder_of_another_system_are_streamed_over_its_login
         assert sorted(int(file.stem) for file in place.glob("*.txt")) == list(range(60))
         assert (place / "run.sh").stat().st_mode & 0o100
         with pytest.raises(DataNotThere, match="No such file"):
-            await bring(platform, mover, replace(item, location="ssh://other/no/such"))
+            await bring(slurm, mover, replace(item, location="ssh://other/no/such"))
         [link] = (await mover.links(item)).links
         await asyncio.to_thread(os.utime, server.home / "cube.fits", (2, 2))
         with pytest.raises(SourceChanged):
             await drain(mover.read(item, link, 0))
     finally:
         await other.login.close()
-        await platform.close()
 
 
-async def test_many_small_files_of_a_system_are_read_together_as_they_were_listed_or_not_at_all(tmp_path: Path) -> None:
+async def test_many_small_files_of_a_system_are_read_together_as_they_were_listed_or_not_at_all(
+    slurm: Slurm, tmp_path: Path
+) -> None:
     runs: list[str] = []
 
     class CountedReach(LocalReach):
@@ -224,9 +209,8 @@ async def test_many_small_files_of_a_system_are_read_together_as_they_were_liste
     (tree / "hard").hardlink_to(tree / "deep" / "-1 é.txt")
     (tree / "soft").symlink_to("hard")
     (tree / "large").write_bytes(LARGE)
-    platform = await open_platform(tmp_path, tmp_path / "far")
     item = Data("many", SIMPLE, f"ssh://other{tree}/")
-    arrival = await bring(platform, mover, item)
+    arrival = await bring(slurm, mover, item)
     assert arrival
     place = content_of(tmp_path, arrival)
     assert {file.read_text() for file in (place / "deep").iterdir()} == set(map(str, range(300)))
@@ -236,4 +220,3 @@ async def test_many_small_files_of_a_system_are_read_together_as_they_were_liste
     (tree / "hard").write_text("2")
     with pytest.raises(SourceChanged):
         await mover.read_together(item, links)
-    await platform.close()

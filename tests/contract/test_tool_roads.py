@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
@@ -16,11 +14,9 @@ import pytest
 
 from sublet.booking.model.request import Data, Request
 from sublet.data.executables import Movers
-from sublet.data.journeys import Journey
 from sublet.data.model.credentials import Credential, CredentialKind
 from sublet.data.model.links import can_be_known, name_entry
 from sublet.data.model.roads import Road
-from sublet.data.placing import travel
 from sublet.data.roads import Arrival
 from sublet.data.whereabouts import EntryFinder
 from sublet.kernel.errors import DataNotThere
@@ -29,7 +25,7 @@ from sublet.movers.port import SIMPLE, UNLIMITED, Mover, Policy
 from sublet.movers.rsync import RsyncMover
 from sublet.platforms.caching import EntryPhase, NoWay
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.test_data_cache import content_of, ignore, open_platform
+from tests.contract.far_system import begin, content_of, make_old, make_tree, open_platform, take, until
 from tests.git_server import Entry, GitServer, link, program, submodule
 from tests.lfs_server import LfsClient, lfs_server
 from tests.rsync_server import SECRET, RsyncServer, serve_rsync
@@ -41,31 +37,16 @@ LARGE = os.urandom(2_000_000)
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RsyncServer]:
     with serve_rsync(tmp_path_factory.mktemp("rsyncd")) as server:
-        (server.folder / "tree" / "deep dir").mkdir(parents=True)
+        make_tree(server.folder / "tree", "deep dir/a 'b'.txt")
         (server.folder / "cube.bin").write_bytes(LARGE)
-        (server.folder / "tree" / "deep dir" / "a 'b'.txt").write_text("a\n")
-        (server.folder / "tree" / "run.sh").write_text("#!/bin/sh\n")
-        (server.folder / "tree" / "run.sh").chmod(0o755)
-        for file in server.folder.rglob("*"):
-            os.utime(file, (time.time() - 60,) * 2)
+        make_old(server.folder)
         (server.folder / "tree" / "link").symlink_to("run.sh")
         yield server
 
 
-@pytest.fixture
-async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
-    platform = await open_platform(tmp_path, tmp_path / "far")
-    yield platform
-    await platform.close()
-
-
-async def begin(slurm: Slurm, session: str) -> Journey:
-    return Journey(await slurm.open_cache(), "far", session, "me", ignore)
-
-
 async def bring(slurm: Slurm, mover: Mover, item: Data, session: str = "s1") -> Arrival:
     journey = await begin(slurm, session)
-    arrival = await travel(journey, Request(None, data=(item,)), item, mover, Movers([mover]))
+    arrival = await take(journey, mover, item)
     assert arrival, journey.no_ways
     return arrival
 
@@ -73,7 +54,7 @@ async def bring(slurm: Slurm, mover: Mover, item: Data, session: str = "s1") -> 
 async def refuse(slurm: Slurm, mover: Mover, item: Data) -> str:
     """Why it can't be brought there."""
     journey = await begin(slurm, "s1")
-    assert await travel(journey, Request(None, data=(item,)), item, mover, Movers([mover])) is None
+    assert await take(journey, mover, item) is None
     return journey.no_ways.get(item.name, "")
 
 
@@ -157,13 +138,6 @@ def make_programs(folder: Path, without: str) -> Path:
                 (folder / file.name).unlink(missing_ok=True)
                 (folder / file.name).symlink_to(file)
     return folder
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Look again and again."""
-    async with asyncio.timeout(60):
-        while not is_so():  # noqa: ASYNC110 - another process does it
-            await asyncio.sleep(0.05)
 
 
 async def test_a_session_that_is_over_stops_what_rsync_brings_for_it(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sublet.booking.model.events import EventKind
-from sublet.booking.model.phases import OVER
+from sublet.booking.model.phases import OVER, Phase
 from sublet.booking.model.session import Session
 from sublet.kernel.settings import Settings
 from sublet.service import Service
@@ -62,6 +62,15 @@ async def roads(service: Service, session: Session) -> list[str]:
 async def output(service: Service, session: Session) -> str:
     platform = service.platforms.get(session.offer.platform)
     return (await platform.output(session.id, "stdout", 0, 10000)).decode()
+
+
+async def check_road(service: Service, session: Session, text: str, road: str) -> str:
+    """That a session has completed, printed this, and had its data by this road; in which words that is told."""
+    assert session.phase is Phase.COMPLETED, session.end
+    assert await output(service, session) == text
+    [told] = await roads(service, session)
+    assert road in told, told
+    return told
 
 
 def find_files(home: Path, name: str) -> list[Path]:

@@ -29,7 +29,7 @@ from tests.contract.services import ME
 from tests.real import images
 from tests.real.clusters import Cluster
 from tests.real.container_tools import find_tools
-from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run, settings_of, submitted
+from tests.real.staging import MIB, SUM, begin, check_road, find_files, output, over, roads, run, settings_of, submitted
 from tests.registries import registry
 from tests.sites import Site
 from tests.storage_servers import serve_s3, serve_webdav, sign_address
@@ -47,10 +47,7 @@ async def test_the_system_fetches_by_itself_once_and_this_machine_keeps_nothing(
         session = await run(service, run=SUM, data=[address])
         assert session.offer.staging.there == there
         assert ("it already has cube.bin" in describe_why(session.offer)) == bool(there)
-        assert session.phase is Phase.COMPLETED, session.end
-        assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
-        [told] = await roads(service, session)
-        assert road in told, told
+        await check_road(service, session, f"{hashlib.sha256(content).hexdigest()}  -\n", road)
     assert len(source.gets("/one/cube.bin")) == 1
     assert not find_files(home, "cube.bin")
 
@@ -62,10 +59,7 @@ async def test_where_the_system_may_not_fetch_it_is_streamed_past_this_machine_a
         address = source.put("/two/cube.bin", content, cut_at=MIB)
         for road in ("streamed from", "in the cache of shut"):
             session = await run(service, platform="shut", run=SUM, data=[address])
-            assert session.phase is Phase.COMPLETED, session.end
-            assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
-            [told] = await roads(service, session)
-            assert road in told, told
+            told = await check_road(service, session, f"{hashlib.sha256(content).hexdigest()}  -\n", road)
             assert ("may not fetch data" in told) == (road == "streamed from")
     spans = [headers.get("Range") for headers in source.gets("/two/cube.bin")]
     assert spans[::2] == [None, None]
@@ -141,9 +135,7 @@ async def test_what_lies_on_the_system_itself_is_copied_there_and_passes_through
     for road in ("copied on far", "in the cache of far"):
         data = [{"location": "ssh://far/~/mine/", "path": "in"}]
         session = await run(service, run=["cat", "in/deep/own.csv"], data=data)
-        assert (session.phase, await output(service, session)) == (Phase.COMPLETED, "own\n"), session.end
-        [told] = await roads(service, session)
-        assert road in told, told
+        await check_road(service, session, "own\n", road)
     assert not find_files(home, "own.csv")
     site.on("researcher@login", "rm", "-rf", "mine")
 
@@ -272,11 +264,8 @@ async def test_an_image_of_a_registry_is_streamed_to_the_system_once_and_this_ma
         shop.push("tools/road", "1", tmp_path / "tool.tar")
         for road, there in (("streamed from", False), ("in the cache of far", True)):
             session = await run(service, image=f"{shop.address}/tools/road:1", run=["sh", "-c", "echo by $BY"])
-            assert session.phase is Phase.COMPLETED, session.end
             assert bool(session.offer.staging.there) is there
-            assert await output(service, session) == "by road\n"
-            [told] = await roads(service, session)
-            assert road in told, told
+            await check_road(service, session, "by road\n", road)
         assert shop.fetched() == 2, "its configuration and its layer, once each"
     assert not find_files(home, "*.tar")
 
@@ -315,10 +304,7 @@ async def test_a_data_transfer_host_fetches_in_place_of_the_login_host(site: Sit
     with data_transfer_host(site, content) as address:
         async with open_service(settings_of(site, home, transfer_host="c1")) as service:
             session = await run(service, run=SUM, data=[address])
-            assert session.phase is Phase.COMPLETED, session.end
-            assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
-            [told] = await roads(service, session)
-            assert "fetched by far" in told, told
+            await check_road(service, session, f"{hashlib.sha256(content).hexdigest()}  -\n", "fetched by far")
 
 
 PUBLIC = "11.22.33.44"  # an address that is no private one; on the site it is the login host's own

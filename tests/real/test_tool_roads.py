@@ -16,7 +16,7 @@ from sublet.booking.model.phases import Phase
 from sublet.service import Service
 from tests.contract.services import ME
 from tests.git_server import git_server, program
-from tests.real.staging import MIB, SUM, begin, find_files, output, over, roads, run
+from tests.real.staging import MIB, SUM, begin, check_road, find_files, output, over, roads, run
 from tests.rsync_server import SECRET, serve_rsync
 from tests.sites import Site
 from tests.storage_servers import serve_s3, serve_webdav, sign_address
@@ -38,10 +38,7 @@ async def test_the_site_brings_files_by_its_own_rsync_once_and_its_password_is_s
             while (await service.sessions.get(session.id, ME)).phase is Phase.PREPARING:
                 seen += await asyncio.to_thread(site.on, "login", "ps", "-ef", "ww")
             session = await over(service, session.id)
-            assert session.phase is Phase.COMPLETED, session.end
-            assert await output(service, session) == f"{hashlib.sha256(content).hexdigest()}  -\n"
-            [told] = await roads(service, session)
-            assert road in told, told
+            await check_road(service, session, f"{hashlib.sha256(content).hexdigest()}  -\n", road)
         assert SECRET not in seen
         assert site.on("login", "grep", "-rl", SECRET, "/home/researcher", check=False) == ""
         assert not find_files(home, "cube.bin")
@@ -53,10 +50,9 @@ async def test_what_the_site_can_not_reach_by_rsync_is_brought_here_and_it_is_to
     with serve_rsync(tmp_path) as server:  # on the loopback of this machine, which the site has none of
         (server.folder / "cube.bin").write_bytes(b"near")
         session = await run(service, run=SUM, data=[f"{server.begin}/open/cube.bin"])
-        assert session.phase is Phase.COMPLETED, session.end
-        assert await output(service, session) == f"{hashlib.sha256(b'near').hexdigest()}  -\n"
-        [told] = await roads(service, session)
-        assert "was brought here from 127.0.0.1" in told, told
+        told = await check_road(
+            service, session, f"{hashlib.sha256(b'near').hexdigest()}  -\n", "was brought here from 127.0.0.1"
+        )
         assert "far can't reach it" in told, told
 
 
@@ -93,9 +89,7 @@ async def test_a_folder_of_another_system_is_streamed_from_one_login_to_the_othe
     for road in ("streamed from shut to far", "in the cache of far"):
         data = [{"location": "ssh://shut/~/mine/", "path": "in"}]
         session = await run(service, run=["tail", "-qn", "1", "in/deep/own.csv", "in/large.csv"], data=data)
-        assert (session.phase, await output(service, session)) == (Phase.COMPLETED, "9\n300000\n"), session.end
-        [told] = await roads(service, session)
-        assert road in told, told
+        await check_road(service, session, "9\n300000\n", road)
     assert not find_files(home, "*.csv")
     site.on("researcher@login", "rm", "-rf", "mine")
 

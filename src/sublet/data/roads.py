@@ -10,14 +10,14 @@ from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.request import Data
 from sublet.data.curl_plans import plan_curl
-from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
+from sublet.data.fetching import fetch_there
+from sublet.data.journeys import Journey, bring_alone, publish_entry
 from sublet.data.model.links import FileLink, LinkedFiles, can_be_known, name_entry
 from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.sources import source_of
 from sublet.data.streams import stream_files
 from sublet.data.tasks import move_by_service
 from sublet.data.unpacking import UNPACKED, have_unpacked
-from sublet.kernel.errors import DiskFull
 from sublet.kernel.log import log
 from sublet.movers.arrival import missing
 from sublet.movers.port import FindsLeft, LeftFiles, LiesOnSystems, Links, Policy, SourceChanged
@@ -25,7 +25,6 @@ from sublet.platforms.caching import CopiesOwn, EntryPhase, EntryState, HostAway
 
 SMALL = 1 << 20  # bytes of files of this machine that go along with the session
 LOOKS = 3  # at a source that changes while it is brought, or has other addresses
-STARTS = 3  # of a program that fetches and ends without a word
 
 
 @runtime_checkable
@@ -180,21 +179,9 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
     """Have the system fetch it, and look until it has; NoWay if it can't."""
     if not all(link.url.startswith(("http:", "https:")) for link in files.links):
         raise NoWay("it is on this machine" if files.links[0].url.startswith("file:") else "")
-    policy, progress = mover.policy, journey.tell(f"{journey.platform} is fetching {data.name}")
-
-    async def publish(_: Mapping[str, int]) -> None:
-        await publish_entry(journey.cache, entry, data, files)
-
-    for _ in range(STARTS):
-        await _start(journey, data, policy, files, entry)
-        state = await watch_entry(journey.cache, entry, progress)
-        if state.phase is EntryPhase.THERE:
-            return state
-        if state.phase is EntryPhase.CAME:
-            return await bring_alone(journey.cache, entry, progress, publish)
-        if state.phase is EntryPhase.FAILED:
-            explain_failure(journey, data, files.links[0].host, state)
-    raise NoWay(f"what fetches on {journey.platform} ended early")
+    start = partial(_start, journey, data, mover.policy, files, entry)
+    publish = partial(publish_entry, journey.cache, entry, data, files)
+    return await fetch_there(journey, data, files.links[0].host, entry, start, publish)
 
 
 async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFiles, entry: str) -> None:
@@ -211,21 +198,6 @@ async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFile
             raise
         except NoWay as no_way:
             raise NoWay(f"{no_python}; {no_way}") from no_way
-
-
-def explain_failure(journey: Journey, data: Data, host: str, state: EntryState) -> None:
-    """Raise what a failure means: another road may help, or none."""
-    if state.kind == "changed":
-        raise SourceChanged(state.why)
-    if state.kind == "full":
-        raise DiskFull(platform=journey.platform, why=state.why)
-    if state.kind in ("wrong", "cut", "private"):
-        raise missing(data, state.why)
-    if state.kind == "unreachable":
-        why = f"{journey.platform} can't reach it ({state.why})"
-        journey.cache.note_no_way(host, why)
-        raise HostAway(why, host)
-    raise NoWay(f"{journey.platform} could not fetch it ({state.why})")
 
 
 async def _stream(journey: Journey, data: Data, mover: Links, files: LinkedFiles, entry: str) -> EntryState:

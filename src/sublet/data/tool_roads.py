@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
 
 from sublet.booking.model.request import Data
-from sublet.data.journeys import Journey, bring_alone, publish_entry, watch_entry
+from sublet.data.fetching import fetch_there
+from sublet.data.journeys import Journey, publish_entry
 from sublet.data.model.links import name_entry
 from sublet.data.model.roads import Road, TakenRoad
 from sublet.data.model.tools import ToolPlan
-from sublet.data.roads import LOOKS, STARTS, Arrival, check_amount, explain_failure
+from sublet.data.roads import LOOKS, Arrival, check_amount
 from sublet.data.unpacking import UNPACKED, have_unpacked
 from sublet.movers.arrival import missing
 from sublet.movers.port import NoLinks, PlansTool, SourceChanged
@@ -60,21 +60,12 @@ async def _fetch(
     journey: Journey, cache: RunsTools, data: Data, mover: PlansTool, plan: ToolPlan, entry: str
 ) -> EntryState:
     """Have the program bring it, and look until it has; NoWay if it can't."""
-    progress = journey.tell(f"{journey.platform} is fetching {data.name}")
 
-    async def publish(_: Mapping[str, int]) -> None:
+    async def publish() -> None:
         if plan.files.links and (await mover.plan(data)).files != plan.files:
             await cache.give_up(entry, drop=True)
             raise SourceChanged("it changed while it was brought")
         await publish_entry(cache, entry, data, plan.files)
 
-    for _ in range(STARTS):
-        await cache.fetch_by(entry, plan, largest=mover.policy.largest)
-        state = await watch_entry(cache, entry, progress)
-        if state.phase is EntryPhase.THERE:
-            return state
-        if state.phase is EntryPhase.CAME:
-            return await bring_alone(cache, entry, progress, publish)
-        if state.phase is EntryPhase.FAILED:
-            explain_failure(journey, data, plan.host, state)
-    raise NoWay(f"what fetches on {journey.platform} ended early")
+    start = partial(cache.fetch_by, entry, plan, largest=mover.policy.largest)
+    return await fetch_there(journey, data, plan.host, entry, start, publish)

@@ -1,0 +1,55 @@
+"""Has a system fetch data by itself, and looks until it has: by our program, or by one of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from sublet.booking.model.request import Data
+from sublet.data.journeys import Journey, bring_alone, watch_entry
+from sublet.kernel.errors import DiskFull
+from sublet.movers.arrival import missing
+from sublet.movers.port import SourceChanged
+from sublet.platforms.caching import EntryPhase, EntryState, HostAway, NoWay
+
+STARTS = 3  # of a program that fetches and ends without a word
+
+
+async def fetch_there(
+    journey: Journey,
+    data: Data,
+    host: str,
+    entry: str,
+    start: Callable[[], Awaitable[None]],
+    publish: Callable[[], Awaitable[None]],
+) -> EntryState:
+    """Start what fetches, look until it has, and publish what it leaves to be published; NoWay if it can't."""
+    cache, progress = journey.cache, journey.tell(f"{journey.platform} is fetching {data.name}")
+
+    async def publish_whole(_: Mapping[str, int]) -> None:
+        await publish()
+
+    for _ in range(STARTS):
+        await start()
+        state = await watch_entry(cache, entry, progress)
+        if state.phase is EntryPhase.THERE:
+            return state
+        if state.phase is EntryPhase.CAME:
+            return await bring_alone(cache, entry, progress, publish_whole)
+        if state.phase is EntryPhase.FAILED:
+            explain_failure(journey, data, host, state)
+    raise NoWay(f"what fetches on {journey.platform} ended early")
+
+
+def explain_failure(journey: Journey, data: Data, host: str, state: EntryState) -> None:
+    """Raise what a failure means: another road may help, or none."""
+    if state.kind == "changed":
+        raise SourceChanged(state.why)
+    if state.kind == "full":
+        raise DiskFull(platform=journey.platform, why=state.why)
+    if state.kind in ("wrong", "cut", "private"):
+        raise missing(data, state.why)
+    if state.kind == "unreachable":
+        why = f"{journey.platform} can't reach it ({state.why})"
+        journey.cache.note_no_way(host, why)
+        raise HostAway(why, host)
+    raise NoWay(f"{journey.platform} could not fetch it ({state.why})")
