@@ -11,7 +11,7 @@ import pytest
 from sublet.store import Store
 from sublet.store.tables import metadata
 from tests.contract.carrying import splits  # noqa: F401 - a fixture
-from tests.contract.far_system import slurm  # noqa: F401 - a fixture
+from tests.contract.far_system import old_programs, old_slurm, slurm  # noqa: F401 - fixtures
 from tests.contract.reaching import far, far_login, far_server, reach  # noqa: F401 - fixtures
 from tests.databases import put_database
 from tests.postgres import Postgres

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -44,6 +45,41 @@ async def slurm(tmp_path: Path) -> AsyncIterator[Slurm]:
     platform = await open_system(tmp_path, Slurm)
     yield platform
     await platform.close()
+
+
+@pytest.fixture(scope="session")
+def old_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a system on which all that is called Python is too old; its shell is Bash, as on most."""
+    if shutil.which("curl") is None:
+        pytest.skip("there is no curl on this machine")
+    folder = make_programs(tmp_path_factory.mktemp("old") / "bin")
+    (folder / "sh").unlink()
+    (folder / "sh").symlink_to(shutil.which("bash") or "/bin/sh")
+    (folder / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (folder / "python3").chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+async def old_slurm(tmp_path: Path, old_programs: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Slurm]:
+    """A system without a fitting Python."""
+    monkeypatch.setenv("PATH", str(old_programs))
+    platform = await open_system(tmp_path, Slurm)
+    yield platform
+    await platform.close()
+
+
+def find_words(secret: str) -> list[str]:
+    """Processes of this machine whose words or environment hold a secret."""
+    holders = []
+    for process in Path("/proc").glob("[0-9]*"):
+        for name in ("cmdline", "environ"):
+            try:
+                if secret.encode() in (process / name).read_bytes():
+                    holders.append(f"{process.name} {name}")
+            except OSError:  # it has ended
+                continue
+    return holders
 
 
 def ignore(what: str) -> Progress:

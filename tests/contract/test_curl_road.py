@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ from sublet.movers.port import SIMPLE, UNLIMITED, Policy
 from sublet.platforms.caching import EntryPhase, NoWay
 from sublet.platforms.port import quietly
 from sublet.platforms.slurm.platform import Slurm
-from tests.contract.far_system import content_of, make_programs, open_platform, until
+from tests.contract.far_system import content_of, find_words, open_platform, until
 from tests.contract.test_data_cache import MIB, bring
 from tests.sites import mounted
 from tests.web_source import WebSource, serve_source
@@ -37,49 +36,15 @@ def source() -> Iterator[WebSource]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a system on which all that is called Python is too old; its shell is Bash, as on most."""
-    if shutil.which("curl") is None:
-        pytest.skip("there is no curl on this machine")
-    folder = make_programs(tmp_path_factory.mktemp("old") / "bin")
-    (folder / "sh").unlink()
-    (folder / "sh").symlink_to(shutil.which("bash") or "/bin/sh")
-    (folder / "python3").write_text("#!/bin/sh\nexit 1\n")
-    (folder / "python3").chmod(0o755)
-    return folder
-
-
-@pytest.fixture
-async def slurm(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Slurm]:
-    monkeypatch.setenv("PATH", str(programs))
-    platform = await open_platform(tmp_path, tmp_path / "far")
-    yield platform
-    await platform.close()
-
-
-def find_words(secret: str) -> list[str]:
-    """Processes of this machine whose words or environment hold a secret."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        for name in ("cmdline", "environ"):
-            try:
-                if secret.encode() in (process / name).read_bytes():
-                    found.append(f"{process.name} {name}")
-            except OSError:  # it has ended
-                continue
-    return found
-
-
 async def test_what_opens_a_file_is_in_no_words_of_a_command_and_no_file_and_the_file_comes_once(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     content = os.urandom(MIB)
     address = source.put("/closed", content, authorization=f"Bearer {SECRET}", pace=0.05) + "?signature=" + SECRET
     source.files[f"/closed?signature={SECRET}"] = source.files["/closed"]
     known = Credential(f"http://{source.address}/", CredentialKind.TOKEN, "", SECRET)
     policy = Policy(public_only=False, credentials=[known])
-    coming = asyncio.create_task(bring(slurm, address, policy=policy))
+    coming = asyncio.create_task(bring(old_slurm, address, policy=policy))
     looks = 0
     while not coming.done():
         looks += (tmp_path / "far").exists() and len(list((tmp_path / "far").glob("kept/*/part.file.curl")))
@@ -92,17 +57,17 @@ async def test_what_opens_a_file_is_in_no_words_of_a_command_and_no_file_and_the
     assert content_of(tmp_path, arrival).stat().st_mode & 0o777 == 0o400
     files = [file for file in (tmp_path / "far").rglob("*") if file.is_file()]
     assert not [file for file in files if SECRET.encode() in file.read_bytes()]
-    assert (await bring(slurm, address, "s2", policy)).taken.road is Road.CACHED
+    assert (await bring(old_slurm, address, "s2", policy)).taken.road is Road.CACHED
     [asked] = source.gets(f"/closed?signature={SECRET}")
     assert (asked["User-Agent"], asked["Accept-Encoding"]) == ("sublet", "identity")
     assert not [name.name for name in content_of(tmp_path, arrival).parent.glob("part*")]
 
 
 async def test_a_connection_that_is_cut_goes_on_where_it_was_by_the_same_version(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     content = os.urandom(MIB)
-    arrival = await bring(slurm, source.put("/cut", content, cut_at=MIB // 2))
+    arrival = await bring(old_slurm, source.put("/cut", content, cut_at=MIB // 2))
     assert arrival.taken.road is Road.THERE
     assert content_of(tmp_path, arrival).read_bytes() == content
     first, second = source.gets("/cut")
@@ -111,18 +76,18 @@ async def test_a_connection_that_is_cut_goes_on_where_it_was_by_the_same_version
 
 
 async def test_a_file_that_changes_while_it_comes_is_brought_anew_and_never_joined_of_two(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     old, new = os.urandom(MIB), os.urandom(MIB)
-    arrival = await bring(slurm, source.put("/changing", old, cut_at=MIB // 2, changes=new))
+    arrival = await bring(old_slurm, source.put("/changing", old, cut_at=MIB // 2, changes=new))
     assert arrival.taken.road is Road.THERE
     assert content_of(tmp_path, arrival).read_bytes() == new
 
 
 async def test_what_a_killed_try_left_is_gone_on_with_if_its_headers_show_the_version(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
-    cache, content = await slurm.open_cache(), os.urandom(MIB)
+    cache, content = await old_slurm.open_cache(), os.urandom(MIB)
     right = f'"{hashlib.md5(content).hexdigest()}"'
     for name, tag, span in (("right", right, "bytes=1000-"), ("other", '"other"', None)):
         address, entry = source.put(f"/killed/{name}", content), tmp_path / "far" / "kept" / f"data-{name}"
@@ -137,9 +102,9 @@ async def test_what_a_killed_try_left_is_gone_on_with_if_its_headers_show_the_ve
 
 
 async def test_a_session_that_is_over_stops_what_curl_brings_for_it(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
-    cache, address = await slurm.open_cache(), source.put("/over", os.urandom(64 * MIB), pace=0.1)
+    cache, address = await old_slurm.open_cache(), source.put("/over", os.urandom(64 * MIB), pace=0.1)
     await cache.want("data-1", "s1")
     files = LinkedFiles([FileLink("cube", address, size=64 * MIB)])
     await cache.fetch_by("data-1", await plan_curl(Data("cube", SIMPLE, ""), files, UNLIMITED), largest=0)
@@ -151,14 +116,14 @@ async def test_a_session_that_is_over_stops_what_curl_brings_for_it(
     assert len(source.gets("/over")) == 1
 
 
-async def test_less_than_was_promised_is_not_taken_for_the_whole(slurm: Slurm, source: WebSource) -> None:
+async def test_less_than_was_promised_is_not_taken_for_the_whole(old_slurm: Slurm, source: WebSource) -> None:
     with pytest.raises(DataNotThere, match="1000 of 5000 bytes came"):
-        await bring(slurm, source.put("/short", os.urandom(5000), given=1000))
+        await bring(old_slurm, source.put("/short", os.urandom(5000), given=1000))
     assert len(source.gets("/short")) == 1
 
 
-async def test_more_than_may_come_is_refused(slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
-    cache, address = await slurm.open_cache(), source.put("/much", os.urandom(MIB))
+async def test_more_than_may_come_is_refused(old_slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
+    cache, address = await old_slurm.open_cache(), source.put("/much", os.urandom(MIB))
     for number, (size, largest, why) in enumerate([(1000, 0, "more than the 1000 bytes"), (None, 999, "than 999 b")]):
         await cache.want(f"data-{number}", "s1")
         files = LinkedFiles([FileLink("cube", address, size=size)])
@@ -169,27 +134,27 @@ async def test_more_than_may_come_is_refused(slurm: Slurm, source: WebSource, tm
         assert not list((tmp_path / "far" / "kept" / f"data-{number}").glob("part*"))
 
 
-async def test_a_checksum_is_compared_there(slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
+async def test_a_checksum_is_compared_there(old_slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
     content = os.urandom(5000)
     address, sha256 = source.put("/sum", content), hashlib.sha256(content).hexdigest()
     with pytest.raises(DataNotThere, match=f"its checksum is sha256:{sha256}"):
-        await bring(slurm, address, checksum="sha256:" + "0" * 64)
+        await bring(old_slurm, address, checksum="sha256:" + "0" * 64)
     assert not list((tmp_path / "far").glob("kept/*/content"))
-    assert (await bring(slurm, address, checksum=f"sha256:{sha256}")).taken.road is Road.THERE
+    assert (await bring(old_slurm, address, checksum=f"sha256:{sha256}")).taken.road is Road.THERE
 
 
 async def test_what_the_server_refuses_is_tried_from_here_and_told_and_nothing_is_kept(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     with pytest.raises(DataNotThere, match="the server answered 403"):
-        await bring(slurm, source.put("/forbidden", b"x" * 5000, code=403))
+        await bring(old_slurm, source.put("/forbidden", b"x" * 5000, code=403))
     assert source.gets("/forbidden")[0]["User-Agent"] == "sublet"
     assert not list((tmp_path / "far").glob("kept/*/content"))
 
 
-async def test_a_server_that_is_busy_is_asked_again(slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
+async def test_a_server_that_is_busy_is_asked_again(old_slurm: Slurm, source: WebSource, tmp_path: Path) -> None:
     address = source.put("/busy", b"x" * 5000, code=503)
-    coming = asyncio.create_task(bring(slurm, address))
+    coming = asyncio.create_task(bring(old_slurm, address))
     await until(lambda: bool(source.gets("/busy")))
     source.files["/busy"].code = 200
     arrival = await coming
@@ -198,18 +163,18 @@ async def test_a_server_that_is_busy_is_asked_again(slurm: Slurm, source: WebSou
 
 
 async def test_an_address_that_leads_on_is_followed_from_here_alone_and_that_is_told(
-    slurm: Slurm, source: WebSource, tmp_path: Path
+    old_slurm: Slurm, source: WebSource, tmp_path: Path
 ) -> None:
     content = os.urandom(5000)
     address = source.put("/leads", b"", location=source.put("/led", content))
-    arrival = await bring(slurm, address)
+    arrival = await bring(old_slurm, address)
     assert (arrival.taken.road, "leads on" in arrival.taken.why) == (Road.STREAMED, True), arrival.taken.why
     assert content_of(tmp_path, arrival).read_bytes() == content
     assert [headers["User-Agent"] for headers in source.gets("/led")] != ["sublet"]
 
 
-async def test_what_can_not_be_reached_is_told(slurm: Slurm) -> None:
-    cache = await slurm.open_cache()
+async def test_what_can_not_be_reached_is_told(old_slurm: Slurm) -> None:
+    cache = await old_slurm.open_cache()
     await cache.want("data-1", "s1")
     files = LinkedFiles([FileLink("cube", "http://127.0.0.1:9/cube")])
     await cache.fetch_by("data-1", await plan_curl(Data("cube", SIMPLE, ""), files, UNLIMITED), largest=0)
@@ -218,14 +183,14 @@ async def test_what_can_not_be_reached_is_told(slurm: Slurm) -> None:
 
 
 async def test_a_full_disk_is_told_and_what_came_takes_no_room(
-    tmp_path: Path, source: WebSource, programs: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: WebSource, old_programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = tmp_path / "small"
     await asyncio.to_thread(small.mkdir)
     with mounted(small, "3m") as is_mounted:
         if not is_mounted:
             pytest.skip("no small file system can be mounted here")
-        monkeypatch.setenv("PATH", str(programs))
+        monkeypatch.setenv("PATH", str(old_programs))
         platform = await open_platform(tmp_path, small / "far")
         with pytest.raises(DiskFull):
             await bring(platform, source.put("/full", os.urandom(8 * MIB)))

@@ -1,4 +1,4 @@
-"""How a system's own curl is told to bring one file, where it has no Python that could."""
+"""How a system's own curl is told to bring a file or a folder, where it has no Python that could."""
 
 from __future__ import annotations
 
@@ -20,17 +20,37 @@ HOST = re.compile(r"([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:[0-9
 REST = re.compile(r"(/[!-~]*)?")
 DOTS = re.compile(r"/(\.|%2e){1,2}(/|$)", re.IGNORECASE)  # curl would leave such parts of a path out
 HEADER = re.compile(r"[A-Za-z0-9-]+: [ -~]+")
+PATH = re.compile(r"[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*")  # of a file in a folder
+PIECES = "part.file.pieces"  # where those lie until all have come
+MOST_FILES = 20_000  # of a folder: curl holds what it knows of each in memory
 OWN = {"Accept-Encoding": "identity", "User-Agent": "sublet"}
 
 
 async def plan_curl(data: Data, files: LinkedFiles, policy: Policy) -> ToolPlan:
     """What curl is told; NoWay if it can't be, DataNotThere if it leads where it may not."""
+    if files.is_folder:
+        return await _plan_folder(data, files, policy)
     [link] = files.links
     parts = urlsplit(link.url)
     pinned = await _pin(data, parts) if policy.public_only else []
     facts = [("version", link.version), ("public", "yes" if policy.public_only else "")]
     facts += [("option", line) for line in [*describe_link_to_curl(link), *pinned]]
     return ToolPlan("curl", link.host, facts, files, files)
+
+
+async def _plan_folder(data: Data, files: LinkedFiles, policy: Policy) -> ToolPlan:
+    """The same for all files of a folder, which one curl brings."""
+    if len({link.host for link in files.links}) != 1 or len(files.links) > MOST_FILES:
+        raise NoWay("its files are too many for curl, or at several hosts")
+    pinned = await _pin(data, urlsplit(files.links[0].url)) if policy.public_only else []
+    facts = [("public", "yes" if policy.public_only else ""), ("rest", "")]
+    for link in files.links:
+        if link.size is None or not PATH.fullmatch(link.path) or DOTS.search(f"/{link.path}"):
+            raise NoWay("one of its files can't be told to curl")
+        output = f"output = {_quote(f'{PIECES}/{link.path}')}"
+        facts += [("size", str(link.size)), ("version", link.version), ("path", link.path)]
+        facts += [("option", line) for line in [*describe_link_to_curl(link), output, *pinned]]
+    return ToolPlan("curl", files.links[0].host, facts, files, files, "curl_folder")
 
 
 def describe_link_to_curl(link: FileLink) -> Sequence[str]:

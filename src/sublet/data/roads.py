@@ -190,7 +190,7 @@ async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFile
     try:
         await cache.fetch(entry, files, public_only=policy.public_only, largest=policy.largest)
     except NoPython as no_python:
-        if files.is_folder or not isinstance(cache, RunsTools):
+        if not isinstance(cache, RunsTools):
             raise
         try:
             await cache.fetch_by(entry, await plan_curl(data, files, policy), largest=policy.largest)

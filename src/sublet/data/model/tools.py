@@ -17,3 +17,4 @@ class ToolPlan:
     facts: Sequence[tuple[str, str]] = field(repr=False)  # names and values; the one called `secret` opens the server
     named: LinkedFiles  # what names it in a cache
     files: LinkedFiles  # all files, if they are known beforehand; else none
+    script: str = ""  # what says how the program is called, if that is not the script of its name

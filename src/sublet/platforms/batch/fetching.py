@@ -132,7 +132,9 @@ class FarCache:
     async def fetch_by(self, entry: str, plan: ToolPlan, *, largest: int) -> None:
         """Start the program on the login host or beside it, behind a script that watches it."""
         self._check_way({plan.host})
-        await self._start(entry, read_tool(plan.tool), describe_tool_plan(plan, largest, self.rate), plan.tool)
+        await self._start(
+            entry, read_tool(plan.script or plan.tool), describe_tool_plan(plan, largest, self.rate), plan.tool
+        )
 
     async def _start(self, entry: str, program: bytes, plan: str, tool: str = "") -> None:
         """Start what fetches, and don't wait for it; NoWay if there is nothing there that it could be run by."""

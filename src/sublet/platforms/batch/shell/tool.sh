@@ -1,5 +1,5 @@
-# Brings an entry of the cache by a program that this host has, whether or not anyone still listens: stands behind rsync.sh, git.sh
-# or curl.sh, whose `bring` does it, and whose `count` says how many bytes have come. Arguments: the entry's directory, and the name of a
+# Brings an entry of the cache by a program that this host has, whether or not anyone still listens: stands behind rsync.sh, git.sh,
+# curl.sh or curl_folder.sh, whose `bring` does it, and whose `count` says how many bytes have come. Arguments: the entry's directory, and the name of a
 # plan in it, which may hold what opens the source, and goes as soon as it is open: lines of a name and a value. It claims the entry as
 # claim.sh does, tells how far it is and that it goes on, stops when no session needs the entry any more, and leaves `came` when all is
 # in `part`, or `failed` with a kind and a reason, as far/fetcher.py does.
@@ -23,6 +23,7 @@ while IFS= read -r line <&3; do
         public) public=$value ;;
         version) version=$value ;;
         option) set -- "$@" "$value" ;;
+        rest) break ;; # what follows is read by `bring`, as it is too much for words
     esac
 done
 
