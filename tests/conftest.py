@@ -1,4 +1,4 @@
-"""What every ring of tests shares."""
+"""Fixtures, settings and scheduling for all tests."""
 
 import gc
 import os
@@ -20,32 +20,32 @@ from tests.openstack_fixtures import cloud, debian, project  # noqa: F401 - the 
 from tests.postgres import postgres  # noqa: F401 - a fixture for every ring
 from tests.sites import fresh_site, new_site, site, swept  # noqa: F401 - fixtures for every ring
 
-gc.disable()  # until all tests are collected: what is imported stays
-# A busy machine is slow, and that is no failure. The same examples each time: who looks for others says so.
+gc.disable()  # while tests are collected: imported modules are never garbage
+# No deadline: a slow machine is not a failure. The same examples each time, unless HYPOTHESIS_PROFILE=searching.
 settings.register_profile(
     "steady", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("searching", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
-# A traceback in the log of a test is plain: to draw a frame around each took a fifth of a ring's time.
+# Plain tracebacks in logs: structlog's framed ones took a fifth of a ring's time.
 PLAIN = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
 structlog.configure(processors=[*structlog.get_config()["processors"][:-1], PLAIN])
-os.environ.pop("PYTHONUNBUFFERED", None)  # what people's terminals don't have may hide what they see
-os.environ.setdefault("SUBLET_ANSWER_WITHIN", "30s")  # a site on a busy machine is slow, and that is no failure
+os.environ.pop("PYTHONUNBUFFERED", None)  # users don't set it, and it would hide buffering problems
+os.environ.setdefault("SUBLET_ANSWER_WITHIN", "30s")  # a site on a busy machine may be slow to answer
 
 
 @pytest.fixture(autouse=True)
 def usual_umask() -> None:
-    """What a test before, or a program that it ran in this process, set is not this test's."""
+    """Reset the umask that an earlier test in this process may have changed."""
     os.umask(0o022)
 
 
 def pytest_configure() -> None:
-    """Let signals be signals for what tests start, also when they run by nohup or in the background of a shell."""
+    """Stop ignoring SIGINT and SIGHUP (under `nohup` they are): processes that tests start would inherit it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: None)  # unlike being ignored, this is not handed on
+        signal.signal(signal.SIGHUP, lambda *_: None)  # unlike SIG_IGN, a handler is not inherited
 
 
 @pytest.fixture
@@ -55,10 +55,10 @@ def anyio_backend() -> str:
 
 
 RINGS = ("real", "docs", "browser", "cli", "contract", "api", "unit")
-# The files that take the longest, in this order.
+# The slowest files, slowest first. They start first.
 WAIT = ("split", "annex", "benchmarks", "pilot", "jobs", "access_point", "guest", "slurm_faults")
 LONG = ("docs/*guides*", "browser/*", *(f"real/*{word}*" for word in WAIT), "api/*schemathesis*")
-# One worker has the files that share one Chromium, PostgreSQL or Kubernetes, or one site with `ap` for a short while.
+# Files with the same value run in the same worker, because they share a browser, database, cluster or site.
 TOGETHER = {
     "tests/browser/": "browser",
     "tests/contract/test_store_": "database",
@@ -77,7 +77,7 @@ TOGETHER = {
 
 
 class Together(LoadFileScheduling):
-    """The tests of a file are one worker's, and so are those of files that share what takes long to start."""
+    """Runs the tests of a file, and of files that share something slow to start, in the same worker."""
 
     def _split_scope(self, nodeid: str) -> str:
         shared = (TOGETHER[files] for files in TOGETHER if nodeid.startswith(files))
@@ -86,19 +86,19 @@ class Together(LoadFileScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
-    """How tests are given to workers."""
+    """Distribute tests to workers by `TOGETHER`."""
     return Together(config, log)
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays to the end: nobody needs to look for garbage in it."""
+    """Turn garbage collection on, but exempt everything imported so far: it stays until the end."""
     gc.collect()
     gc.freeze()
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes the longest, so that no worker is left alone with it at the end."""
+    """Run the slowest files first, so that none of them runs alone at the end."""
     items.sort(key=lambda item: _turn(item.path))  # a stable sort: within a file the order stays
 
 

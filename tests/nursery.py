@@ -1,8 +1,8 @@
-"""Processes that begin in a moment: one that has loaded all of Sublet becomes one after another.
+"""Start Sublet processes quickly, by forking one that has already imported everything (a fork server).
 
-`sublet serve` takes seconds to load, any other command the time of a few bare Pythons, and the tests start them by
-hundreds. What begins here runs the same command line, or the same module, in a process of its own. That they begin out
-of nothing too is shown by tests of the command line, and by guides.
+Importing takes `sublet serve` seconds, and other commands several times as long as a bare Python; the tests start
+hundreds of them. Each worker has one nursery process, which forks for each command line or module. Some tests of the command
+line, and the guides, start Sublet without it, as users do.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from sublet.kernel.plugins import GROUPS, plugins
 
 ROOT = Path(__file__).parents[1]
 LOADED = ("sublet.cli.app", "sublet.cli.serve", "sublet.server.server", "uvicorn.protocols.http.h11_impl")
-SUBLET = "sublet"  # the program that is no module: its command line
+SUBLET = "sublet"  # means the command line; any other program is a module's name
 LARGEST = 1 << 17  # bytes of a command line and its environment
 
 
 class Begun:
-    """A process that began in the nursery, as `subprocess.Popen` shows one."""
+    """A process forked by the nursery, with the interface of `subprocess.Popen`."""
 
     def __init__(self, pid: int, told: int) -> None:
-        """Its end is told on a pipe."""
+        """Its exit code arrives on the pipe `told`."""
         self.pid, self._told = pid, told
         self.returncode: int | None = None
-        self.streams: tuple[TextIO, TextIO] | None = None  # to write to it and to read from it, where one talks with it
+        self.streams: tuple[TextIO, TextIO] | None = None  # its stdin and stdout, for `talking`
 
     def poll(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
@@ -64,17 +64,17 @@ class Begun:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Pull its plug."""
+        """Send SIGKILL, unless it has ended."""
         self.send_signal(signal.SIGKILL)
 
     def hears(self, line: str) -> None:
-        """Give it a line."""
+        """Write a line to its standard input."""
         assert self.streams
         self.streams[0].write(f"{line}\n")
         self.streams[0].flush()
 
     def lines(self) -> Iterator[str]:
-        """What it prints, line by line, to its end; the last one may be cut off."""
+        """Yield the lines that it prints until it ends; the last one may be incomplete."""
         assert self.streams
         yield from iter(self.streams[1].readline, "")
         for stream in self.streams:
@@ -82,7 +82,7 @@ class Begun:
 
 
 def begin(words: list[str], environment: Mapping[str, str], log: IO[bytes]) -> Begun:
-    """Type a command line of Sublet, in a process of its own that writes to a log."""
+    """Start a Sublet command that writes to a log."""
     with open(os.devnull, "rb") as nothing:
         return born(SUBLET, words, environment, (nothing.fileno(), log.fileno(), log.fileno()))
 
@@ -96,7 +96,7 @@ def typed(
     program: str = SUBLET,
     timeout: float = 60,
 ) -> subprocess.CompletedProcess[str]:
-    """Type a command line of Sublet, or run a module with these words, and wait for its end."""
+    """Run a Sublet command, or a module, with these arguments, and wait for it to end."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
@@ -111,7 +111,7 @@ def typed(
 
 
 def talking(program: str, words: Sequence[str], environment: Mapping[str, str]) -> Begun:
-    """Run a module with these words, and talk with it line by line."""
+    """Start a module with these arguments, to be written to and read from line by line."""
     (reads, to_it), (from_it, writes) = os.pipe(), os.pipe()
     begun = born(program, words, environment, (reads, writes, sys.__stderr__.fileno()))
     os.close(reads)
@@ -127,7 +127,7 @@ def born(
     streams: tuple[int, int, int],
     directory: Path | None = None,
 ) -> Begun:
-    """Begin with these for the standard input, output and errors."""
+    """Start a program with these file descriptors as standard input, output and error."""
     told, tells = os.pipe()
     message = json.dumps([program, list(words), dict(environment), str(directory or os.getcwd())]).encode()
     door = _door()
@@ -138,7 +138,7 @@ def born(
 
 @cache
 def _door() -> socket.socket:
-    """The way to this worker's nursery, which ends with the worker."""
+    """Start this worker's nursery on the first call; returns the socket to it. It ends with the worker."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen([sys.executable, "-m", "tests.nursery"], stdin=there, cwd=ROOT)
     there.close()
@@ -152,17 +152,17 @@ def _door() -> socket.socket:
 
 
 class Nursery:
-    """Takes command lines at its door, and tells of their ends."""
+    """Forks a process for each command line received on a socket, and reports its exit code."""
 
     def __init__(self, door: socket.socket) -> None:
-        """All is loaded, and nobody has begun."""
+        """Everything is imported already; no process is running."""
         self.door, self.ends = door, dict[int, int]()
         self.woken, wakes = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wakes)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def serve(self) -> None:
-        """Until nobody can come any more; then nobody stays."""
+        """Serve until the worker closes its end of the socket, then kill all processes that still run."""
         while True:
             ready, _, _ = select.select([self.door, self.woken], [], [])
             if self.woken in ready:
@@ -171,7 +171,7 @@ class Nursery:
             if self.door in ready:
                 message, fds, _, _ = socket.recv_fds(self.door, LARGEST, 4)
                 if not message:
-                    for pid in self.ends:  # of a worker that was killed
+                    for pid in self.ends:  # the worker was killed, and nobody else would end these
                         os.kill(pid, signal.SIGKILL)
                     return
                 pid = os.fork()
@@ -183,7 +183,7 @@ class Nursery:
                 self.door.send(str(pid).encode())
 
     def tell(self) -> None:
-        """Say how those that have ended did."""
+        """Report the exit codes of processes that have ended."""
         while self.ends:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
@@ -193,7 +193,7 @@ class Nursery:
 
 
 def become(program: str, words: list[str], environment: dict[str, str], directory: str, streams: list[int]) -> int:
-    """Be that program."""
+    """Turn this forked process into the program; returns its exit code."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number, fd in enumerate(streams):
@@ -214,7 +214,7 @@ def become(program: str, words: list[str], environment: dict[str, str], director
 
 
 def leave(code: int) -> NoReturn:
-    """End as Python does, but don't take apart all that is loaded: that takes longer than many a command."""
+    """Exit like Python, without tearing down the imported modules: that takes longer than many commands."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -228,8 +228,8 @@ if __name__ == "__main__":
         importlib.import_module(name)
     for plugin in (one for group in GROUPS for one in plugins(group)):
         plugin.load()
-    assert threading.active_count() == 1, "threads are lost in a process that begins here"
+    assert threading.active_count() == 1, "fork() copies only one thread"
     gc.collect()
-    gc.freeze()  # what is loaded stays, and is shared by all
+    gc.freeze()  # imported modules stay, and forks share their memory
     gc.enable()
     Nursery(socket.socket(fileno=0)).serve()

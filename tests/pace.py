@@ -1,12 +1,12 @@
-"""How often tests look whether something has happened."""
+"""How long tests wait between two polls."""
 
 from __future__ import annotations
 
-IDLE = 3  # a look is followed by a pause that is so many times as long: others need the cores meanwhile
-LONGEST = 1.0
-LATER = 0.1  # of the time that was waited already: what takes minutes may be noticed seconds later
+IDLE = 3  # the pause is this many times as long as the poll took, so that polling doesn't use up the cores
+LONGEST = 1.0  # seconds: the limit of such a pause
+LATER = 0.1  # backoff: a pause is at least this part of the time waited so far (up to 4 s)
 
 
 def pause(look: float, shortest: float, waited: float = 0) -> float:
-    """Seconds until the next look, after one that took this long: what costs much is not done all the time."""
+    """Seconds until the next poll, after one that took `look` seconds, `waited` seconds into the wait."""
     return max(shortest, min(look * IDLE, LONGEST), min(waited * LATER, 4 * LONGEST))
