@@ -13,7 +13,7 @@ SYNC = $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --req
 
 .PHONY: help setup demo test engines elsewhere soak chaos check bench serve guide reference lock system site-base test-cache box site clean
 
-help: ## list what can be made
+help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
 $(VENV)/.uv: scripts/venv
@@ -35,13 +35,13 @@ $(VENV)/.all: locks/all.txt $(VENV)/.run
 
 setup: $(VENV)/.all ## make .venv with everything; .venv/bin/sublet is the command
 
-system: ## as root on Debian: the real programs that the tests use
+system: ## as root on Debian: install the programs that the tests use
 	@scripts/system-packages
 
 demo: $(VENV)/.run ## ask, see the offers, accept, run, see the result (under a minute)
 	@scripts/demo
 
-test: ## every ring of tests, on real components (15 minutes at most, with the set-up)
+test: ## all tests but the slowest, on real components (15 minutes at most, with the set-up)
 	@$(MAKE) --no-print-directory --jobs=2 test-cache site-base
 	@scripts/test
 
@@ -53,19 +53,19 @@ test-cache: setup
 site-base: system
 	@testbed/site box >/dev/null || echo "note: no newer Slurm, Apptainer and HTCondor here; their tests are skipped"
 
-engines: setup site-base ## tests with large servers of others, each installed once (Rucio, JupyterHub; the first time a minute more), long ones on real sites, and types
+engines: setup site-base ## tests with large third-party servers (Rucio, JupyterHub; installed once, a minute), slow tests on real sites, type checks
 	@$(BIN)/python -m testbed.kubernetes.build || echo "note: Kubernetes could not be built here; its tests say why"
 	@scripts/test engines
 
 elsewhere: setup system ## as root: tests as on other machines (no tun, no cgroups, slow disk, …): make elsewhere VARIANT=no-tun (WHOLE=yes: all tests)
 	@scripts/elsewhere $(or $(VARIANT),all) $(if $(WHOLE),--whole)
 
-soak: setup site-base ## the few tests that take minutes more, and show on another road what others show too
+soak: setup site-base ## the few tests that take minutes, and a longer chaos run
 	@$(BIN)/python -m pytest -q -m soak tests
 	@HYPOTHESIS_PROFILE=searching $(BIN)/python -m pytest -q tests/unit tests/api/test_schemathesis.py
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),15) $(if $(SEED),--seed $(SEED))
 
-chaos: setup system ## break everything while clients work, for three minutes: make chaos SEED=7 MINUTES=1
+chaos: setup system ## inject faults while clients work, for three minutes: make chaos SEED=7 MINUTES=1
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),3) $(if $(SEED),--seed $(SEED))
 
 check: setup ## lint, types, layers
@@ -74,25 +74,25 @@ check: setup ## lint, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-bench: setup ## speed, as ratios, side by side with peers
+bench: setup ## benchmarks, as ratios to peers
 	@$(BIN)/python -m benchmarks
 
-serve: $(VENV)/.run ## a service on this machine, in the foreground
+serve: $(VENV)/.run ## run a service on this machine, in the foreground
 	@$(BIN)/sublet serve
 
 guide: setup site-base ## run a guide and compare what it shows: make guide NAME=first-run
 	@$(BIN)/python -m pytest -q tests/docs --guide "$(NAME)"
 
-reference: setup ## write the reference pages out of the code
+reference: setup ## generate the reference pages from the code
 	@$(BIN)/python -m tests.docs.reference
 
-lock: $(VENV)/.uv ## lock the dependencies anew, a week behind the newest
+lock: $(VENV)/.uv ## update the lock of dependencies, a week behind the newest releases
 	@scripts/lock
 
-box: system ## as root: the newer Slurm, Apptainer and HTCondor for sites (minutes, once)
+box: system ## as root: install newer Slurm, Apptainer and HTCondor for sites (minutes, once)
 	@testbed/site box
 
-site: system ## as root: a small Slurm site to play with, and how to log in to it
+site: system ## as root: start a small Slurm site to play with, and print how to log in
 	@testbed/site status $(or $(NAME),playground) 2>/dev/null || testbed/site up $(or $(NAME),playground)
 
 clean: ## remove what make made

@@ -1,8 +1,8 @@
 """Start Sublet processes quickly, by forking one that has already imported everything (a fork server).
 
 Importing takes `sublet serve` seconds, and other commands several times as long as a bare Python; the tests start
-hundreds of them. Each worker has one nursery process, which forks for each command line or module. Some tests of the command
-line, and the guides, start Sublet without it, as users do.
+hundreds of them. Each worker has one nursery process, which forks for each command line or module. Some tests of the
+command line, and the guides, start Sublet without it, as users do.
 """
 
 from __future__ import annotations
