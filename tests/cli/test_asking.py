@@ -332,4 +332,4 @@ def test_only_what_is_booked_is_said_to_be_held(type_in: Type, canned: Serve, of
 
 def test_the_help_calls_nothing_held_that_is_not(type_in: Type) -> None:
     help = " ".join(type_in("ask", "--help").out.split())
-    assert "Those that are booked are held for you until then; of a queue that others share nothing is held." in help
+    assert "Booked offers are held for you until then; in a shared queue nothing is held." in help

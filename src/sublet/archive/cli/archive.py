@@ -29,7 +29,7 @@ OPTIONS: tuple[Callable[..., Any], ...] = (
 
 @click.group("archive", cls=CommandGroup, epilog=Example("sublet archive list --since 30d"))
 def archive() -> None:
-    """Look at what is kept of sessions beyond their deletion, take it out, ask it in SQL, and erase it."""
+    """List, export, query (SQL) and erase the records that outlive sessions."""
 
 
 def add_filters(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,7 +44,7 @@ def _read_filters(person: str | None, platform: str | None, since: str | None, u
 @command("list", "sublet archive list --since 30d", "sublet archive list --platform keeling --json")
 @add_filters
 def list_records(out: Output, **options: str | None) -> None:
-    """List records of sessions that are over, also of those that were deleted, oldest first.
+    """List the records of ended sessions, deleted ones included, oldest first.
 
     You see your own; an operator sees everybody's.
     """
@@ -140,10 +140,10 @@ def split_lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 @click.argument("sql")
 @add_filters
 def query(out: Output, sql: str, **options: str | None) -> None:
-    """Ask the archive in SQL: one SELECT on the table `sessions`.
+    """Query the archive in SQL: one SELECT on the table `sessions`.
 
-    It runs here, on a copy of the records that you may see; nothing in the service is touched. By DuckDB where that is
-    installed (pip install 'sublet[archive]'), else by SQLite. `sublet archive list --json` shows the columns.
+    The query runs here, on a copy of the records that you may see. It uses DuckDB if that is installed (pip install
+    'sublet[archive]'), otherwise SQLite. `sublet archive list --json` shows the columns.
     """
     from sublet.archive.cli.querying import run_query  # opens databases
 
@@ -163,11 +163,10 @@ def _plain(cell: object) -> object:
 @command("calibration", "sublet archive calibration --since 30d")
 @click.option("--since", metavar="WHEN", help="Asked for on a day or later, or so long ago: 30d. Without it, 90 days.")
 def calibration(out: Output, since: str | None) -> None:
-    """Say how often predictions came true, by platform and queue.
+    """Show how often predictions came true, by platform and queue.
 
-    A start, and how long a program runs, are predicted with a spread in which they should fall in 80 of 100 cases
-    (INSIDE), and staging with a length that it should keep to in 90 (IN TIME). How the predictions are made is in
-    docs/estimates.md.
+    Start times and run times are predicted as a range that should be right in 80 of 100 cases (INSIDE), and staging
+    as a duration that should be enough in 90 of 100 (IN TIME). docs/estimates.md explains the method.
     """
     view = out.link().do(calls.calibration(read_past(since)))
     rows = [
@@ -210,9 +209,9 @@ def request(out: Output, session: str) -> None:
 @click.option("--records", is_flag=True, help="Remove the records, too. Without it they stay, and name nobody.")
 @click.option("--yes", is_flag=True, help="Don't ask.")
 def forget(out: Output, person: str | None, records: bool, yes: bool) -> None:
-    """Erase whose records these are, and the names and requests that were typed. It can't be undone.
+    """Remove the person's name, and the names and requests that they typed, from the records. This can't be undone.
 
-    What is counted for accounts (`sublet usage`), the audit log and sessions that still exist are not touched.
+    Usage of accounts (`sublet usage`), the audit log and existing sessions are not changed.
     """
     whose = f"of {person}" if person else "of you"
     if not yes:

@@ -83,7 +83,7 @@ async def claim(request: Request, id: str, ask: SeatAsk) -> Response:
 
 @router.post("/{id}/release", response_model=BookingView, responses=described.problems(400, 401, 404, 409))
 async def release(request: Request, id: str, ask: SeatAsk) -> Response:
-    """Give back the seats of your booking that nobody took, at all times to come or on a day."""
+    """Release the seats of your booking that nobody has taken, at all future times or on one day."""
     seats, person = service_of(request).group_seats, await person_of(request)
     return json_response(booking_view(await seats.release(id, person, _day(ask.day) if ask.day else None)))
 

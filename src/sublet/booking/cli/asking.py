@@ -73,12 +73,12 @@ def ask(
 ) -> int:
     """When and where can this run? Shows offers, or says why not.
 
-    What is asked for stands in a FILE, or in options with a command after --. Options are put over the file.
+    Write the request in a FILE, or give options and a command after --. Options override the file.
 
-    Offers can be accepted for a few minutes. Those that are booked are held for you until then; of a queue that others
-    share nothing is held. Earlier offers that you have not accepted give way where there is no room for both.
+    You have a few minutes to accept an offer. Booked offers are held for you until then; in a shared queue nothing is
+    held. If there isn't room for both, your earlier offers are withdrawn.
 
-    Hints say what your earlier runs of the same program used; a digit, or --take, asks once more as one advises.
+    Hints say what your earlier runs of the same program used; press a digit, or use --take, to ask again with a hint.
     """
     if example:
         click.echo(FIRST, nl=False)
@@ -297,7 +297,7 @@ def describe_no(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
 @command("accept", "sublet accept 3f2a")
 @click.argument("offer")
 def accept(out: Output, offer: str) -> None:
-    """Take an offer; the others of its set are given back."""
+    """Accept an offer; the others of its set are released."""
     link = out.link()
     try:
         view = link.do(sessions.accept(offer))

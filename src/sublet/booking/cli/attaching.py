@@ -42,8 +42,8 @@ LOOK_EVERY = 0.5  # seconds
 def attach(out: Output, session: str) -> None:
     """Open the terminal of a shell session. Ctrl-] leaves it running; `exit` ends it.
 
-    Begin one with `sublet run --detach --interactive shell`. Of a JupyterLab, its address is printed. A session that
-    has not started yet is waited for.
+    Start one with `sublet run --detach --interactive shell`. For a JupyterLab the address is printed. If the session
+    hasn't started yet, this waits for it.
     """
     view = _when_ready(out, session)
     ways = open_ways(view)

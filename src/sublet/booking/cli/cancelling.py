@@ -37,7 +37,7 @@ CANCELLABLE = tuple(phase for phase, moves in CLIENT_MOVES.items() if Phase.CANC
 @click.option("--dry-run", is_flag=True, help="Only say which sessions would be cancelled.")
 @click.option("--yes", "-y", is_flag=True, help="Don't ask before several are cancelled.")
 def cancel(out: Output, session: tuple[str, ...], reason: str, dry_run: bool, yes: bool, **chosen: Any) -> int:
-    """Stop sessions, whatever they are doing: those that are named, or all that options choose."""
+    """Cancel sessions: the ones you name, or all that the options select."""
     filters = filters_of(chosen)
     if bool(session) == bool(filters):
         raise click.UsageError("Name sessions, or choose them by options such as --person and --platform; not both.")

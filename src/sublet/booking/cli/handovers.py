@@ -25,7 +25,7 @@ def give(out: Output, session: str, person: str) -> None:
 
 @command("list", "sublet handover list")
 def list_handovers(out: Output) -> None:
-    """List what you want to give, and what you could take."""
+    """List the sessions that you offer, and those that are offered to you."""
     view = out.link().do(calls.handovers())
     rows = [(each.session[:8], each.giver, each.taker) for each in view.items]
     head = ("SESSION", "FROM", "TO")
@@ -37,7 +37,7 @@ def list_handovers(out: Output) -> None:
 @command("take", "sublet handover take 3f2a9c1d")
 @click.argument("session")
 def take(out: Output, session: str) -> None:
-    """Make a session that is offered to you yours, if you may use what it needs; it counts as yours from then on."""
+    """Take over a session that is offered to you, if you may use what it needs. It then counts as yours."""
     view = out.link().do(calls.take(session))
     out.show(view, lambda: [f"{view.short} is yours: sublet status {view.short}"], lambda: [view.short])
 

@@ -24,7 +24,7 @@ from sublet.client.waiting import follow, so_far
 def logs(out: Output, go_on: bool, stderr: bool, offset: int, tail: str | None, session: str) -> None:
     """Show what a session printed, while it runs and after.
 
-    The last lines are looked for in the last 1 MiB.
+    Only the last 1 MiB is searched for the last lines.
     """
     link = out.link()
     stream = "stderr" if stderr else "stdout"

@@ -23,9 +23,8 @@ from sublet.kernel.texts import count_text
 def offers(out: Output) -> None:
     """List the offers that you can still accept.
 
-    Those that are booked are held for you for a few minutes; of a queue that others share nothing is held. A later
-    request of yours takes their room if it needs it, unless you say --keep-offers; `sublet reject --all` gives them
-    back at once.
+    Booked offers are held for you for a few minutes; in a shared queue nothing is held. A later request of yours
+    takes their room if it needs it, unless you use --keep-offers; `sublet reject --all` releases them at once.
     """
     listed = out.link().do(calls.open_offers())
     views = [offer for offerset in listed.items for offer in offerset.offers]
@@ -45,7 +44,7 @@ def offers(out: Output) -> None:
 @click.option("--all", "every", is_flag=True, help="All offers that you can still accept.")
 @click.argument("offer", nargs=-1)
 def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
-    """Decline offers; what was held for them is given back."""
+    """Decline offers, and release what was held for them."""
     if every == bool(offer):
         raise click.UsageError("Name the offers to decline, or say --all.")
     if every:

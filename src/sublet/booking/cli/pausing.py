@@ -16,14 +16,14 @@ from sublet.client.call import Call
 @command("pause", "sublet pause 3f2a")
 @click.argument("session", nargs=-1, required=True)
 def pause(out: Output, session: tuple[str, ...]) -> None:
-    """Let sessions stand still: what waits is held in its queue, what runs is stopped. Their time limits run on."""
+    """Pause sessions: hold waiting ones in their queue, stop running ones. Their time limits keep running."""
     _move(out, session, moves.pause, "is paused")
 
 
 @command("resume", "sublet resume 3f2a")
 @click.argument("session", nargs=-1, required=True)
 def resume(out: Output, session: tuple[str, ...]) -> None:
-    """Let sessions that were paused go on."""
+    """Resume paused sessions."""
     _move(out, session, moves.resume, "goes on")
 
 

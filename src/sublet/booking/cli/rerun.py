@@ -59,9 +59,9 @@ def again(
     prefer: str | None,
     **changes: Any,
 ) -> int:
-    """Run what a session ran once more, with changes; what is not named stays as it was.
+    """Run a session again, with changes; everything else stays the same.
 
-    What is changed is shown; then it goes on as with `sublet run`.
+    The changes are shown first; then it works like `sublet run`.
     """
     link = out.link()
     asked = read_scheduler_flags(changes)

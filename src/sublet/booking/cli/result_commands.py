@@ -59,10 +59,10 @@ def show_list(out: Output, link: Link, session: str, wanted: Sequence[str], fetc
 @click.option("--overwrite", is_flag=True, help="Replace other files of the same names that are there.")
 @click.option("--keep", is_flag=True, help="Leave them on the system too, though all are fetched.")
 def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool, overwrite: bool, keep: bool) -> None:
-    """Fetch files: all of them, or those that PATH means. What was broken off goes on where it stopped.
+    """Fetch all files, or those that match PATH. An interrupted download resumes.
 
-    A file that is there as it was left is not fetched again. If another file of the same name is there, nothing is
-    fetched, unless you say --overwrite. Each file gets the time at which the session wrote it.
+    Files that you already have are not fetched again. If a different file of the same name exists, nothing is
+    fetched, unless you use --overwrite. Each file gets the time at which the session wrote it.
     """
     link = out.link()
     if dry_run:
@@ -82,10 +82,10 @@ def get(out: Output, session: str, path: tuple[str, ...], to: str, dry_run: bool
 @click.argument("path", nargs=-1)
 @click.option("--dry-run", is_flag=True, help="Say what would be sent, and how much it is; send nothing.")
 def put(out: Output, session: str, address: str, path: tuple[str, ...], dry_run: bool) -> None:
-    """Send files from where they are to storage of your own, by the credentials that you keep: sublet credential.
+    """Send files to your own storage, straight from where they are. Credentials are added with sublet credential.
 
-    PATH is a file, a folder, or a pattern, and can be repeated; all files if it is left out. Typed again, only what is
-    missing there or has changed is sent.
+    PATH is a file, a folder, or a pattern, and can be repeated; the default is all files. If you repeat the command,
+    only missing or changed files are sent.
     """
     link = out.link()
     if dry_run:
@@ -129,7 +129,7 @@ def describe_sent(file: SentFileView) -> str:
     "--lines", metavar="N", type=click.IntRange(1, 1000), default=10, help="So many lines or rows of each: 10."
 )
 def preview(out: Output, session: str, path: tuple[str, ...], lines: int) -> None:
-    """Show the beginning of text and tables, and the facts of images, without fetching them whole."""
+    """Show the beginning of texts and tables, and facts about images, without fetching the whole file."""
     link = out.link()
     chosen = choose_results(link.do(results.results(session)), path)
     shown = [
@@ -146,7 +146,7 @@ def preview(out: Output, session: str, path: tuple[str, ...], lines: int) -> Non
 @click.argument("session")
 @click.argument("duration", metavar="TIME")
 def keep(out: Output, session: str, duration: str) -> None:
-    """Keep the files of a session that is over for so long from now on, as in 12h, 7d or 4w."""
+    """Keep the files of an ended session for this long from now on: 12h, 7d, 4w."""
     view = out.link().do(results.keep(session, parse_duration(duration, timedelta(days=36500))))
     until = when(view.kept_until, datetime.now(UTC))
     out.show(view, lambda: [f"Its files are kept until {until}."], lambda: [view.kept_until.isoformat()])

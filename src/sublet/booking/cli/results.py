@@ -26,7 +26,7 @@ from sublet.kernel.errors import InTheWay
     epilog=Example("sublet result ls 3f2a", "sublet result get 3f2a 'plots/*.png' --out results", "sublet result 3f2a"),
 )
 def result() -> None:
-    """The files that a session left: list, fetch, send and look at them, and keep them longer.
+    """List, fetch, send and preview the files that a session left, or keep them longer.
 
     `sublet result SESSION` is `sublet result files SESSION`: it lists, prints or fetches by its options.
     """
@@ -66,15 +66,15 @@ def files(
 ) -> None:
     """List the files that a session left, with their sizes; or print one, or fetch some or all.
 
-    PATH is a file, a directory, or a pattern such as 'plots/*.png', and can be repeated. A fetch that was broken off
-    goes on where it was, and a file that is there as it is left is not fetched again; another file of the same name is
-    replaced only with --overwrite, and else nothing is fetched.
+    PATH is a file, a directory, or a pattern such as 'plots/*.png', and can be repeated. An interrupted download
+    resumes, and files that you already have are not fetched again. If a different file of the same name exists,
+    nothing is fetched, unless you use --overwrite.
 
-    When all were fetched with --out, a cluster where the session was a guest is cleaned of it; what it printed can
-    still be read. With --keep they stay for their keep time.
+    Once everything is fetched with --out, the session's files are removed from the cluster; its output can still be
+    read. With --keep they stay for their keep time.
 
-    With --table there is a row for each task of a sweep or bag that was run: its parameters, exit_code, seconds, and
-    the fields of a JSON object on the last line that it printed, else that line, as output.
+    --table prints a row for each task of a sweep or bag that has run: its parameters, exit_code, seconds, and the
+    fields of a JSON object on the last line that it printed, or that line as output.
     """
     link = out.link()
     if as_table:

@@ -79,18 +79,18 @@ def run(
 ) -> int:
     """Ask, take the best offer, follow the output, and exit with the job's own exit code.
 
-    It runs in a directory of its own, not in this one. Files that the command names by a relative path are brought
-    there; --data brings more, and --out fetches what it left. A cluster is cleaned of it then, unless you say --keep.
-    If another file of the same name is in that directory, nothing is fetched, unless you say --overwrite: what it left
-    stays in the session, to be fetched elsewhere with `sublet result get`.
+    The command runs in its own directory, not in this one. Files that it names by a relative path are sent along;
+    --data sends more, and --out fetches the results. Afterwards the session's files are removed from a cluster,
+    unless you use --keep. If a different file of the same name is in the --out directory, nothing is fetched, unless
+    you use --overwrite; `sublet result get` can then fetch the results to another directory.
 
-    With --key, a text of your own, it is started once: the same typed again follows the session that it became.
+    With --key, any text of yours, it starts only once: typing the same command again follows the same session.
 
-    Ctrl-C asks whether to cancel it or to let it go on; where nobody can be asked, it goes on. If it ends before that
-    is answered, its end is told as ever.
+    Ctrl-C asks whether to cancel the session or leave it running; without a terminal, it keeps running. If it ends
+    before you answer, you see its end as usual.
 
-    A job that was ended by a signal exits with 128 + the signal, one whose time was over with 124, one that could not
-    be started with 127, one that was cancelled with 130.
+    The exit code is 128 + the signal if a signal ended the job, 124 at its time limit, 127 if it could not be
+    started, and 130 if it was cancelled.
     """
     link = out.link()
     asked = send_files(out, link, document(out, *split(file, words), given, local=link.address.local))

@@ -22,7 +22,7 @@ LATER = "Take it with: sublet booking accept {id}"
 
 @click.group("booking", cls=CommandGroup, epilog=Example("sublet booking list"))
 def booking() -> None:
-    """Book one request at times that come again: a course every Monday, a run every night, seats of a workshop."""
+    """Book a request at recurring times: a course every Monday, a run every night, seats of a workshop."""
 
 
 @command(
@@ -55,10 +55,11 @@ def create(
     words: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Hold a session for each time, show them, and take them all by one accept.
+    """Hold a session for each time, show them, and accept them all at once.
 
-    The hours say when each begins and how long it lasts, by the clock of the zone, in summer and winter. Only time that
-    can be booked is taken. All have to fit, or with --some those that do are offered.
+    The hours say when each session begins and how long it lasts, in local time of the zone, also across
+    daylight-saving changes. Only platforms that can be booked are used. All sessions have to fit, unless --some takes
+    those that do.
     """
     if given["start"] or given["time"]:
         raise click.UsageError("--every says when each begins and how long it lasts: leave out --start and --time.")
@@ -144,7 +145,7 @@ def show_booking(out: Output, id: str) -> None:
 @command("accept", "sublet booking accept 3f2a9c1d")
 @click.argument("id", metavar="BOOKING")
 def accept(out: Output, id: str) -> None:
-    """Take all that is held for a booking, at once or not at all."""
+    """Accept all sessions of a booking, or none."""
     show(out, out.link().do(calls.accept(id)))
 
 
@@ -161,7 +162,7 @@ def skip(out: Output, id: str, day: str) -> None:
 @click.argument("day", metavar="DAY")
 @click.argument("to", metavar="WHEN")
 def move(out: Output, id: str, day: str, to: str) -> None:
-    """Have one day's sessions at another time; if there is no room, everything stays as it is."""
+    """Move one day's sessions to another time; if there is no room, nothing changes."""
     show(out, out.link().do(calls.move(id, day, read_coming(to) or to)))
 
 
@@ -169,7 +170,7 @@ def move(out: Output, id: str, day: str, to: str) -> None:
 @click.argument("id", metavar="BOOKING")
 @click.argument("day", metavar="[DAY]", required=False, default="")
 def claim(out: Output, id: str, day: str) -> None:
-    """Take a seat of a booking for a group of yours, at each time to come or on a day: it is a session of your own."""
+    """Take a seat of your group's booking, at all future times or on one day. It becomes your own session."""
     show(out, out.link().do(calls.claim(id, day)))
 
 
@@ -177,14 +178,14 @@ def claim(out: Output, id: str, day: str) -> None:
 @click.argument("id", metavar="BOOKING")
 @click.argument("day", metavar="[DAY]", required=False, default="")
 def release(out: Output, id: str, day: str) -> None:
-    """Give back the seats of your booking that nobody took, at all times to come or on a day."""
+    """Release the seats of your booking that nobody has taken, at all future times or on one day."""
     show(out, out.link().do(calls.release(id, day)))
 
 
 @command("cancel", "sublet booking cancel 3f2a9c1d")
 @click.argument("id", metavar="BOOKING")
 def cancel(out: Output, id: str) -> None:
-    """Cancel all sessions of a booking that are still to come."""
+    """Cancel all future sessions of a booking."""
     show(out, out.link().do(calls.cancel(id)))
 
 

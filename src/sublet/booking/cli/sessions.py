@@ -32,7 +32,7 @@ HEAD = ("ID", "PERSON", "NAME", "KIND", "PHASE", "WHERE", "CORES", "MEMORY", "GP
 @filter_options
 @click.option("--limit", type=click.IntRange(1, MOST), default=100, show_default=True, help="How many at most.")
 def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
-    """List sessions: those that are active, and those that ended in the last day. Operators can list others' too."""
+    """List active sessions and those that ended in the last day. Operators can list everyone's."""
     link, filters = out.link(), filters_of(chosen)
     if every or "phase" in filters:
         page = list_sessions(link, limit=limit, **filters)
@@ -136,7 +136,7 @@ def describe_end_briefly(end: EndView) -> str:
 @command("status", "sublet status 3f2a")
 @click.argument("session")
 def status(out: Output, session: str) -> None:
-    """Show all there is to know about a session."""
+    """Show everything about a session."""
     link = out.link()
     view = link.do(sessions.session(session))
     roads = _find_roads(link, view) if view.staging and out.for_people else []

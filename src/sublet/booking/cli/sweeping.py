@@ -72,12 +72,12 @@ SHOWN = 5  # tasks that --dry-run shows
 def sweep(out: Output, file: str | None, words: tuple[str, ...], dry_run: bool, keep_offers: bool, **given: Any) -> int:
     """Run a command with many values: {NAME} in it stands for each value of NAME, {{ and }} for braces.
 
-    All combinations of the values are run, as tasks of one session; --time, --cores and --memory are for all of it, not
-    for one task, and as many tasks as it has cores run at a time. A cluster may get it as several jobs, which share the
-    tasks: then they are for each job. Files that the command or a value names are brought.
+    All combinations of the values run as tasks of one session. --time, --cores and --memory are for the whole
+    session, not for one task; as many tasks as cores run at a time. On a cluster the session may be several jobs that
+    share the tasks; then these options are for each job. Files that the command or a value names are sent along.
 
-    When it has ended, `sublet result --table SESSION` shows the parameters of each task beside its results: its exit
-    code, its seconds, and the fields of a JSON object on the last line that it printed, else that line.
+    Afterwards `sublet result --table SESSION` shows the parameters of each task with its exit code, its seconds, and
+    its result: the fields of a JSON object on the last line that it printed, or that line.
     """
     extra, words = split(file, words)
     if extra is not None:

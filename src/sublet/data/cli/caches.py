@@ -16,13 +16,13 @@ from sublet.data.views.caches import CacheEntryView, CacheView
 
 @click.group("cache", cls=CommandGroup, epilog=Example("sublet cache ls anvil"))
 def cache() -> None:
-    """Data and images that systems, and this machine, keep so that later sessions need not move them again."""
+    """Caches: data and images that systems and this machine keep for later sessions."""
 
 
 @command("ls", "sublet cache ls", "sublet cache ls anvil")
 @click.argument("platform", required=False, default="")
 def ls(out: Output, platform: str) -> None:
-    """List what is kept on all platforms, or on one: size, when it was last needed, and by which sessions now."""
+    """List cached data on all platforms, or on one: size, last use, and sessions that need it now."""
     view, now = out.link().do(calls.caches(platform)), datetime.now(UTC)
     rows = [(each.platform, *_row(entry, now)) for each in view.items for entry in each.entries]
     names = (entry.short for each in view.items for entry in each.entries)
@@ -36,7 +36,7 @@ def ls(out: Output, platform: str) -> None:
 @command("info", "sublet cache info")
 @click.argument("platform", required=False, default="")
 def info(out: Output, platform: str) -> None:
-    """Show how much is kept on each platform, how much may be, and how much of it sessions need now."""
+    """Show the size and limit of each platform's cache, and how much of it sessions need now."""
     view = out.link().do(calls.caches(platform))
     rows = [
         (
@@ -66,9 +66,9 @@ def info(out: Output, platform: str) -> None:
 @click.option("--all", "all_", is_flag=True, help="All that no session needs now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 def rm(out: Output, platform: str, name: tuple[str, ...], unused: str | None, all_: bool, dry_run: bool) -> None:
-    """Remove what is kept on PLATFORM, by its name or the first digits of it; it is brought again when it is needed.
+    """Remove cached data from PLATFORM, by its name or the first digits. It is fetched again when needed.
 
-    What a session needs is never removed.
+    Data that a session needs is never removed.
     """
     if sum((bool(name), unused is not None, all_)) != 1:
         raise click.UsageError("Say what to remove: one or more names, or --unused TIME, or --all.")

@@ -29,7 +29,7 @@ SSH_PORT = 22
 
 @click.group("credential", cls=CommandGroup, epilog=Example("sublet credential add davs://data.example.org --user me"))
 def credential() -> None:
-    """Keep what opens the storage that your data is in: passwords, tokens, SSH and S3 keys, each for one address."""
+    """Store credentials for your storage: passwords, tokens, SSH and S3 keys, each for one address."""
 
 
 @command(
@@ -72,14 +72,14 @@ def add(
     endpoint: str | None,
     region: str | None,
 ) -> None:
-    """Keep a credential for all addresses that begin with ADDRESS, in place of an older one.
+    """Store a credential for all addresses that begin with ADDRESS. It replaces an older one.
 
-    For Globus that is globus://COLLECTION, or globus:// for all of them: sign in (--sign-in), or keep a token of its
-    Transfer service (which lasts two days), a refresh token (--client-id), or with --user CLIENT-ID the secret of a
-    client of your own.
+    For Globus, ADDRESS is globus://COLLECTION, or globus:// for all collections. Sign in (--sign-in), or store a
+    token of its Transfer service (valid for two days), a refresh token (--client-id), or the secret of your own
+    client (--user CLIENT-ID).
 
-    The password, token or secret key is typed, or read from standard input; it is never an argument. It is kept sealed,
-    and shown to that server alone.
+    Type the password, token or secret key, or pass it on standard input; it is never an argument. It is stored
+    encrypted, and sent to that server only.
     """
     if sum((user is not None, token, sign_in, access_key is not None)) != 1:
         raise click.UsageError("Say what it is: --user NAME, --token, --access-key KEY, or for Globus --sign-in.")
@@ -148,7 +148,7 @@ def _read_secret(what: str) -> str:
 
 @command("list", "sublet credential list")
 def list_credentials(out: Output) -> None:
-    """List the addresses that there are credentials for; secrets are not shown."""
+    """List the addresses that have credentials, without the secrets."""
     view, now = out.link().do(calls.credentials()), datetime.now(UTC)
     rows = [
         (known.place, known.kind, known.user, known.endpoint.partition("\n")[0][:60], when(known.created, now))
@@ -163,7 +163,7 @@ def list_credentials(out: Output) -> None:
 @command("remove", "sublet credential remove s3://my-bucket")
 @click.argument("place", metavar="ADDRESS...", nargs=-1, required=True)
 def remove(out: Output, place: tuple[str, ...]) -> None:
-    """Forget credentials."""
+    """Remove credentials."""
     link = out.link()
     for address in place:
         link.do(calls.remove(address))

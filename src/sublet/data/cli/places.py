@@ -22,7 +22,7 @@ on_option = click.option("--on", "platform", metavar="PLATFORM", default="", hel
 
 @click.group("place", cls=CommandGroup, epilog=Example("sublet place add scratch --on anvil --scratch"))
 def place() -> None:
-    """Directories of systems that sessions share: reference data, a project's own, and scratch of your own."""
+    """Directories on systems that sessions share: reference data, a project's files, your own scratch."""
 
 
 @command(
@@ -54,7 +54,7 @@ def add(
     apps: tuple[str, ...],
     note: str,
 ) -> None:
-    """Declare a place, in place of an older one of this NAME there. On a gateway rules say who may use it."""
+    """Declare a place, or replace the one of this NAME there. On a gateway, access rules say who may use it."""
     if not path and not scratch:
         raise click.UsageError("Say where it is: --path DIRECTORY; or that it is scratch: --scratch.")
     if keep and not scratch:
@@ -117,7 +117,7 @@ def show(out: Output, name: str, platform: str) -> None:
 @click.argument("name")
 @on_option
 def remove(out: Output, name: str, platform: str) -> None:
-    """Forget a place. What lies there stays as it is; people's scratch is removed."""
+    """Remove the declaration of a place. Its files stay; people's scratch is deleted."""
     each = _find(out, name, platform)
     out.link().do(calls.remove(each.platform, each.name))
     gone = {"removed": each.name, "platform": each.platform}
@@ -129,7 +129,7 @@ def remove(out: Output, name: str, platform: str) -> None:
 @click.argument("time")
 @on_option
 def keep(out: Output, name: str, time: str, platform: str) -> None:
-    """Keep your scratch for this TIME from now on; each use keeps it as long as the place says, at least."""
+    """Keep your scratch for this TIME from now on. Each use extends it to at least the place's keep time."""
     each = _find(out, name, platform)
     kept = out.link().do(calls.keep(each.platform, each.name, parse_duration(time).total_seconds()))
     until = moment(kept.until, datetime.now(UTC))
@@ -140,7 +140,7 @@ def keep(out: Output, name: str, time: str, platform: str) -> None:
 @click.argument("name")
 @on_option
 def clear(out: Output, name: str, platform: str) -> None:
-    """Remove your scratch with all that is in it; not while a session of yours uses it."""
+    """Remove your scratch and everything in it, unless a session of yours is using it."""
     each = _find(out, name, platform)
     out.link().do(calls.clear(each.platform, each.name))
     gone = {"cleared": each.name, "platform": each.platform}

@@ -28,7 +28,7 @@ from sublet.kernel.texts import count_text
     epilog=Example("sublet upload forcing/", "sublet run --data upload:forcing/:in -- ls in"),
 )
 def upload() -> None:
-    """Send folders and files to the service, where they are kept for a while: data of sessions, as upload:NAME/PATH.
+    """Upload folders and files to the service, to be used as data of sessions: upload:NAME/PATH.
 
     `sublet upload DIR` is `sublet upload send DIR`.
     """
@@ -42,10 +42,11 @@ def upload() -> None:
 @click.option("--ignore", metavar="PATTERN", multiple=True, help="Leave this behind, as a line of .subletignore does.")
 @click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
 def send(out: Output, places: tuple[str, ...], name: str, ignore: tuple[str, ...], dry_run: bool) -> None:
-    """Send a folder or files. Typed again, only what is missing or has changed is sent, from where it was broken off.
+    """Upload a folder or files. If you repeat the command, only missing or changed files are sent; interrupted
+    uploads resume.
 
-    What nearly nobody wants elsewhere (.git, __pycache__, …), what looks like a secret (.env, *.pem, …), and what
-    .subletignore names stays behind. A link is what it leads to, if that is in the folder.
+    Not sent: files that are rarely wanted (.git, __pycache__, …), files that look like secrets (.env, *.pem, …), and
+    those named in .subletignore. Links to files in the folder are sent as those files.
     """
     plan = plan_upload(places, name, ignore)
     if dry_run:
@@ -104,7 +105,7 @@ def list_uploads(out: Output) -> None:
 @command("show", "sublet upload show forcing")
 @click.argument("name")
 def show_upload(out: Output, name: str) -> None:
-    """Show the files of an upload, and which did not come whole."""
+    """Show the files of an upload, and which are incomplete."""
     view, now = out.link().do(calls.upload(name)), datetime.now(UTC)
     rows = [(file.path, size(file.size), _state(file, now)) for file in view.items]
     out.show(view, lambda: table(("FILE", "SIZE", "STATE"), rows), lambda: (file.path for file in view.items))
@@ -124,7 +125,7 @@ def _state(file: UploadFileView, now: datetime) -> str:
 @click.argument("name")
 @click.argument("duration", metavar="TIME")
 def keep(out: Output, name: str, duration: str) -> None:
-    """Keep an upload for so long from now on, as in 12h, 7d or 4w."""
+    """Keep an upload for this long from now on: 12h, 7d, 4w."""
     view = out.link().do(calls.keep(name, parse_duration(duration, timedelta(days=36500))))
     out.show(view, lambda: [f"{view.name}: {describe(view)}"], lambda: [view.name])
 

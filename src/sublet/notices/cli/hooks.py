@@ -59,7 +59,7 @@ def add(
 
 @command("list", "sublet notify list")
 def list_hooks(out: Output) -> None:
-    """List who is told, and how the last time went."""
+    """List notifications, and whether the last one was delivered."""
     view, now = out.link().do(hooks.hooks()), datetime.now(UTC)
     rows = [
         (item.id[:8], item.session[:8] or "all", item.address, ",".join(item.on), when(item.expires, now), _state(item))
@@ -92,7 +92,7 @@ def remove(out: Output, hook: tuple[str, ...]) -> None:
 @command("test", "sublet notify test 3f2a91c0")
 @click.argument("hook")
 def test(out: Output, hook: str) -> None:
-    """Send a test now; a webhook that was given up works again, if it accepts this."""
+    """Send a test now. A webhook that was disabled after failures is enabled again if it accepts the test."""
     view = out.link().do(hooks.test(hook))
     out.show(view, lambda: [f"{hook} took it: {view.answer}."], lambda: [view.answer])
 
