@@ -46,9 +46,9 @@ def backup(out: Output, file: str, config: str | None) -> None:
 @click.option("--replace", is_flag=True, help="Also where there is something: it is moved aside, and kept.")
 @CONFIG
 def restore(out: Output, file: str, replace: bool, config: str | None) -> None:
-    """Put back what a backup has into SUBLET_HOME. The service must not run.
+    """Restore a backup into SUBLET_HOME. The service must not be running.
 
-    FILE is checked first, and all of it is put back, or nothing. It can also be a copy of the database alone, as in
+    FILE is checked first, and restored completely or not at all. It can also be a copy of the database alone, as in
     SUBLET_HOME/backups.
     """
     require_server("`sublet restore`")

@@ -32,7 +32,7 @@ def common_options() -> list[click.Option]:
     return [
         click.Option(["--json"], is_flag=True, help="Print JSON."),
         click.Option(["--quiet", "-q"], is_flag=True, help="Print only what a script needs."),
-        click.Option(["--verbose", "-v"], is_flag=True, help="Say more on the way."),
+        click.Option(["--verbose", "-v"], is_flag=True, help="Print more details."),
     ]
 
 

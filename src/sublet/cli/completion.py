@@ -22,7 +22,7 @@ def completion(ctx: click.Context, out: Output, /, shell: str) -> None:
     """Print the completion script of a shell; put its line into the shell's start-up file.
 
     Tab then completes commands, options and files, and the names of sessions, offers, platforms, systems, queues,
-    annexes and the like. A service that doesn't run is not started for that.
+    annexes and the like. This never starts a service.
     """
     from click.shell_completion import get_completion_class  # only needed here
 

@@ -49,7 +49,7 @@ def serve(
     print_unit: bool,
     personal: bool,
 ) -> None:
-    """Run a service in the foreground, until Ctrl-C. Sessions that run go on without it.
+    """Run a service in the foreground, until Ctrl-C. Running sessions continue without it.
 
     It listens on a Unix socket for its owner, and on TCP for those who have a token (`sublet token`).
     """

@@ -23,7 +23,7 @@ PATIENCE = 30.0  # seconds that a service may take to end
 def up(out: Output) -> None:
     """Start your own service in the background, unless it runs already.
 
-    Commands start it by themselves when they need it; this also shows the address of its pages.
+    Commands start it automatically when they need it; this also prints the address of its web pages.
     """
     home = sublet_home()
     link = Link(Address(socket=home.socket, home=home), note=out.note)
@@ -43,7 +43,7 @@ def up(out: Output) -> None:
 
 @command("down", "sublet down")
 def down(out: Output) -> None:
-    """Stop your own service. Sessions that run go on, and are found again when it starts."""
+    """Stop your own service. Running sessions continue, and are found again when it starts."""
     serving = read_serving(sublet_home())
     if serving:
         _stop(serving)

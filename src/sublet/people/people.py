@@ -107,7 +107,7 @@ class People:
         return await self._change_person(person, name, "person.block", change, host)
 
     async def unblock(self, person: Person, name: str, host: str = "") -> Profile:
-        """Let someone in again."""
+        """Unblock someone."""
 
         def change(tx: Tx, known: Known) -> dict[str, Any]:
             tx.people.set_blocked(known.name, None)

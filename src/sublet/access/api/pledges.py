@@ -44,7 +44,7 @@ async def add(request: Request, ask: PledgeAsk) -> Response:
 
 @router.patch("/{name}", response_model=AddedPledgeView, responses=described.problems(400, 401, 403, 404))
 async def edit(request: Request, name: str, changes: PledgeEdit, platform: str = "") -> Response:
-    """Change a pledge that was added: what is named of it. What is booked under it stays booked."""
+    """Change a pledge that was added with `pledge add`. Existing bookings stay."""
     person, amounts = await person_of(request), _read_amounts(changes)
     pledge = await service_of(request).access.pledge_changes.edit(person, platform, name, amounts, host_of(request))
     return json_response(_make_view(pledge))

@@ -23,7 +23,7 @@ from sublet.cli.texts import moment
 @click.group("access", cls=CommandGroup, invoke_without_command=True, epilog=Example("sublet access"))
 @click.pass_context
 def access(ctx: click.Context) -> None:
-    """Show what you may use and why not, your limits, and what is left of them this month."""
+    """Show what you may use, why not, your limits, and what is left of them this month."""
     if ctx.invoked_subcommand:
         return
     out: Output = ctx.obj
@@ -94,7 +94,7 @@ def list_(out: Output, every: bool) -> None:
 @limits
 @click.option("--answer", metavar="TEXT", default="", help="What to tell them.")
 def grant(out: Output, request: str, answer: str, **given: Any) -> None:
-    """Let someone in who asked, by a rule for them alone; for operators. They are told by mail."""
+    """Grant a request for access, by a rule for this person; for operators. They are notified by mail."""
     most, expires = read_limits(given)
     view = out.link().do(calls.grant(request, AccessAnswer(limits=most, expires=expires, answer=answer)))
     item = view.request
@@ -105,7 +105,7 @@ def grant(out: Output, request: str, answer: str, **given: Any) -> None:
 @click.argument("request")
 @click.option("--answer", metavar="TEXT", default="", help="What to tell them.")
 def refuse(out: Output, request: str, answer: str) -> None:
-    """Don't let someone in who asked; for operators. They are told by mail."""
+    """Refuse a request for access; for operators. The person is notified by mail."""
     view = out.link().do(calls.refuse(request, answer))
     item = view.request
     _show_request(out, view, f"{item.person}'s request for the {item.noun} {item.name} is refused.")

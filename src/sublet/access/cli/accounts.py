@@ -56,9 +56,10 @@ def account() -> None:
 @click.option("--key", required=True, metavar="FILE", help="Its private key; - reads it from the input.")
 @fields
 def add(out: Output, name: str, host: str, user: str, key: str, **given: Any) -> None:
-    """Add an account; it can be used at once by whom the rules allow it.
+    """Add an account; people whom the access rules allow can use it at once.
 
-    The key is read once and stored sealed; its file can go then. A passphrase is asked for.
+    The key is read once and stored encrypted; you can delete its file then. You are asked for a passphrase if it has
+    one.
     """
     wish = {"name": name, "host": host, "user": user, **_read_options(given)}
     wish["host_keys"] = confirm_host_keys(out, host, given["port"] or 22, given["host_key"], given["fingerprint"])
@@ -130,8 +131,8 @@ def import_accounts(
 ) -> int:
     """Add the accounts of an `hpc.json`, as the CyberGIS Job Supervisor has them.
 
-    Each field is shown with what it becomes. One that would change how jobs run and can't be had here has to be left
-    out by name. Keys are read from where the file says, beside it; their files can go then.
+    Each field is shown with what it becomes. If a field would change how jobs run, and isn't supported here, you have
+    to leave it out by name. Keys are read from the paths in the file; you can delete them then.
     """
     from sublet.access.cli.account_import import Importing  # only needed here
 
@@ -142,7 +143,7 @@ def import_accounts(
 @command("remove", "sublet account remove keeling")
 @click.argument("name")
 def remove(out: Output, name: str) -> None:
-    """Forget an account and its key; the sessions that ran under it stay recorded."""
+    """Remove an account and its key; the records of its sessions stay."""
     out.link().do(calls.remove(name))
     out.show({"removed": name}, lambda: [f"{name} is removed, with its key."], lambda: [name])
 
@@ -150,7 +151,7 @@ def remove(out: Output, name: str) -> None:
 @command("check", "sublet account check keeling")
 @click.argument("name")
 def check(out: Output, name: str) -> int:
-    """Sign in by an account now, and say what is wrong."""
+    """Sign in with an account now, or say what is wrong."""
     view = out.link().do(calls.check(name))
     good = [f"{name}: signed in as {view.user} at {view.host}."]
     out.show(view, lambda: [f"{name}: {view.problem}"] if view.problem else good, lambda: [view.problem or "ok"])
@@ -161,7 +162,7 @@ def check(out: Output, name: str) -> int:
 @click.argument("file")
 @click.option("--more", is_flag=True, help="Put a new key before those that the file has; then: sublet account rekey")
 def key(out: Output, file: str, more: bool) -> None:
-    """Make a master key, which seals what is stored: outside SUBLET_HOME, and not in the same backup."""
+    """Create a master key, which encrypts stored secrets. Keep it outside SUBLET_HOME, and not in the same backup."""
     from sublet.kernel.home import sublet_home
     from sublet.kernel.master_key import make, outside
 
@@ -179,7 +180,7 @@ def key(out: Output, file: str, more: bool) -> None:
 
 @command("rekey", "sublet account rekey")
 def rekey(out: Output) -> None:
-    """Seal everything that is stored with the newest master key."""
+    """Encrypt all stored secrets again, with the newest master key."""
     view = out.link().do(calls.rekey())
     words = ", ".join(f"{count} of {noun}" for noun, count in view.sealed.items()) or "nothing was stored"
     out.show(view, lambda: [f"Sealed with the newest key: {words}."], list)

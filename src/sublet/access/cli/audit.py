@@ -34,7 +34,7 @@ def audit(
     until: str | None,
     as_csv: bool,
 ) -> None:
-    """Show who did what, oldest first: an operator sees all of it, others what they did themselves."""
+    """Show the audit log, oldest first. Operators see all of it, others their own actions."""
     sought = {"person": person, "action": action, "noun": noun, "name": name}
     times = {"since": read_past(since), "until": read_past(until)}
     if out.json or as_csv:

@@ -19,9 +19,9 @@ HEAD = ("ID", "WHO", "BUDGET", "SPENT", "LEFT", "WHERE", "UNTIL", "NOTE")
 
 @click.group("budget", cls=CommandGroup, epilog=Example("sublet budget list"))
 def budget() -> None:
-    """Bound what people, groups and projects spend: money, core-hours, energy or carbon.
+    """Limit what people, groups and projects spend: money, core-hours, energy or carbon.
 
-    What a session is offered for is reserved when it is accepted or extended; when it ends, what it used counts.
+    Accepting or extending a session reserves the amount in its offer; when it ends, only what it used is charged.
     """
 
 
@@ -40,8 +40,8 @@ def budget() -> None:
 def add(out: Output, who: str, limit: str, period: str, platform: str, until: str | None, note: str) -> None:
     """Add a budget of LIMIT for WHO: a person, a pattern of people (each has their own), group:NAME or project:NAME.
 
-    LIMIT is a number with a unit: the currency of the prices, core-hours, kWh, MWh, or g, kg and t of CO2. Who may
-    charge a project is said by rules: sublet rule add allow group:lab --project flood
+    LIMIT is a number with a unit: the currency of the prices, core-hours, kWh, MWh, or g, kg and t of CO2. Access
+    rules say who may charge a project: sublet rule add allow group:lab --project flood
     """
     last = parse_expires(until, datetime.now(UTC)) if until else None
     ask = BudgetAsk(holder=who, limit=limit, period=period, platform=platform, until=last, note=note)
@@ -54,7 +54,7 @@ def add(out: Output, who: str, limit: str, period: str, platform: str, until: st
 @command("list", "sublet budget list", "sublet budget list --person anna@illinois.edu")
 @click.option("--person", default="", metavar="NAME", help="Those that bound someone else; for operators.")
 def list_(out: Output, person: str) -> None:
-    """List the budgets that bound you, and what is left of them; operators see all."""
+    """List the budgets that apply to you, and what is left of them; operators see all."""
     view = out.link().do(budgets.budgets(person))
     rows = [
         (
@@ -85,7 +85,7 @@ def show(out: Output, budget: str) -> None:
 @command("remove", "sublet budget remove 3f2a")
 @click.argument("budget")
 def remove(out: Output, budget: str) -> None:
-    """Remove a budget. It bounds nothing any more; what runs goes on."""
+    """Remove a budget. Running sessions continue."""
     view = out.link().do(budgets.remove(budget))
     out.show(view, lambda: [f"Budget {view.id[:8]} of {view.holder} is removed."], lambda: [view.id])
 

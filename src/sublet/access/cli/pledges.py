@@ -53,9 +53,9 @@ def amounts(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--platform", required=True, metavar="NAME", help="Of which platform.")
 @amounts
 def add(out: Output, name: str, platform: str, **given: Any) -> None:
-    """Pledge a part of a platform, beside what its settings pledge; for operators. It counts at once.
+    """Pledge a part of a platform, in addition to its settings; for operators. It takes effect at once.
 
-    Nobody may draw on it until a rule says so: sublet rule add allow WHO --pledge NAME
+    An access rule must allow people to use it: sublet rule add allow WHO --pledge NAME
     """
     _show_change(out, out.link().do(pledges.add(PledgeAsk(platform=platform, name=name, **given))), "is added")
 
@@ -65,9 +65,9 @@ def add(out: Output, name: str, platform: str, **given: Any) -> None:
 @click.option("--platform", default="", metavar="NAME", help="Which, where several platforms have one of this name.")
 @amounts
 def edit(out: Output, name: str, platform: str, **given: Any) -> None:
-    """Change a pledge that was added: what is named of it. What is booked under it stays booked.
+    """Change a pledge that was added with `pledge add`. Existing bookings stay.
 
-    An amount of 0, or an empty text, says nothing of it any more. Pledges of the settings are changed there.
+    An amount of 0, or an empty text, removes that part. Pledges from the settings are changed there.
     """
     if all(value is None for value in given.values()):
         raise click.UsageError("Say what is to change, as with --cores.")
@@ -78,7 +78,7 @@ def edit(out: Output, name: str, platform: str, **given: Any) -> None:
 @click.argument("name")
 @click.option("--platform", default="", metavar="NAME", help="Which, where several platforms have one of this name.")
 def remove(out: Output, name: str, platform: str) -> None:
-    """Remove a pledge that was added: it becomes open. What is booked under it stays booked."""
+    """Remove a pledge that was added with `pledge add`; its part becomes open. Existing bookings stay."""
     _show_change(out, out.link().do(pledges.remove(name, platform)), "is removed")
 
 
@@ -120,7 +120,7 @@ def _table(views: tuple[PledgeView, ...]) -> list[str]:
 @command("show", "sublet pledge show srcnet")
 @click.argument("name")
 def show(out: Output, name: str) -> None:
-    """Show a pledge on each platform that has it; to operators, who may draw on it too."""
+    """Show a pledge on each platform that has it, and to operators who may use it."""
     view = out.link().do(pledges.pledge(name))
     out.show(view, lambda: (line for pledge in view.items for line in describe_pledge(pledge)), lambda: [name])
 

@@ -23,10 +23,10 @@ ADD = "sublet rule add allow '*@illinois.edu' --account keeling --cores 64 --hou
 
 @click.group("rule", cls=CommandGroup, epilog=Example("sublet rule list"))
 def rule() -> None:
-    """Say who may use what of a gateway, and how much of it; for operators.
+    """Manage access rules: who may use what of a gateway, and how much of it; for operators.
 
-    A deny wins over every allow. Of several allows the most generous limit of each amount counts; a deny with limits
-    caps it. Without a rule that allows it, access is denied.
+    A deny overrides every allow. If several allows match, the most generous limit of each amount applies; a deny with
+    limits caps it. Without an allow, access is denied.
     """
 
 
@@ -48,7 +48,7 @@ def rule() -> None:
 def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     """Add a rule for WHO: *@illinois.edu, group:NAME, or a person's name. It counts at once.
 
-    A deny without limits keeps WHO out; with limits it keeps them from more than those.
+    A deny without limits denies WHO all access; with limits it caps their use.
     """
     about = [(noun, name) for noun in NOUNS if (name := given.pop(noun))]
     if len(about) != 1:
@@ -106,14 +106,14 @@ def show(out: Output, rule: str) -> None:
 @command("remove", "sublet rule remove 3f2a")
 @click.argument("rule")
 def remove(out: Output, rule: str) -> None:
-    """Remove a rule. It counts at once; what runs goes on, and you are told what that is."""
+    """Remove a rule, with immediate effect. Running sessions continue, and are listed."""
     _show_change(out, out.link().do(rules.remove(rule)), "is removed")
 
 
 @command("test", "sublet rule test anna@illinois.edu")
 @click.argument("person")
 def test(out: Output, person: str) -> None:
-    """Show what the rules let someone use, and by which of them."""
+    """Show what someone may use, and which rules decide it."""
     view = out.link().do(access_calls.access(person))
     out.show(
         view, lambda: standings(view.items), lambda: (standing.name for standing in view.items if standing.allowed)

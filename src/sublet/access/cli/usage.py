@@ -29,7 +29,7 @@ def usage(
 ) -> None:
     """Show sessions, core-hours and node-hours of each person, and how many people used each account.
 
-    Out of Sublet's own records of sessions that ended or run. You see your own; an operator sees everybody's.
+    From Sublet's own records of running and ended sessions. You see your own; an operator sees everyone's.
     """
     given = {"platform": platform, "person": person, "quarter": quarter, "since": _day(since), "until": _day(until)}
     asked = {name: value for name, value in given.items() if value}

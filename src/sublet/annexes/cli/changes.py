@@ -16,7 +16,7 @@ from sublet.kernel.texts import count_text
 @command("cancel", "sublet annex cancel example#2")
 @click.argument("name", metavar="NAME[#N]")
 def cancel(out: Output, name: str) -> None:
-    """Take back resource requests that still wait in a queue."""
+    """Cancel resource requests that are still waiting in a queue."""
     view = out.link().do(annexes.cancel(name))
     out.show(view, lambda: map(_describe_end, view.leases), lambda: (lease.name for lease in view.leases))
 
@@ -33,8 +33,8 @@ def cancel(out: Output, name: str) -> None:
 def shutdown(out: Output, name: str, nodes: tuple[int, ...], yes: bool) -> None:
     """End an annex, one lease of it, or some nodes of one. Its jobs wait again; its name and its history stay.
 
-    Nodes that are ended are given back to the system, which charges them no longer. While jobs run there, you are asked
-    first in a terminal; elsewhere they are ended without a question.
+    These nodes are given back to the system, which stops charging them. If jobs are running there, you are asked
+    first; without a terminal they are ended without a question.
     """
     link = out.link()
     if out.can_ask and not yes:
@@ -76,7 +76,7 @@ def _describe_end(lease: LeaseView) -> str:
 @click.argument("name")
 @click.argument("new")
 def rename(out: Output, name: str, new: str) -> None:
-    """Call an annex otherwise. Its leases, and jobs that name it, stay with it."""
+    """Rename an annex. Its leases, and the jobs that name it, stay with it."""
     view = out.link().do(annexes.rename(name, new))
     out.show(view, lambda: [f"{name} is called {view.name} now."], lambda: [view.name])
 
@@ -95,8 +95,8 @@ def open_(out: Output, name: str) -> None:
 def close(out: Output, name: str, to_jobs: bool) -> None:
     """Let an annex run only those of your jobs that name it.
 
-    With --to-jobs nobody submits HTCondor jobs to it. Its time is then Sublet's to give: offers of it are booked, as
-    those of this machine are. Jobs that run there go on.
+    With --to-jobs it takes no HTCondor jobs at all. Then Sublet alone schedules it, and its offers are booked, like
+    those of this machine. Running jobs continue.
     """
     view = out.link().do(annexes.close(name, to_jobs))
     words = "sessions, at booked times" if view.sessions else "your jobs that name it"
@@ -131,7 +131,7 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
 @click.argument("name")
 @click.argument("guest")
 def unshare(out: Output, name: str, guest: str) -> None:
-    """Let someone run jobs on an annex no longer. What they have there is cancelled."""
+    """Stop sharing an annex with someone. Their sessions there are cancelled."""
     view = out.link().do(annexes.unshare(name, guest))
     out.show(view, lambda: [_describe_sharing(view)], lambda: view.guests)
 

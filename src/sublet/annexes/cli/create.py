@@ -54,9 +54,9 @@ def sending(function: Callable[..., Any]) -> Callable[..., Any]:
 def create(out: Output, name: str, template: str, **given: Any) -> int:
     """Lease nodes, and give them a name that jobs can ask for.
 
-    What isn't said comes from the template, else from the last time. The whole resource request is shown first: where
-    each line comes from, the flag that changes it, what the system would refuse, and what it costs. ssh asks for the
-    second factor in this terminal, if you are not signed in. No jobs need to be waiting.
+    Details that you don't give come from the template, or from the last time. The whole resource request is shown
+    first: where each line comes from, the flag that changes it, what the system would refuse, and what it costs. ssh
+    asks for the second factor in this terminal, if you are not signed in. No jobs need to be waiting.
     """
     how = _how(given)
     return _make_lease(out, LeaseAsk(name=name, template=template, details=read_details(given)), annexes.create, **how)
@@ -66,7 +66,7 @@ def create(out: Output, name: str, template: str, **given: Any) -> int:
 @click.argument("name")
 @sending
 def add(out: Output, name: str, template: str, **given: Any) -> int:
-    """Lease more nodes under the same name; what isn't said is as it was the last time."""
+    """Lease more nodes under the same name; details that you don't give are those of the last time."""
     how = _how(given)
     return _make_lease(out, LeaseAsk(name=name, template=template, details=read_details(given)), annexes.add, **how)
 

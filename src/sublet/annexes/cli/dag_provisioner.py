@@ -101,7 +101,7 @@ class Ended(BaseException):
 @click.option("--give-back", metavar="DAG", default="", help="Only end the lease NAME, when this DAG has ended.")
 @details
 def provision(out: Output, name: str, template: str, job: str, give_back: str, **given: Any) -> None:
-    """Be a provisioner: what `sublet dag provisioner` has DAGMan run. Nobody types it."""
+    """Run as a provisioner. DAGMan runs this command, as `sublet dag provisioner` sets it up; you never type it."""
     link = out.link()
     if give_back:
         _give_back_after(out, link, name, give_back)

@@ -33,7 +33,7 @@ def dag() -> None:
 def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     """Submit a DAG for an annex: its nodes, splices, sub-DAGs and inline descriptions all go there.
 
-    condor_submit_dag itself reads the file, in this directory; what stands after -- are its own options. The annex need
+    condor_submit_dag reads the file, in this directory; options after -- are passed to it. The annex need
     not have nodes yet: a provisioner can lease them (`sublet dag provisioner`).
     """
     refuse_universes_of_dag(file, words)
@@ -52,11 +52,11 @@ def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
 
 @command("list", "sublet dag list")
 def list_(out: Output) -> None:
-    """List your DAGs that go on."""
+    """List your running DAGs."""
     view = out.link().do(dags.dags())
     out.show(view, lambda: _table(view.items), lambda: (dag.id for dag in view.items))
     if not view.items and out.for_people:
-        out.note("No DAGs go on.")
+        out.note("No DAGs are running.")
 
 
 @command("status", "sublet dag status 12")

@@ -22,9 +22,9 @@ NODES = click.option("--node", "nodes", metavar="NODE", multiple=True, help="Onl
 @click.argument("name", metavar="NAME[#N]")
 @NODES
 def drain(out: Output, name: str, nodes: tuple[str, ...]) -> None:
-    """Let an annex, a lease or some nodes take no new jobs. Those that run finish; then each node goes back.
+    """Stop an annex, a lease or some nodes from taking new jobs. Running jobs finish; then each node is given back.
 
-    Nodes hear of it within ten seconds. One without jobs ends at once; what is left of its time is charged no longer.
+    Nodes learn of it within ten seconds. A node without jobs ends at once, and is no longer charged.
     """
     view = out.link().do(annexes.drain(name, nodes))
     out.show(view, lambda: [_describe_drain(lease) for lease in view.leases], lambda: _names(view))
@@ -37,7 +37,7 @@ def drain(out: Output, name: str, nodes: tuple[str, ...]) -> None:
 @click.argument("name", metavar="NAME[#N]")
 @NODES
 def undrain(out: Output, name: str, nodes: tuple[str, ...]) -> None:
-    """Let an annex, a lease or some nodes that are being drained take jobs again. What has ended stays ended."""
+    """Let a draining annex, lease or node take jobs again. Nodes that have ended stay ended."""
     view = out.link().do(annexes.undrain(name, nodes))
     out.show(view, lambda: [_show_undrained(lease) for lease in view.leases], lambda: _names(view))
 

@@ -31,9 +31,9 @@ ITERATOR = re.compile(r"^\s*iterator\s*=\s*\w", re.IGNORECASE | re.MULTILINE)
 def submit(out: Output, annex: str, file: str, words: tuple[str, ...]) -> None:
     """Submit an HTCondor submit description, or a job set, for an annex.
 
-    condor_submit itself reads the file, in this directory and with this environment; what stands after -- are its own
-    options. Each job names the annex, and runs nowhere else until it is moved or unmarked. It need not have nodes yet.
-    A file with a line `iterator = table …` is a job set, as `htcondor jobset submit` reads it.
+    condor_submit reads the file, in this directory and with this environment; options after -- are passed to it. Each
+    job names the annex, and runs nowhere else until it is moved or unmarked. It need not have nodes yet. A file with
+    a line `iterator = table …` is a job set, as `htcondor jobset submit` reads it.
     """
     _refuse_interactive(words)
     text = sys.stdin.read() if file == "-" else _read(file)

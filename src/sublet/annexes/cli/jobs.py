@@ -43,7 +43,7 @@ def list_(out: Output, annex: str) -> None:
 @JOBS
 @ANNEX
 def mark(out: Output, ids: tuple[str, ...], annex: str) -> None:
-    """Let jobs that name no annex run on one. They may have been submitted in any way.
+    """Assign jobs that name no annex to one, however they were submitted.
 
     The id of a DAG means all its nodes: those in the queue, and those that it submits later.
     """
@@ -55,7 +55,7 @@ def mark(out: Output, ids: tuple[str, ...], annex: str) -> None:
 @ANNEX
 @NOW
 def move(out: Output, ids: tuple[str, ...], annex: str, now: bool) -> None:
-    """Let jobs that name an annex run on another. Those that run stay where they are, unless you say --now.
+    """Move jobs from one annex to another. Running jobs stay where they are, unless you use --now.
 
     The id of a DAG means all its nodes, also of its sub-DAGs: those in the queue, and those that it submits later.
     """
@@ -66,14 +66,14 @@ def move(out: Output, ids: tuple[str, ...], annex: str, now: bool) -> None:
 @JOBS
 @NOW
 def unmark(out: Output, ids: tuple[str, ...], now: bool) -> None:
-    """Let jobs, or a DAG's nodes, name no annex: they run on those that are open, else on none."""
+    """Make jobs, or a DAG's nodes, name no annex. They then run on annexes that are open, or on none."""
     _tell(out, out.link().do(jobs.unmark(ids, now=now)), "for no annex now")
 
 
 @command("remove", "sublet job remove 12", "sublet job remove 12.3 14")
 @JOBS
 def remove(out: Output, ids: tuple[str, ...]) -> None:
-    """Take jobs out of the queue, and those that run off their nodes; what they wrote there is lost."""
+    """Remove jobs from the queue, and running ones from their nodes; what these wrote there is lost."""
     removed = out.link().do(jobs.remove(ids))
     _tell(out, removed, "no more")
 
@@ -81,7 +81,7 @@ def remove(out: Output, ids: tuple[str, ...]) -> None:
 @command("explain", "sublet job explain 12.0")
 @click.argument("id", metavar="JOB")
 def explain(out: Output, id: str) -> None:
-    """Say why a job is not running: no nodes, a lease that waits, too little room or time, or what it requires."""
+    """Say why a job is not running: no nodes, a waiting lease, too little room or time, or its requirements."""
     view = out.link().do(jobs.explain(id))
     where = f" for {view.job.annex}" if view.job.annex else ""
 

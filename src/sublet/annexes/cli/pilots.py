@@ -27,7 +27,7 @@ SLURM = "sbatch -N {nodes} -t {minutes} --mem={memory}M"
 def pilot() -> None:
     """Let a site fetch requests for leases, and answer them with nodes of its own.
 
-    Nobody signs in there, and nothing is sent there: its operator runs `sublet pilot pull`.
+    You don't sign in to the site, and nothing is sent to it: its operator runs `sublet pilot pull`.
     """
 
 
@@ -42,7 +42,7 @@ def pilot() -> None:
 def invite(out: Output, site: str, file: str | None, anew: bool) -> None:
     """Invite a site, and print what its operator needs.
 
-    SITE is a system from now on that `sublet annex create` can name; what is asked of it waits until it is taken.
+    SITE becomes a system that `sublet annex create` can name. Requests to it wait until the site fetches them.
     """
     from sublet.client.pulling import write_invitation  # only needed here
 
@@ -60,7 +60,7 @@ def invite(out: Output, site: str, file: str | None, anew: bool) -> None:
 @command("withdraw", "sublet pilot withdraw partner")
 @click.argument("site")
 def withdraw(out: Output, site: str) -> None:
-    """Invite a site no longer; leases that it took go on."""
+    """Withdraw the invitation of a site; leases that it has started continue."""
     out.link().do(invitations.withdraw(site))
     out.show({"withdrawn": site}, lambda: [f"{site} is invited no longer."], lambda: [site])
 
@@ -72,11 +72,11 @@ def withdraw(out: Output, site: str) -> None:
 @click.option("--every", default="10s", show_default=True, metavar="TIME", help="How often to ask.")
 @click.option("--once", is_flag=True, help="Answer one request, and return; when it has ended, if it runs here.")
 def pull(out: Output, invitation: str, words: tuple[str, ...], directory: str, every: str, once: bool) -> None:
-    """Fetch requests for leases from who invited you, and answer them: on this machine, or by COMMAND.
+    """Fetch requests for leases from the person who invited you, and run them on this machine or with COMMAND.
 
-    COMMAND gets a script and its argument added, and starts it on as many nodes as were asked for: in its words,
-    {nodes}, {cores}, {memory} (MiB), {gpus} and {minutes} are put in. Without one, requests for one node run here. The
-    jobs that come are HTCondor jobs of who invited you, and of nobody else; they run as your own account.
+    COMMAND is called with a script and its argument, and must start the script on each requested node; {nodes},
+    {cores}, {memory} (MiB), {gpus} and {minutes} in it are replaced. Without COMMAND, requests for one node run here.
+    The nodes run HTCondor jobs of the person who invited you, and no one else's; they run as your own account.
     """
     from sublet.client.pulling import Pulling  # only needed here
 

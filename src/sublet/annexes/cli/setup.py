@@ -25,10 +25,10 @@ KINDS = {"own": "your own, run by Sublet", "machine": "this machine's"}
 @click.option("--show", "only_show", is_flag=True, help="Only say how it is.")
 @click.option("--stop", is_flag=True, help="Stop the access point that Sublet runs; its queue stays.")
 def setup(out: Output, fetch: bool, system: str, only_show: bool, stop: bool) -> int:
-    """Make the access point ready: where your HTCondor jobs wait, and where nodes come to run them.
+    """Set up the access point, where your HTCondor jobs wait and your nodes attach.
 
-    The machine's own is used if it takes your jobs; else Sublet runs one as you, which outlives its service. `annex
-    create` does this by itself; here it is said what is missing.
+    The machine's own access point is used if it takes your jobs. Otherwise Sublet runs one under your account, which
+    keeps running without the service. `annex create` does this automatically; this command also says what is missing.
     """
     link = out.link()
     if stop:

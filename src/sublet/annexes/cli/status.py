@@ -27,7 +27,7 @@ CLEAR = "\033[H\033[J"
 @click.argument("name", required=False, metavar="[NAME[#N]]")
 @click.option("--watch", "-w", is_flag=True, help="Draw it again and again, until Ctrl-C.")
 def status(out: Output, name: str | None, watch: bool) -> None:
-    """Show annexes, leases and nodes: what waits and why, what runs and for how long, which jobs, at what cost."""
+    """Show annexes, leases and nodes: their state and the reason, time left, jobs and cost."""
     link = out.link()
     while True:
         if watch and sys.stdout.isatty() and not out.json:
@@ -72,9 +72,9 @@ def history(out: Output, name: str, events: bool) -> None:
 @click.option("--follow", "-f", "go_on", is_flag=True, help="Go on until the lease is over.")
 @click.option("--htcondor", is_flag=True, help="What HTCondor logged there, once its node has ended.")
 def logs(out: Output, name: str, go_on: bool, htcondor: bool) -> None:
-    """Show what a lease's pilots said; of several leases the last is taken.
+    """Show the logs of a lease's pilots; of several leases, the last one's.
 
-    HTCondor's own logs come home when a node ends: each line with the number of its node.
+    HTCondor's own logs are fetched when a node ends; each line has the number of its node.
     """
     link = out.link()
     lease = _last(link, name)

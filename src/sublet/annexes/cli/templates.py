@@ -33,7 +33,7 @@ def template() -> None:
 @click.option("--from", "lease", metavar="NAME[#N]", help="Begin with the details of a lease that there was.")
 @details
 def save(out: Output, name: str, lease: str | None, **given: Any) -> None:
-    """Keep details for leases under a name: those of a lease, those that are said here, or both."""
+    """Save details of leases under a name: from an existing lease, from options, or both."""
     link = out.link()
     spoken = read_details(given)
     if lease:
@@ -72,7 +72,7 @@ def show(out: Output, name: str) -> None:
 @command("remove", "sublet annex template remove big")
 @click.argument("name")
 def remove(out: Output, name: str) -> None:
-    """Forget a template."""
+    """Remove a template."""
     out.link().do(annexes.remove_template(name))
     out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
 

@@ -80,10 +80,10 @@ def check(
     """Check that a directory is an app: its manifest line by line, and with --run by running it here.
 
     DIR has sublet.yaml, CyberGIS-Compute's manifest.json, or entry.sh; or none of these and one notebook, or main.py
-    or entry.py, which a gateway's maintainer runs in its image. Every error and warning is told with its file and line;
-    the exit code is 1 if there are errors. What it needs beside its image is told too, as far as its code says so: a
-    mount, data, MPI, the internet, GPUs. A gateway that you are signed in to is asked what of that it has, and whether
-    it knows the image. Nothing of the code is sent anywhere without --run.
+    or entry.py, which a gateway's maintainer runs in its image. Every error and warning is shown with its file and
+    line; the exit code is 1 if there are errors. It also lists what the code seems to need besides its image: a
+    mount, data, MPI, the internet, GPUs. If you are signed in to a gateway, it is asked whether it has these and
+    knows the image. Without --run, none of the code is sent anywhere.
     """
     from sublet.apps.manifests.generic import kinds_of
     from sublet.apps.manifests.reader import read_manifest
@@ -207,7 +207,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
 @click.option("--image", metavar="IMAGE", default="python", help="A name that gateways know, or a location.")
 @click.option("--force", is_flag=True, help="Write over a sublet.yaml that is there.")
 def init(out: Output, directory: str, name: str | None, image: str, force: bool) -> int:
-    """Write the beginning of a manifest into a directory, to be filled in by hand."""
+    """Create a manifest in a directory, to be completed by hand."""
     import json
 
     from sublet.apps.manifests.cybergis import name_of

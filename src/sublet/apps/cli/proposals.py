@@ -29,7 +29,7 @@ def propose(
 ) -> None:
     """Propose a git repository as an app, or as the next version of one.
 
-    It is read as it is now; reviewers see exactly that, and nothing that changes there later changes what is run.
+    The repository is copied as it is now. Reviewers see that copy, and only that copy is run.
     """
     ask = ProposeAsk(
         repository=repository,
@@ -46,7 +46,7 @@ def propose(
 
 @command("list", "sublet app list")
 def list_apps(out: Output) -> None:
-    """List the apps that you can run, and those that you bring or review."""
+    """List the apps that you can run, propose or review."""
     view = out.link().do(apps.apps())
     rows = [
         (
@@ -65,7 +65,7 @@ def list_apps(out: Output) -> None:
 
 @command("maintainers", "sublet app maintainers")
 def maintainers(out: Output) -> None:
-    """List the generic images of the operator's that code without one can be proposed for.
+    """List the operator's generic images for code that has no image of its own.
 
     A kind says what is run of a repository without a manifest: `jupyter` its only notebook, `python` main.py or
     entry.py.
@@ -119,7 +119,7 @@ def show(out: Output, app: str) -> None:
 @command("check-upstream", "sublet app check-upstream flood@2")
 @click.argument("version")
 def check_upstream(out: Output, version: str) -> None:
-    """See whether a version's branch has moved on, or was rewritten; what is run stays the same."""
+    """Check whether a version's branch has new commits or was rewritten. The approved version doesn't change."""
     link = out.link()
     name, number = find_number(link, version)
     state = link.do(apps.upstream(name, number))

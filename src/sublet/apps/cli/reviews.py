@@ -17,7 +17,7 @@ from sublet.kernel.texts import count_text
 @click.argument("version")
 @click.option("--file", "path", metavar="PATH", help="Show this file alone.")
 def review(out: Output, version: str, path: str | None) -> None:
-    """Show all that is decided on: commit, image, manifest, and each file with its text."""
+    """Show everything to review: commit, image, manifest, and each file with its text."""
     link = out.link()
     view = link.do(apps.review(*find_number(link, version)))
     if path is not None:
@@ -53,7 +53,7 @@ def diff(out: Output, version: str, against: int | None) -> None:
 )
 @reason_option("What its proposer is told.")
 def approve(out: Output, version: str, tree: str, reason: str) -> None:
-    """Let exactly what you have seen be run."""
+    """Approve exactly the version that you have reviewed."""
     if "@" not in version:  # a newer one may have the same files and another image
         raise click.UsageError(f"Which version of {version}? `sublet app review {version}` shows its number.")
     link = out.link()
@@ -65,7 +65,7 @@ def approve(out: Output, version: str, tree: str, reason: str) -> None:
 @click.argument("version")
 @reason_option("What its proposer is told.", required=True)
 def refuse(out: Output, version: str, reason: str) -> None:
-    """Let a version never be run."""
+    """Refuse a version, so that it can't be run."""
     link = out.link()
     done = link.do(apps.refuse(*find_number(link, version), reason))
     out.show(done, lambda: [f"{done.name} is refused."], lambda: [done.name])
@@ -76,7 +76,7 @@ def refuse(out: Output, version: str, reason: str) -> None:
 @reason_option("What its proposer and those who run it are told.", required=True)
 @click.option("--cancel", is_flag=True, help="Also end the sessions that run it.")
 def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
-    """Take an approval back: no new session runs it, and those that do are told."""
+    """Revoke an approval: no new session can run it, and running ones are notified."""
     link = out.link()
     done = link.do(apps.revoke(*find_number(link, version, "approved"), reason, cancel=cancel))
     effect = f"{count_text(len(done.sessions), 'session')} {'are ended' if cancel else 'were told'}"

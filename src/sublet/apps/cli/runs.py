@@ -79,8 +79,8 @@ def run(
 ) -> int:
     """Run an approved app: ask, take the best offer, follow the output.
 
-    APP is its name, or NAME@3 for one version. What is not said is as its manifest has it; values, resources and access
-    are checked by the service, and a NO says why. Its exit code is the app's own, as with `sublet run`.
+    APP is its name, or NAME@3 for one version. Defaults come from its manifest. The service checks values, resources
+    and access, and a NO says why. The exit code is the app's, as with `sublet run`.
     """
     link = out.link()
     title, _, version = app.partition("@")

@@ -19,7 +19,7 @@ NOT_OWN = "A gateway signs for its people: what it needs is set by its operator 
 
 @click.group("broker", cls=CommandGroup, epilog=Example("sublet broker add cam https://broker.cam.example.org --token"))
 def broker() -> None:
-    """Add, list, check and remove other brokers, whose offers are shown beside your own.
+    """Add, list, check and remove other brokers; their offers appear beside your own.
 
     A broker is another Sublet, or any service that speaks IVOA's Execution Broker.
     """
@@ -35,7 +35,7 @@ def broker() -> None:
 @click.option("--token", is_flag=True, help="Show it a token of this service's own, typed or read from the input.")
 @click.option("--older", is_flag=True, help="It speaks a schema before 1.0; found out by itself where it can be.")
 def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
-    """Pass requests on to the broker at URL from now on, and call it NAME.
+    """Forward requests to the broker at URL, and call it NAME.
 
     The token is stored sealed. Without one, people show their own: sublet broker login NAME, or sublet credential add
     URL --token
@@ -47,7 +47,7 @@ def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
 @command("token", "sublet broker token cam <token.txt")
 @click.argument("name")
 def token(out: Output, name: str) -> int:
-    """Show a broker another token from now on, typed or read from the input."""
+    """Replace the token for a broker; type it, or pass it on standard input."""
     return _show(out, out.link().do(calls.set_token(name, _read_token())), f"{name} is shown another token.")
 
 
@@ -55,10 +55,10 @@ def token(out: Output, name: str) -> int:
 @click.argument("name")
 @click.option("--issuer", metavar="NAME", help="Sign in by this issuer of the broker, if there are several.")
 def login(out: Output, name: str, issuer: str | None) -> int:
-    """Sign in to a broker as yourself, by a code of its IAM; your own service shows it your token from then on.
+    """Sign in to a broker with a code of its IAM. Your own service then uses your token there.
 
-    The login is kept in SUBLET_HOME, readable by you alone, and renewed by itself; commands go where they went. `sublet
-    logout URL` ends it.
+    The login is stored in SUBLET_HOME, readable by you alone, and renewed automatically. Commands still go to your
+    own service. `sublet logout URL` ends the login.
     """
     from sublet.client.address import gateway_at
     from sublet.client.gateways import keep
@@ -83,7 +83,7 @@ def login(out: Output, name: str, issuer: str | None) -> int:
 
 @command("list", "sublet broker list")
 def list_brokers(out: Output) -> None:
-    """List the brokers that requests are passed on to."""
+    """List the brokers that requests are forwarded to."""
     view = out.link().do(calls.brokers())
     rows = [
         (known.name, known.url, "this service's" if known.has_token else "people's own", known.problem or "")
@@ -98,14 +98,14 @@ def list_brokers(out: Output) -> None:
 @command("check", "sublet broker check cam")
 @click.argument("name")
 def check(out: Output, name: str) -> int:
-    """Ask a broker now whether it answers and takes the token; say what is wrong."""
+    """Check that a broker answers and accepts the token, or say what is wrong."""
     return _show(out, out.link().do(calls.check(name)), f"{name} answers.")
 
 
 @command("remove", "sublet broker remove cam")
 @click.argument("name")
 def remove(out: Output, name: str) -> None:
-    """Pass nothing on to a broker any more, and forget its token; what it ran stays recorded."""
+    """Stop forwarding to a broker, and delete its token. Records of its sessions stay."""
     out.link().do(calls.remove(name))
     out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
 

@@ -107,7 +107,7 @@ def _gpus(count: int) -> str:
 @command("check", "sublet platform check here")
 @click.argument("name")
 def check(out: Output, name: str) -> int:
-    """Try on the live platform whether it keeps every rule of its contract."""
+    """Run the conformance suite on the live platform."""
     out.note(f"trying {name}; this runs a few small jobs there …")
     view = out.link().do(platforms.check(name))
     out.show(
@@ -125,10 +125,10 @@ def check(out: Output, name: str) -> int:
 @click.option("--all", "all_", is_flag=True, help="Also images that were needed lately: nothing of yours stays.")
 @click.argument("name")
 def sweep(out: Output, name: str, all_: bool) -> None:
-    """Remove what is left on a system and no session needs any more.
+    """Remove leftovers that no session needs any more from a system.
 
-    That is done by itself too, every hour while you are signed in: files of sessions that are forgotten, images that no
-    session has needed for a while, and what was cut off half way.
+    This also happens automatically, every hour while you are signed in. It removes files of deleted sessions, images
+    that no session has needed for a while, and incomplete transfers.
     """
     view = out.link().do(platforms.sweep(name, all=all_))
     gone = (*view.sessions, *view.files)
@@ -150,7 +150,7 @@ def sweep(out: Output, name: str, all_: bool) -> None:
 @click.option("--now", "at_once", is_flag=True, help="Cancel what still runs after the grace.")
 @click.option("--grace", metavar="TIME", default="", help="How long it may still run, with --now.  [default: 10m]")
 def drain(out: Output, name: str, until: str | None, reason: str, at_once: bool, grace: str) -> None:
-    """Let nothing new begin on a platform. What runs finishes; what waits goes on afterwards. Only operators can."""
+    """Let nothing new start on a platform. Running sessions finish; waiting ones start later. Only operators can."""
     if grace and not at_once:
         raise click.UsageError("--grace is for --now alone: without it, what runs may finish.")
     call = platforms.drain(name, until=read_coming(until) or "", reason=reason, now=at_once, grace=grace)
@@ -169,7 +169,7 @@ def _describe_drain(view: PlatformView, now: datetime) -> list[str]:
 @command("undrain", "sublet platform undrain keeling")
 @click.argument("name")
 def undrain(out: Output, name: str) -> None:
-    """Let a platform be used again; what waited for it goes on."""
+    """End the drain of a platform; sessions that waited for it continue."""
     view = out.link().do(platforms.undrain(name))
     out.show(view, lambda: [f"{view.name} can be used again."], lambda: [view.name])
 

@@ -31,7 +31,7 @@ HTCONDOR = ("condor_submit", "condor_q", "condor_status", "condor_history")
 
 @command("doctor", "sublet doctor")
 def doctor(out: Output) -> int:
-    """Check this machine, your SUBLET_HOME and the service; say what to do where something is missing."""
+    """Check this machine, your SUBLET_HOME and the service, and say how to fix problems."""
     findings = list(_look_at_all())
     out.show(
         findings,

@@ -97,7 +97,7 @@ async def block(request: Request, name: str, ask: BlockAsk) -> Response:
 
 @router.post("/{name}/unblock", response_model=PersonView, responses=CHANGE)
 async def unblock(request: Request, name: str) -> Response:
-    """Let someone in again."""
+    """Unblock someone."""
     person = await person_of(request)
     return json_response(
         person_view(await service_of(request).people.directory.unblock(person, name, host_of(request)))

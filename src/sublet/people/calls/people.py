@@ -27,7 +27,7 @@ def tokens() -> Call[TokenList]:
 
 
 def revoke(id: str) -> Call[None]:
-    """Make a token worthless."""
+    """Revoke a token."""
     return Call("DELETE", path_of("tokens", id), nothing)
 
 

@@ -39,7 +39,7 @@ def block(name: str, why: str = "", *, cancel: bool = False) -> Call[PersonView]
 
 
 def unblock(name: str) -> Call[PersonView]:
-    """Let someone in again."""
+    """Unblock someone."""
     return Call("POST", path_of("people", name, "unblock"), as_view(PersonView))
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group("totp", cls=CommandGroup, epilog=Example("sublet person totp on"))
 def totp() -> None:
-    """Your second factor: after every sign-in, a code of an authenticator is asked for."""
+    """Your second factor: each sign-in also asks for a code from your authenticator."""
 
 
 @command("on", "sublet person totp on")
@@ -29,7 +29,7 @@ def totp() -> None:
 def on(out: Output, code: str | None) -> None:
     """Turn it on: scan the QR code with your authenticator, or give it the secret, then type a code that it shows.
 
-    The recovery codes that are printed let you in without it, each once. Keep them somewhere safe.
+    Each of the printed recovery codes lets you in once without it. Keep them somewhere safe.
     """
     link = out.link()
     begun = link.do(factors.begin())

@@ -12,14 +12,14 @@ from sublet.people.calls import profiles
 
 @click.group("group", cls=CommandGroup, epilog=Example("sublet group join hydro anna@example.org"))
 def group() -> None:
-    """Make groups of a gateway's people, for rules to speak of. Only operators can."""
+    """Manage groups of people, for use in access rules. Only operators can."""
 
 
 @command("add", "sublet group add hydro --note 'who model rivers'")
 @click.argument("name")
 @click.option("--note", metavar="TEXT", default="", help="What it is for.")
 def add(out: Output, name: str, note: str) -> None:
-    """Make a group, with nobody in it."""
+    """Create an empty group."""
     view = out.link().do(profiles.add_group(name, note))
     out.show(view, lambda: [f"The group {view.name} is there."], lambda: [view.name])
     out.note(f"`sublet group join {view.name} ADDRESS` takes people in.")
@@ -49,7 +49,7 @@ def show(out: Output, name: str) -> None:
 @command("remove", "sublet group remove hydro")
 @click.argument("name")
 def remove(out: Output, name: str) -> None:
-    """Forget a group; its people stay known."""
+    """Remove a group; its people stay."""
     out.link().do(profiles.remove_group(name))
     out.show({"removed": name}, lambda: [f"The group {name} is gone."], lambda: [name])
 
@@ -58,7 +58,7 @@ def remove(out: Output, name: str) -> None:
 @click.argument("name")
 @click.argument("addresses", nargs=-1, required=True)
 def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
-    """Take people into a group; they need not have come yet."""
+    """Add people to a group; they need not have signed in yet."""
     link = out.link()
     view = [link.do(profiles.join(name, address)) for address in addresses][-1]
     out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)
@@ -68,7 +68,7 @@ def join(out: Output, name: str, addresses: tuple[str, ...]) -> None:
 @click.argument("name")
 @click.argument("addresses", nargs=-1, required=True)
 def leave(out: Output, name: str, addresses: tuple[str, ...]) -> None:
-    """Let people go from a group."""
+    """Remove people from a group."""
     link = out.link()
     view = [link.do(profiles.leave(name, address)) for address in addresses][-1]
     out.show(view, lambda: [f"{name} has {count_text(len(view.members), 'member')} now."], lambda: view.members)

@@ -32,9 +32,9 @@ def person() -> None:
 @click.option("--role", type=click.Choice(ROLES), default="person", help="What part they have.  [default: person]")
 @click.option("--config", type=click.Path(exists=True, dir_okay=False), help="Settings, instead of sublet.toml.")
 def add(out: Output, address: str, role: str, config: str | None) -> None:
-    """Know someone before they come; they can sign in whatever `signing.allow` says.
+    """Add a person before they first sign in; they can sign in whatever `signing.allow` says.
 
-    The first operator is made so on the gateway's own machine, as the user whose service it is; it need not run.
+    Create the first operator on the gateway's own machine, as the user that runs the service; it need not be running.
     """
     view = _add(address, role, config)
     out.show(view, lambda: [f"{view.name} is known now, as {_part(view)}."], lambda: [view.name])
@@ -58,7 +58,7 @@ def _add(address: str, role: str, config: str | None) -> PersonView:
 @click.option("--role", type=click.Choice(ROLES), help="Only those who have this part.")
 @click.option("--blocked", is_flag=True, help="Only those who are blocked.")
 def list_people(out: Output, role: str | None, blocked: bool) -> None:
-    """List those who are known."""
+    """List the people."""
     link, now, after = out.link(), datetime.now(UTC), ""
     views: list[PersonView] = []
     while True:
@@ -89,7 +89,7 @@ def list_people(out: Output, role: str | None, blocked: bool) -> None:
 @command("show", "sublet person show anna@example.org")
 @click.argument("address")
 def show(out: Output, address: str) -> None:
-    """Show someone: their identities and groups, what they run, and which rules speak of them."""
+    """Show a person: identities, groups, sessions, and the rules that apply to them."""
     view, now = out.link().do(profiles.person(address)), datetime.now(UTC)
     lines = [
         ("person", view.name),
@@ -129,7 +129,7 @@ def _sessions(view: PersonView, now: datetime) -> list[str]:
 @click.argument("address")
 @click.argument("role", type=click.Choice(ROLES))
 def set_role(out: Output, address: str, role: str) -> None:
-    """Give someone another part; it counts at once."""
+    """Change someone's role, with immediate effect."""
     view = out.link().do(profiles.set_role(address, role))
     out.show(view, lambda: [f"{view.name} is {_part(view)} now."], lambda: [view.name])
 
@@ -139,9 +139,9 @@ def set_role(out: Output, address: str, role: str) -> None:
 @reason_option("Why, for other operators; with --cancel they are told too.")
 @click.option("--cancel", is_flag=True, help="Also cancel all that they have under way.")
 def block(out: Output, address: str, reason: str, cancel: bool) -> None:
-    """Let someone in no more: their tokens and browsers stop working at once.
+    """Block someone: their tokens and browser sessions stop working at once.
 
-    What they run goes on, and what waits still starts, unless --cancel ends it.
+    Their sessions continue, and waiting ones still start, unless you use --cancel.
     """
     view, now = out.link().do(profiles.block(address, reason, cancel=cancel)), datetime.now(UTC)
     out.show(view, lambda: _describe_block(view, now), lambda: [view.name])
@@ -162,7 +162,7 @@ def _describe_block(view: PersonView, now: datetime) -> list[str]:
 @command("unblock", "sublet person unblock eve@example.org")
 @click.argument("address")
 def unblock(out: Output, address: str) -> None:
-    """Let someone in again."""
+    """Unblock someone."""
     view = out.link().do(profiles.unblock(address))
     out.show(view, lambda: [f"{view.name} can sign in again."], lambda: [view.name])
 
@@ -170,7 +170,7 @@ def unblock(out: Output, address: str) -> None:
 @command("remove", "sublet person remove eve@example.org")
 @click.argument("address")
 def remove(out: Output, address: str) -> None:
-    """Forget someone, with their identities and tokens. Who is unknown may come anew: to keep them out, block them."""
+    """Remove someone, with their identities and tokens. They may sign in again; to keep them out, block them."""
     out.link().do(profiles.remove(address))
     out.show({"removed": address}, lambda: [f"{address} is forgotten."], lambda: [address])
 
@@ -185,7 +185,7 @@ def remove(out: Output, address: str) -> None:
 @click.argument("value")
 @click.option("--remove", "gone", is_flag=True, help="Know them by it no more.")
 def identity(out: Output, address: str, kind: str, value: str, gone: bool) -> None:
-    """Know someone by another name too: another e-mail address, a uid, an HTCondor owner, a user name on a system.
+    """Add an identity to a person: an e-mail address, a uid, an HTCondor owner, or a user name on a system.
 
     The kinds are email, oidc, uid, htcondor, and system:NAME.
     """

@@ -45,11 +45,11 @@ NOT_TYPED = (
 def login(
     out: Output, url: str | None, address: str | None, issuer: str | None, oidc: str | None, by_token: bool
 ) -> None:
-    """Sign in to a gateway or broker: by a code that you type at its IAM, or that comes by mail or is on a page.
+    """Sign in to a gateway or broker, with a code that you type at its IAM, receive by e-mail, or see on a page.
 
     Later commands go there, until you sign out. Without a URL it is the gateway that you are signed in to, or
-    SUBLET_URL. Tokens are kept in SUBLET_HOME, readable by you alone; those of an IAM are renewed by themselves. With
-    SUBLET_URL=own a command goes to your own service all the same.
+    SUBLET_URL. Tokens are stored in SUBLET_HOME, readable by you alone; those of an IAM are renewed automatically.
+    With SUBLET_URL=own a command goes to your own service instead.
     """
     there = _gateway(url)
     require_private(there)
@@ -136,7 +136,7 @@ def _code() -> str:
 @command("logout", "sublet logout")
 @click.argument("url", required=False)
 def logout(out: Output, url: str | None) -> None:
-    """Sign out of a gateway: its token is worthless from then on. Commands go to your own service again."""
+    """Sign out of a gateway and revoke its token. Commands go to your own service again."""
     there, home = _gateway(url), sublet_home()
     login = login_to(home, there.text)
     if login is None:
@@ -161,7 +161,7 @@ def _end_token(there: Address) -> str:
 
 @command("whoami", "sublet whoami")
 def whoami(out: Output) -> None:
-    """Say who you are, to which service, and what part you have there."""
+    """Show who you are, at which service, and your role there."""
     link = out.link()
     who = link.do(people.whoami())
     known = _find_person(link, who.person) if who.mode == "gateway" else None

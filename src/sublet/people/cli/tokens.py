@@ -55,8 +55,8 @@ def make(
 ) -> None:
     """Make a token and print it; it is shown this once.
 
-    Its scope has the words read, run and manage, each of which includes those before it. A token makes none that is for
-    more than itself, or lasts longer.
+    Its scope is read, run or manage, each of which includes those before it. A token can't create one with a wider
+    scope or a longer life.
     """
     if session:
         if person or scopes or expires or note:
@@ -114,7 +114,7 @@ def list_tokens(out: Output) -> None:
 @command("revoke", "sublet token revoke 3f2a91c0")
 @click.argument("token")
 def revoke(out: Output, token: str) -> None:
-    """Make a token worthless."""
+    """Revoke a token."""
     link = out.link()
     known = [match for match in link.do(people.tokens()).items if match.id.startswith(token)]
     require_length(token, "token")

@@ -40,7 +40,7 @@ class GroupStore:
         self._sql = sql
 
     def add(self, group: Group) -> None:
-        """Make a group, with nobody in it."""
+        """Create an empty group."""
         self._sql.change(ADD, {"name": group.name, "created": micros(group.created), "note": plain(group.note)})
 
     def get(self, name: str) -> Group | None:

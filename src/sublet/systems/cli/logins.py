@@ -62,8 +62,8 @@ def login_of(name: str) -> Login:
 def login(out: Output, name: str) -> None:
     """Sign in to a system of yours, with its second factor: once, until the connection ends.
 
-    ssh asks in this terminal; the key of a host that you have not met yet is shown for you to confirm. What you type
-    goes to ssh alone. Sessions that wait for this login go on by themselves.
+    ssh asks in this terminal; for a new host, it shows the host key for you to confirm. What you type goes to ssh
+    alone. Sessions that wait for this login then continue.
     """
     import asyncio
 
@@ -82,7 +82,7 @@ def login(out: Output, name: str) -> None:
 @command("logout", "sublet system logout expanse")
 @click.argument("name", shell_complete=own_names)
 def logout(out: Output, name: str) -> None:
-    """End the login to a system. Jobs there go on; their sessions wait until you sign in again."""
+    """End the login to a system. Jobs there keep running; their sessions wait until you sign in again."""
     import asyncio
 
     closing = login_of(name)

@@ -30,10 +30,10 @@ SOURCE = "probe"  # who says what was saved
 @click.option("--all", "-a", "everything", is_flag=True, help="Show also what is the same.")
 @click.option("--save", is_flag=True, help="Keep the live queues in your own file, so that `check` uses them.")
 def probe(out: Output, name: str, everything: bool, save: bool) -> None:
-    """Ask a live system what it has, and compare that with what is known.
+    """Query a live system, and compare it with the catalogue and your own file.
 
-    Its queues, limits, nodes, your projects and its tools are read over your login. A dash stands where one side says
-    nothing; a limit that is not shown may still be there.
+    Its queues, limits, nodes, your projects and its tools are read over your login. A dash means that one side says
+    nothing; a limit that is not shown may still exist.
     """
     own = Systems(sublet_home().systems)
     if name not in own.own_names() and (save or name in catalogue.names()):

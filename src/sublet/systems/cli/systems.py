@@ -91,9 +91,9 @@ def _row(system: System, own: list[str]) -> tuple[str, ...]:
 @command("show", "sublet system show expanse")
 @click.argument("name", shell_complete=_names)
 def show(out: Output, name: str) -> None:
-    """Show all that is known of a system, and who says so.
+    """Show everything known about a system, with sources.
 
-    Of one of your own also how its predicted starts came true, if your service runs.
+    For your own systems this includes how well starts were predicted, if your service is running.
     """
     from sublet.systems.cli.facts import describe_system  # only needed here
 
@@ -143,7 +143,7 @@ def add(out: Output, name: str, like: str | None, scheduler: str | None, **mine:
     """Make a system your own.
 
     It is one of the catalogue, or, with --host, one that the catalogue doesn't have. It becomes a file in
-    SUBLET_HOME/systems, which you can edit: what stands there counts before the catalogue.
+    SUBLET_HOME/systems, which you can edit; it overrides the catalogue.
     """
     from sublet.kernel.plugins import list_platform_kinds  # only needed here
 
@@ -202,9 +202,9 @@ def _check_queue(systems: Systems, system: System) -> None:
 @command("remove", "sublet system remove expanse")
 @click.argument("name", shell_complete=_names)
 def remove(out: Output, name: str) -> None:
-    """Forget one of your own systems.
+    """Remove one of your own systems.
 
-    What runs there goes on. Its sessions say that their platform is not here, and go on when it is added again.
+    Jobs there keep running. Their sessions say that the platform is missing, and continue when it is added again.
     """
     own_systems().remove(name)
     out.show({"removed": name}, lambda: [f"{name} is removed."], lambda: [name])
@@ -239,9 +239,9 @@ def check(
 ) -> int:
     """Say what a system would refuse.
 
-    Nobody needs to sign in for it. Each part of the request, from a FILE or from options, is shown with its limit and
-    the flag that changes it; nodes and cores are never turned into one another in silence. The exit code is 1 if
-    something would be refused.
+    This needs no sign-in. Each part of the request, from a FILE or from options, is shown with its limit and the flag
+    that changes it; nodes and cores are never silently converted into each other. The exit code is 1 if something
+    would be refused.
     """
     system = own_systems().find(name)
     in_file = _in_file(file) if file else Wish()
