@@ -119,7 +119,7 @@ async def test_a_page_approves_what_it_showed(callers: Callers, service: Service
     assert f'name="tree" value="{version.tree}"' in (await op.get(page)).text
     assert (await op.post(action, data={"token": "0" * 64, "tree": version.tree})).status_code == 403
     stale = await sent(op, page, action, tree="0" * 64)
-    assert (stale.status_code, "is not what you looked at" in stale.text) == (409, True)
+    assert (stale.status_code, "is not what you reviewed" in stale.text) == (409, True)
     assert (await sent(op, page, action, tree=version.tree)).status_code == 303
     ann = await signed_in(callers, service, ANN)
     theirs = (await ann.get(page)).text

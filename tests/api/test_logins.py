@@ -184,7 +184,7 @@ async def test_where_connections_are_not_shared_one_login_does_what_waits(
     service.logins.quiet = 0.2
     try:
         await owner.look()
-        assert "all that waits is done in this one login" in owner.text
+        assert "everything that waits is done in this one login" in owner.text
         await owner.presses("login")
         await owner.sees("Enter passphrase")
         await owner.presses("answer", answer=SECRET)

@@ -121,7 +121,9 @@ def test_a_home_that_is_read_only_is_told_by_every_command_and_by_serve(tmp_path
         if "permission denied" in typed.stderr.lower():
             pytest.skip("nothing can be mounted here")
         assert (typed.returncode, typed.stdout) == (2, "")
-        assert typed.stderr.startswith(f"error: SUBLET_HOME ({home}) can't be made or written: Read-only file system.")
+        assert typed.stderr.startswith(
+            f"error: SUBLET_HOME ({home}) can't be created or written: Read-only file system."
+        )
         assert "hint: Make a directory that you can write" in typed.stderr
 
 

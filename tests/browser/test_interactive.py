@@ -90,7 +90,7 @@ def end(page: Page, session: str) -> None:
     """Cancel it on its page, which says what is lost."""
     page.goto(f"/web/sessions/{session}")
     page.locator("summary", has_text="Cancel").click()
-    expect(page.get_by_text("what is open in it and not saved is lost")).to_be_visible()
+    expect(page.get_by_text("unsaved work is lost")).to_be_visible()
     page.get_by_role("button", name="Yes, cancel it").click()
     expect(page.get_by_text("It was cancelled by")).to_be_visible()
 
@@ -150,7 +150,7 @@ def test_before_its_end_a_session_is_warned_and_one_click_extends_it(person: Pag
     with person.context.expect_page() as opened:
         own.click()
     page = opened.value
-    expect(page.locator("[data-warning]")).to_contain_text("not saved is lost")
+    expect(page.locator("[data-warning]")).to_contain_text("Unsaved work is lost")
     page.get_by_role("button", name="Extend it by 30 minutes").click()
     expect(page.locator("[data-warning]")).to_have_count(0)
     expect(person.get_by_role("alert")).to_have_count(0, timeout=60 * SECONDS)

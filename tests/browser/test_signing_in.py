@@ -61,7 +61,7 @@ def test_a_password_and_a_code_are_typed_on_the_page_and_what_waited_goes_on(
     expect(page.get_by_text("You have not met this host before.")).to_be_visible()
     expect(page.get_by_text(cluster.facts["fingerprint"]).first).to_be_visible()
     looked_at(page, "host-key")
-    page.get_by_role("button", name="It is the same: go on").click()
+    page.get_by_role("button", name="It is the same: continue").click()
     expect(page.get_by_label("Password:")).to_be_focused()
     looked_at(page, "password")
     answer(page, "Password:", cluster.facts["password"])

@@ -120,7 +120,7 @@ rule          ID allow *@night.org: 2 cores
 
     asked = gateway("access", "ask", "trial", "--why", "for\n\x1b[2Jthe course")
     assert asked.code == 0
-    assert "Nobody could be told by mail" in asked.err
+    assert "No operator could be notified by mail" in asked.err
     assert "\x1b" not in gateway("access", "list").out
     assert "asked for" in gateway("access").out
     request = gateway("access", "list", "--quiet").out.strip()
@@ -129,7 +129,7 @@ rule          ID allow *@night.org: 2 cores
     assert gateway("access", "--quiet").out == "trial\n"
     assert gateway("access", "refuse", request).code == 1
     assert "granted" in gateway("access", "list", "--all").out
-    assert gateway("access", "list").err == "Nobody waits for access.\n"
+    assert gateway("access", "list").err == "No requests for access are open.\n"
     assert gateway("rule", "remove", capped[:8]).out.startswith(f"Rule {capped[:8]} is removed")
 
     actions = ["rule.add"] * 4 + ["access.ask", "access.refuse", "access.ask", "access.grant", "rule.remove"]

@@ -46,7 +46,7 @@ def test_ends_and_changes_are_told(type_in: Type, canned: Serve) -> None:
         "example is called better now.\n",
         "example runs all your jobs.\n",
         "example runs only your jobs that name it.\n",
-        "example is shared with nobody.\n",
+        "example is not shared with anyone.\n",
     ]
     assert json.loads(service.heard[-1].body) == {"guest": "bob"}
 
@@ -71,7 +71,7 @@ def test_what_is_drained_is_told_with_how_it_is_undone(type_in: Type, canned: Se
     assert "sublet annex undrain example#1 --node exp-1-01" in typed.err
     assert json.loads(service.heard[-1].body) == {"nodes": ["exp-1-01"]}
     assert type_in("annex", "drain", "example").out == (
-        "example#1 takes no new jobs, and ends when those that run are done.\n"
+        "example#1 takes no new jobs, and ends when its running jobs are done.\n"
     )
     assert type_in("annex", "undrain", "example").out == "example#1 takes new jobs on 1 node.\n"
     assert " draining " in lines(list(describe_annex(replace(ANNEX, leases=(replace(UP, nodes=(one,)),)), NOW)))

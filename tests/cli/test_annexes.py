@@ -67,9 +67,7 @@ QUEUED = LeaseView(
 NODE = NodeStateView(
     number=0, node="exp-1-01", state="up", cores=128, busy=96, running=3, memory=256 << 30, heard=NOW - 2 * MINUTE / 60
 )
-DEAD = NodeStateView(
-    number=1, node="exp-1-02", state="dead", heard=NOW - MINUTE, why="nothing was heard of it for 1 min"
-)
+DEAD = NodeStateView(number=1, node="exp-1-02", state="dead", heard=NOW - MINUTE, why="it has not reported for 1 min")
 UP = replace(
     QUEUED,
     id="l1",
@@ -160,7 +158,7 @@ example#1 on expanse/compute: up for 1 h, 3 h left
   has cost 2 node-hours, 256 core-hours: 256 SU of abc123
   NODE  NAME      STATE  CORES BUSY  JOBS  MEMORY   HEARD      WHY
   0     exp-1-01  up     96 of 128   3     256 GiB  now
-  1     exp-1-02  dead   -           -     -        1 min ago  nothing was heard of it for 1 min
+  1     exp-1-02  dead   -           -     -        1 min ago  it has not reported for 1 min
 
 example#2 on expanse/compute: queued, asked for 1 min ago
   waits for priority
@@ -173,7 +171,7 @@ def test_an_annex_without_leases_says_so() -> None:
     assert lines(list(describe_annex(empty, NOW))) == snapshot("""\
 example: for your jobs that name it
 note: there is no access point yet: sublet annex setup
-It has no lease now. `sublet annex history example` lists those that it had.\
+It has no lease now. `sublet annex history example` lists its past leases.\
 """)
 
 
@@ -224,7 +222,7 @@ def test_what_would_be_refused_is_never_sent(type_in: Type, canned: Serve) -> No
 def test_it_is_sent_when_someone_agreed_and_waited_for_until_it_is_queued(type_in: Type, canned: Serve) -> None:
     service = served(canned)
     refused = type_in("annex", "create", "example")
-    assert (refused.code, refused.err.splitlines()[-1]) == (1, "hint: Say so with --yes.")
+    assert (refused.code, refused.err.splitlines()[-1]) == (1, "hint: Confirm with --yes.")
     typed = type_in("annex", "create", "example", "--yes")
     assert (typed.code, typed.out) == (0, "example#2 is in the queue.\n")
     assert typed.err.startswith(lines(describe_plan(PLAN)))

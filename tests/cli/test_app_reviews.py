@@ -58,7 +58,7 @@ def test_an_app_is_proposed_read_compared_and_decided_on(gateway: Type, server: 
     unnumbered = gateway("app", "approve", "flood", "--tree", "0" * 64)
     assert (unnumbered.code, "shows its number" in unnumbered.err) == (2, True)
     stale = gateway("app", "approve", "flood@1", "--tree", "0" * 64)
-    assert (stale.code, "is not what you looked at" in stale.err) == (1, True)
+    assert (stale.code, "is not what you reviewed" in stale.err) == (1, True)
     tree = json.loads(gateway("app", "show", "flood@1", "--json").out)["tree"]
     assert gateway("app", "approve", "flood@1", "--tree", tree).out.startswith("flood@1 is approved")
     repository.commit({"sublet.yaml": MANIFEST, "flood.sh": "echo 2\n"})

@@ -136,7 +136,7 @@ def test_an_operator_blocks_someone_who_is_out_at_once(
     kept_out = anna.types("whoami")
     assert kept_out.returncode == 1
     assert kept_out.stderr == (
-        f"error: An operator has blocked {ANNA} here: signing in again does not change that.\n\n"
+        f"error: An operator has blocked {ANNA}; signing in again does not help.\n\n"
         f"hint: Ask an operator to unblock you: {BOSS}.\n"
     )
     assert anna.types("run", "--", "true").stderr == kept_out.stderr
@@ -214,7 +214,7 @@ def test_who_types_nothing_is_told_what_was_asked_and_what_to_do(
     gateway: tuple[Serving, str], someone: Someone
 ) -> None:
     _, url = gateway
-    nothing = 'error: Nothing was typed at the question "{}": standard input has ended.\n\nhint: {}'
+    nothing = 'error: There was no answer to the question "{}": standard input has ended.\n\nhint: {}'
     for words, stdin, asked, hint in (
         (("login", url), "", "E-mail address", "Give it with --address."),
         (("login", url), f"{ANNA}\n", "Code", "Nobody is signed in."),

@@ -103,7 +103,7 @@ def test_what_is_held_is_listed_named_and_given_back_with_one_command(type_in: T
     as_json = json.loads(type_in("offers", "--json").out)
     assert [len(one["offers"]) for one in as_json["items"]] == [1, 1]
     later = type_in("ask", "--keep-offers", *BOTH, "--", "true")
-    assert "Give back what is yours with: sublet reject --all" in later.err
+    assert "Release your own offers with: sublet reject --all" in later.err
     type_in("reject", later.out.splitlines()[1].split()[0])
     waits = type_in("run", "--keep-offers", "--detach", "-q", *BOTH, "--", "true").out.strip()
     told = type_in("explain", waits).out

@@ -37,7 +37,7 @@ def test_a_run_that_is_typed_again_with_its_key_is_the_same_session(type_in: Typ
     assert f"This key was used before, for the session {first.out.strip()}" in late.err
     other = type_in("run", "--key", "night 1", "--", "false")
     assert other.code == 1
-    assert "The idempotency key night 1 was used before, for another request." in other.err
+    assert "The idempotency key night 1 was already used for another request." in other.err
     assert len([session for session in here.sessions() if session.phase not in ("OFFERED", "REJECTED")]) == 1
 
 

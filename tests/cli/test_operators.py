@@ -103,7 +103,7 @@ def test_ps_lists_everyones_and_ones_own_stays_ones_own(gateway: Gateway) -> Non
     for words in (("--everyone",), ("--person", BEN)):
         code, out, err = gateway.types("ps", *words, who=ANNA)
         assert (code, out) == (1, "")
-        assert err.startswith("error: Only an operator can list the sessions of others.")
+        assert err.startswith("error: Only an operator can list other people's sessions.")
     code, _, err = gateway.types("ps", "--person", "anne@example.edu")
     assert (code, err.splitlines()[0]) == (1, "error: There is no person anne@example.edu.")
     assert gateway.types("ps", "--everyone", "--person", ANNA)[0] == 2
@@ -112,7 +112,7 @@ def test_ps_lists_everyones_and_ones_own_stays_ones_own(gateway: Gateway) -> Non
     assert "accepted" in gateway.types("events", hers[:8])[1]
     code, out, err = gateway.types("logs", hers[:8])
     assert (code, out) == (1, "")
-    assert f"for its owner, {ANNA}, alone" in err
+    assert f"Only its owner, {ANNA}, can read" in err
     assert gateway.types("cancel", hers, his, "--reason", "a test is over")[0] == 0
     assert "cancelled by" in gateway.types("explain", hers, who=ANNA)[1]
     assert ": a test is over." in gateway.types("explain", hers, who=ANNA)[1]

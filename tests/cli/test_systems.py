@@ -290,7 +290,7 @@ def test_adding_twice_is_refused(type_in: Type) -> None:
     type_in("system", "add", "lumi")
     typed = type_in("system", "add", "lumi", "--user", "bob")
     assert typed.code == 2
-    assert typed.err.startswith("error: There is a system lumi already.\n\nhint: Edit ")
+    assert typed.err.startswith("error: The system lumi already exists.\n\nhint: Edit ")
 
 
 def test_a_broken_file_is_told_with_its_line_and_does_not_hide_the_others(type_in: Type) -> None:
@@ -304,7 +304,7 @@ def test_a_broken_file_is_told_with_its_line_and_does_not_hide_the_others(type_i
     listed = type_in("system", "list")
     assert listed.code == 0
     assert "expanse" in listed.out
-    assert f"note: What is known of the system lumi can't be read: {file}, line 3" in listed.err
+    assert f"note: The file of the system lumi can't be read: {file}, line 3" in listed.err
     assert "note: A system can't be called 'Odd Name'." in listed.err
 
 

@@ -126,5 +126,5 @@ def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, typ
     canned({})
     typed = type_in("person", "totp", "off")
     assert (typed.code, typed.out) == (2, "")
-    assert 'Nothing was typed at the question "Code"' in typed.err
+    assert 'There was no answer to the question "Code"' in typed.err
     assert "--code" in typed.err

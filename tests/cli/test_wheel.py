@@ -198,4 +198,4 @@ def test_what_needs_the_server_says_in_one_line_how_to_install_it(slim: Slim, wo
 def test_doctor_says_that_no_service_can_start_here(slim: Slim) -> None:
     said = slim.types("doctor").stdout
     assert "only the client is installed" in said
-    assert "starts by itself" not in said
+    assert "starts when needed" not in said

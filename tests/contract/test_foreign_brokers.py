@@ -234,7 +234,7 @@ async def test_each_person_shows_their_own_token_or_else_that_of_the_service(tmp
 async def test_a_broker_without_https_is_refused(tmp_path: Path) -> None:
     async with above(tmp_path) as (service, _):
         for url in ("http://broker.example.org", "ftp://x", "https://me:secret@x", "nonsense"):
-            with pytest.raises(Exception, match="can't be a broker"):
+            with pytest.raises(Exception, match="can't be used as a broker"):
                 await service.brokers.add(OPERATOR, "bad", url)
     with pytest.raises(BadSettings, match="https"):
         async with serving(tmp_path / "other", platforms={"x": {"kind": "broker", "url": "http://far.org"}}):

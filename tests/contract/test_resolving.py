@@ -151,9 +151,9 @@ async def test_data_that_is_nowhere_where_it_may_be_brought_from_is_a_no_with_ea
     nowhere = ResolvedFile("map.fits", at("/etc/map.fits", "gsiftp://old.example.org/map.fits"))
     size, reasons = await look_up(movers(Policy()), Catalogue([nowhere]), MAP)
     assert size is None
-    assert "No files of this machine may be brought" in reasons[0].message
+    assert "Files of this machine are not allowed as data" in reasons[0].message
     assert "gsiftp: addresses" in reasons[0].message
-    with pytest.raises(DataNotThere, match="nowhere that data can be brought from"):
+    with pytest.raises(DataNotThere, match="no address that data can be fetched from"):
         await find_files(movers(Policy()), Catalogue([nowhere]), MAP)
 
 

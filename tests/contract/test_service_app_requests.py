@@ -139,7 +139,7 @@ async def test_an_offer_of_a_revoked_version_is_not_accepted(service: Service, r
     [entry] = await service.access.audit.audit(OPERATOR, Sought(action="accept."))
     assert (entry.person, entry.action, entry.name) == (BOB.name, "accept.refused", "hello@1")
     assert (await service.apps.catalogue.apps(BOB)) == []
-    told = f"hello@1 was revoked on {done.version.when}, so that nobody can run it any more: It reads too much."
+    told = f"hello@1 was revoked on {done.version.when} and can't be run any more: It reads too much."
     assert [reason.message for reason in (await ask(service, app="hello")).reasons] == [told]
     for wish in (AppWish(app="hello"), AppWish(app="hello", version="1"), AppWish(repository=repository.url)):
         for person in (BOB, ANN):

@@ -60,7 +60,7 @@ async def test_what_waits_for_one_that_fails_says_which_and_so_on_down_the_line(
         last = await over(service, third.id)
         assert last.end
         assert last.end.kind is EndKind.DEPENDENCY_FAILED
-        assert last.end.detail.startswith(f"{second.id[:8]} is FAILED: What it waited for did not complete")
+        assert last.end.detail.startswith(f"{second.id[:8]} is FAILED: A session that it depends on did not complete")
 
 
 async def test_what_waits_for_one_that_is_cancelled_gives_back_what_was_booked_for_it(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_window_that_ends_before_the_others_is_a_no(tmp_path: Path) -> N
         made = await ask(service, start="within 10m", after=[first.id])
         assert made.result == "NO"
         assert {reason.platform for reason in made.reasons} == {"own", "queue"}
-        assert all("waits for is planned to end" in reason.message for reason in made.reasons)
+        assert all("depends on are planned to end" in reason.message for reason in made.reasons)
 
 
 async def test_only_sessions_of_ones_own_that_can_complete_are_waited_for(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ async def test_only_sessions_of_ones_own_that_can_complete_are_waited_for(tmp_pa
         with pytest.raises(NotYours):
             await ask(service, OTHER, after=[mine.id])
         offered = (await ask(service)).offers[0]
-        assert "nobody has accepted" in (await ask(service, after=[offered.id])).reasons[0].message
+        assert "has not been accepted" in (await ask(service, after=[offered.id])).reasons[0].message
         await service.sessions.cancel(mine.id, ME)
         assert "would never start" in (await ask(service, after=[mine.id])).reasons[0].message
 

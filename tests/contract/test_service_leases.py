@@ -285,7 +285,7 @@ async def test_nodes_of_which_nothing_is_heard_any_more_are_given_back(tmp_path:
         assert not (await service.sessions.get(session, ME)).cancel_by  # it does not ask, but its slots are heard
         service.silent = Heard([], {})
         over = await ended(service, lease.id)
-        assert over.why == "nothing was heard of its nodes any more"
+        assert over.why == "its nodes no longer report"
 
 
 async def test_without_htcondor_nothing_is_recorded_and_the_remedy_is_told(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ async def test_what_the_settings_have_is_not_changed_and_what_can_not_be_pledged
         changes = service.access.pledge_changes
         wrong: list[tuple[str, dict[str, Any], str]] = [
             ("fixed", {"cores": 1}, "it is in the settings of site"),
-            ("open", {"cores": 1}, "what is not pledged is called so"),
+            ("open", {"cores": 1}, "this is the name of what is not pledged"),
             ("A b", {"cores": 1}, "small letters"),
             ("none", {}, "say what is pledged"),
             ("ml", {"memory": "much"}, "memory: "),

@@ -1,4 +1,4 @@
-"""Pledges: a part of a platform for those whom a rule lets, the rest for whoever may use it; never more than each."""
+"""Pledges: a part of a platform for people whom a rule lets, the rest for whoever may use it; never more than each."""
 
 from __future__ import annotations
 

@@ -72,5 +72,7 @@ def test_no_statement_writes_or_reads_a_file(tmp_path: Path) -> None:
         "DELETE FROM sessions",
         "SELECT 1; SELECT 2",
     )["answers"]
-    assert all(isinstance(answer, str) and answer.startswith("DuckDB can't answer that") for answer in refused), refused
+    assert all(isinstance(answer, str) and answer.startswith("DuckDB can't run this query") for answer in refused), (
+        refused
+    )
     assert {path.name for path in tmp_path.iterdir()} == {"secret.csv", "out.parquet"}

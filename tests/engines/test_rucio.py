@@ -218,7 +218,7 @@ async def test_a_file_that_rucios_own_client_put_there_is_brought(archive: Archi
     )
     archive.rucio.run(UPLOAD, str(source), "DISK")
     assert await bring(archive, archive.named("uploaded.fits"), tmp_path / "there") == {"uploaded.fits": BODY}
-    with pytest.raises(DataNotThere, match="No files of this machine may be brought"):
+    with pytest.raises(DataNotThere, match="Files of this machine are not allowed as data"):
         await bring(archive, Data("x", SIMPLE, "rucio:ska:uploaded.fits"), tmp_path / "no", strict(archive))
 
 

@@ -189,7 +189,7 @@ def test_what_was_changed_meanwhile_is_not_overwritten_and_the_results_are_kept(
     (serving.home / "platforms" / "here" / "sessions" / session.id / "work" / "go").touch()
     session = client.session(session.id).wait(timeout=60)
     assert session.phase == "COMPLETED"
-    assert session.condition.count("it was changed there since it was brought, and is not overwritten") == 2
+    assert session.condition.count("it has changed there since it was fetched, and is not overwritten") == 2
     assert (theirs.read_text(), table.read_text()) == ("another's\n", "another's\n")
     assert session.result("theirs.txt").text() == "mine\n"
 

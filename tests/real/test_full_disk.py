@@ -77,7 +77,7 @@ def test_a_full_disk_is_not_taken_for_a_damaged_database(small_home: Path) -> No
         words, env=os.environ | {"SUBLET_HOME": str(small_home)}, capture_output=True, text=True, timeout=60
     )
     assert refused.returncode != 0
-    assert "Make room" in refused.stderr
+    assert "Free some space" in refused.stderr
     assert "damaged" not in refused.stderr
     assert "restore" not in refused.stderr, "nobody is sent to a backup because of a full disk"
 
@@ -119,7 +119,7 @@ def test_a_first_start_on_a_full_disk_names_the_disk(small_home: Path) -> None:
     refused = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert refused.returncode == 3
     assert f"nothing can be written to {small_home}: No space left on device" in refused.stderr
-    assert "Make room there" in refused.stderr
+    assert "Free some space there" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

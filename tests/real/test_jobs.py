@@ -126,7 +126,7 @@ def test_only_the_owner_has_jobs(worker: Worker) -> None:
     person = worker.person
     other = person.does("sublet", "job", "submit", "work/plain.sub", "--annex", NAME, SUBLET_URL="http://127.0.0.1:9")
     assert other.returncode == 1
-    assert "where their access point is" in other.stderr
+    assert "the machine of their access point" in other.stderr
     assert "can't be read" in person.types("job", "submit", "nothing.sub", "--annex", NAME).stderr
     worker.has("bad.sub", "this is nothing\n")
     bad = person.does("env", "-C", "work", "sublet", "job", "submit", "bad.sub", "--annex", NAME)

@@ -53,7 +53,7 @@ def test_it_goes_back_unless_it_was_changed_there(serving: Serving, client: Clie
     (folder / "theirs.txt").write_text("another's\n")
     (Path(serving.home) / "platforms" / "here" / "sessions" / session.id / "work" / "go").touch()
     session = client.session(session.id).wait(timeout=60)
-    assert session.condition.count("it was changed there since it was brought, and is not overwritten") == 1
+    assert session.condition.count("it has changed there since it was fetched, and is not overwritten") == 1
     assert {file.name: file.read_text() for file in folder.iterdir()} == {
         "mine.txt": "1\n2\n",
         "theirs.txt": "another's\n",

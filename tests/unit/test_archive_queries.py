@@ -47,7 +47,7 @@ def test_a_question_is_answered_from_what_was_sent() -> None:
 def test_anything_but_one_right_question_is_refused_with_the_reason(statement: str) -> None:
     with pytest.raises(BadQuery) as raised:
         run_query(statement, lines(*WAITS))
-    assert "SQLite can't answer that" in raised.value.message
+    assert "SQLite can't run this query" in raised.value.message
 
 
 def test_every_column_of_a_record_can_be_asked_for() -> None:

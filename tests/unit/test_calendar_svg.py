@@ -133,7 +133,7 @@ def test_the_drawing_is_well_formed_named_and_escaped() -> None:
     root = svg(drawn, evil)
     assert root.get("role") == "img"
     assert (root.findtext("title") or "").startswith(f"Calendar of {evil}")
-    assert "told in the table" in (root.findtext("desc") or "")
+    assert "table below" in (root.findtext("desc") or "")
     assert root.find(".//script") is None
     assert [e.get("style") for e in root.iter() if e.get("style")] == []
     assert "50 % taken" in "".join(root.itertext())

@@ -33,7 +33,7 @@ def refused(tmp_path: Path, text: str) -> str:
     with pytest.raises(BadSystem) as raised:
         own(tmp_path, text).find("mine")
     assert "docs/guides/systems.md" in raised.value.advice
-    return raised.value.message.removeprefix("What is known of the system mine can't be read: ").removeprefix(
+    return raised.value.message.removeprefix("The file of the system mine can't be read: ").removeprefix(
         str(tmp_path / "systems" / "mine.yaml")
     )
 

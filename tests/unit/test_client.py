@@ -302,7 +302,7 @@ def test_accounts_and_what_was_used_of_them_are_views(serve: Serve) -> None:
 def test_what_takes_too_long_may_still_be_done() -> None:
     told = unreachable(Address(scheme="https", host="gateway.example.org", port=443), TimeoutError())
     assert "took too long" in told.message
-    assert "may still be done" in told.advice
+    assert "may still have been carried out" in told.advice
     lost = unreachable(Address(host="gateway.example.org"), ConnectionResetError())
     assert ("was lost" in lost.message, lost.advice) == (True, told.advice)
     assert propose(ProposeAsk(repository="https://github.com/owner/name")).patience > 120

@@ -12,7 +12,7 @@ from sublet.kernel.errors import SubletError
 def test_a_proxy_before_a_service_that_is_down_is_told_from_the_service(status: int, words: str) -> None:
     with pytest.raises(SubletError, match=words) as refused:
         raise_for(status, b"<html><h1>Bad Gateway</h1><p>nginx</p></html>")
-    assert "whoever runs the service" in refused.value.advice
+    assert "the service's operator" in refused.value.advice
 
 
 def test_what_the_service_says_itself_stays() -> None:

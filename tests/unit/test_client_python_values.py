@@ -208,7 +208,7 @@ def test_an_answer_of_something_else_is_named(serve: Callable[..., str], said: S
     client = Client(serve({"GET /health": said, "GET /v1/sessions": said, "POST /v1/offersets": said}))
     calls: list[Callable[[], object]] = [client.health, lambda: list(client.sessions()), lambda: client.ask(run="a")]
     for call in calls:
-        with pytest.raises(UnknownAnswer, match="not one that this version of Sublet understands") as caught:
+        with pytest.raises(UnknownAnswer, match="This version of Sublet doesn't understand the answer") as caught:
             call()
         assert "Check the address" in caught.value.advice
 

@@ -283,5 +283,5 @@ def test_a_key_is_made_once_and_one_that_was_cut_off_is_refused(tmp_path: Path) 
     assert (len(key), read_or_make_key(file), file.stat().st_mode & 0o777) == (32, key, 0o600)
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
     file.write_bytes(b"")
-    with pytest.raises(BadSecretKey, match="it has 0 bytes, and a key has 32"):
+    with pytest.raises(BadSecretKey, match="it has 0 bytes instead of 32"):
         read_or_make_key(file)

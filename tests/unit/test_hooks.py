@@ -81,5 +81,5 @@ def test_a_name_can_not_add_lines_to_a_letter() -> None:
 def test_a_letter_says_why_an_app_was_revoked() -> None:
     event = Event(1, NOW, "0123456789", "ann", EventKind.APP_REVOKED, "its app a@1 was revoked:\nit leaks", "RUNNING")
     subject, text = letter(hook(), event, None)
-    assert subject == "[sublet] 01234567: told that its app was revoked"
+    assert subject == "[sublet] 01234567: notified that its app was revoked"
     assert "its app a@1 was revoked: it leaks\n" in text

@@ -40,7 +40,7 @@ QUEUED = AnnexState(ANNEX, (LeaseState(Lease("l", "a", 1, Details(), NOW), "queu
             Looked(UP, nodes=[NODE]),
             "run for 2 h; the last node of example ends in 1 h",
         ),
-        (JOB, Looked(UP, nodes=[NODE], bringing=True), "is being brought to example"),
+        (JOB, Looked(UP, nodes=[NODE], bringing=True), "is being copied to example"),
         (JOB, Looked(UP, nodes=[NODE], unmet=["TARGET.Foo is 5"]), "requires: TARGET.Foo is 5"),
         (JOB, Looked(UP, nodes=[replace(NODE, free_cores=1)]), "2 cores; 1 cores are free"),
         (JOB, Looked(UP, nodes=[NODE]), "it starts within seconds"),

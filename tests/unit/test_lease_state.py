@@ -30,8 +30,8 @@ UP = NodeState(0, "c1", "up")
     [
         (PILOT, SLOTS, "up", ""),
         (PILOT, replace(SLOTS, heard=NOW - 14 * SECOND), "up", ""),
-        (PILOT, replace(SLOTS, heard=NOW - 16 * SECOND), "dead", "nothing was heard of it for 16 s"),
-        (PILOT, replace(SLOTS, interval=SECOND, heard=NOW - 9 * SECOND), "dead", "nothing was heard of it for 9 s"),
+        (PILOT, replace(SLOTS, heard=NOW - 16 * SECOND), "dead", "it has not reported for 16 s"),
+        (PILOT, replace(SLOTS, interval=SECOND, heard=NOW - 9 * SECOND), "dead", "it has not reported for 9 s"),
         (PILOT, None, "dead", "its slots are not seen any more"),
         (replace(PILOT, claimed=NOW - SECOND), None, "starting", "its slots have not been seen yet"),
         (replace(PILOT, ended=NOW, why="idle"), SLOTS, "ended", "idle"),

@@ -94,7 +94,7 @@ def test_what_waits_for_others_starts_no_sooner_than_they_are_planned_to_end() -
     (soon,) = find(asking(not_before=NOW + MINUTE)).offers
     assert (soon.start, soon.latest_start) == (NOW + MINUTE, NOW + HOLD)
     reason = the_reason(find(asking(not_before=end, windows=(Window(NOW, NOW + HOUR),))))
-    assert "What it waits for is planned to end at 2026-11-15T23:00:00Z" in reason.message
+    assert "The sessions that it depends on are planned to end at 2026-11-15T23:00:00Z" in reason.message
 
 
 def test_a_start_is_on_a_whole_second() -> None:

@@ -14,7 +14,7 @@ def test_three_letters_are_enough_and_two_are_told_to_be_too_few() -> None:
         with pytest.raises(IdTooShort) as caught:
             require_length(name, "session")
         assert caught.value.message == f"{name} is too short to name a session."
-        assert "at least 3 letters" in caught.value.advice
+        assert "at least 3 characters" in caught.value.advice
     require_length("me", "session")  # no id begins so: there is just no such session
 
 

@@ -28,7 +28,7 @@ from sublet.store.tx import Tx
 
 MOST_OPEN = 20  # requests of one person
 LONGEST_WHY = 2000
-UNTOLD = "Nobody could be told by mail; operators see it on their page and in `sublet access list`."
+UNTOLD = "No operator could be notified by mail; they see the request on their page and in `sublet access list`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Access:
         is_sent = await self.mail.send_each(
             [request.person], f"Your request for {request.name} was {request.state}", text
         )
-        return RequestedAccess(request, () if is_sent else (f"{request.person} could not be told by mail.",))
+        return RequestedAccess(request, () if is_sent else (f"{request.person} could not be notified by mail.",))
 
     def _link(self, request: AccessRequest) -> str:
         return self.presenter.page(f"access/requests/{request.id}")

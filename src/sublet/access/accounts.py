@@ -42,7 +42,7 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 MOST = 1000  # sessions that are counted when one is removed
-HINT = "`sublet account list` shows those that there are."
+HINT = "`sublet account list` lists the accounts."
 READ: dict[str, Callable[[Any], Any]] = {"time": parse_duration, "memory": parse_memory}  # of limits
 FIXED = ("name", "created", "changed", "by", "public")
 

@@ -100,7 +100,7 @@ class PledgeChanges:
         if name in there.pledges:
             raise BadPledge(name=name, why=OF_SETTINGS.format(platform), hint=IN_SETTINGS)
         if name == OPEN:
-            raise BadPledge(name=name, why="what is not pledged is called so")
+            raise BadPledge(name=name, why="this is the name of what is not pledged")
         try:
             NAME.validate_python(name)
         except ValidationError:

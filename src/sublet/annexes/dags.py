@@ -37,7 +37,7 @@ class Dags:
             dags.to_remember(point.tools, clause)
         )
         if not matches:
-            raise NotFound(noun="DAG", name=id, hint="`sublet dag list` lists those that go on.")
+            raise NotFound(noun="DAG", name=id, hint="`sublet dag list` lists your running DAGs.")
         return matches[0], await self.job_queue.names_of(person)
 
     async def remove_dag(self, id: str, person: Person) -> None:

@@ -60,7 +60,7 @@ class Invitations:
         """Let a site fetch nothing any more."""
         self.authority.require_owner()
         if not (self.sites.directory / name).exists():
-            raise NotFound(noun="invited site", name=name, hint="`sublet platform list` lists those that there are.")
+            raise NotFound(noun="invited site", name=name, hint="`sublet platform list` lists the platforms.")
         (self.sites.directory / name).unlink()
         await self.changes.refresh()
 

@@ -126,7 +126,9 @@ class Jobs:
             raise BadRequest("No job is named." if not wanted else f"More than {MOST} jobs are named at once.")
         chosen = await self._find_jobs(point, wanted)
         if missing := queue_commands.find_unknown(chosen, wanted):
-            raise NotFound(noun="job", name=", ".join(missing), hint="`sublet job list` lists those that wait or run.")
+            raise NotFound(
+                noun="job", name=", ".join(missing), hint="`sublet job list` lists your waiting and running jobs."
+            )
         sessions = [job for job in chosen if job.session]
         refuse_marking(sessions, "belongs to a session, whose place was agreed", "sublet cancel SESSION, and ask again")
         return chosen
@@ -169,7 +171,7 @@ class Jobs:
             queue_commands.to_remember(point.tools, clause)
         )
         if not matches:
-            raise NotFound(noun="job", name=id, hint="`sublet job list` lists those that wait or run.")
+            raise NotFound(noun="job", name=id, hint="`sublet job list` lists your waiting and running jobs.")
         job = next((job for job in matches if job.state == "idle"), matches[0])
         why = explain(job, await self._look_at_job(point, job, person), self.now())
         return await self.queue.describe([job], person), why

@@ -88,7 +88,7 @@ class LeaseWatch:
             return
         slots = [slot for slot in heard.slots if slot.lease == lease.id]
         if all(node.state in ("dead", "ended") for node in nodes_of(pilots, slots, self.now())):
-            await self._release(lease, session, "nothing was heard of its nodes any more")
+            await self._release(lease, session, "its nodes no longer report")
 
     async def _release(self, lease: Lease, session: Session, why: str) -> None:
         """Give back the nodes of a lease that serves nobody, and remember why."""

@@ -53,7 +53,7 @@ class Shrinking:
         if session is None:
             raise NoLease(name=full, wanted="runs")
         if not await self.pilot_orders.stop_pilots(lease.id, numbers):
-            raise PlatformUnreachable(platform=full, why="not all of these nodes heard that they are to end")
+            raise PlatformUnreachable(platform=full, why="not all of these nodes confirmed that they will end")
         try:
             await self.platforms.of(session).give_back(session.job, [there[number] for number in numbers])
         except PlatformRefused as error:

@@ -163,7 +163,7 @@ class Splits:
         login = platform.login if platform else None
         signed_in = login is None or await login.check()
         remedy = f"`sublet system login {system}`" if not signed_in else state.trouble
-        return f"its nodes can't be reached at present, so jobs that run go on and no others start: {remedy}"
+        return f"its nodes can't be reached at the moment; running jobs continue, but no others start: {remedy}"
 
     async def look_after(self, now: datetime) -> None:
         """Once in a while: start relays that are missing, hear the others, end those whose lease is over."""

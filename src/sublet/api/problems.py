@@ -127,7 +127,7 @@ async def _answer_unexpected(request: Request, error: Exception) -> Response:
 
 
 HINTS = {
-    HTTPStatus.NOT_FOUND: "The addresses that there are, are listed in /openapi.json.",
+    HTTPStatus.NOT_FOUND: "/openapi.json lists all endpoints.",
     HTTPStatus.METHOD_NOT_ALLOWED: "The Allow header lists what this address can do.",
 }
 

@@ -18,7 +18,7 @@ from sublet.movers.app import FOLDER
 from sublet.people.model.person import Person
 from sublet.store.store import Store
 
-HINT = "`sublet app list` shows those that there are."
+HINT = "`sublet app list` lists the apps."
 P = VersionState
 
 

@@ -202,12 +202,12 @@ class Reviewing:
 
     async def _tell_owners(self, version: Version, sessions: Sequence[Session], why: str, cancel: bool) -> None:
         """Write to those whose sessions it is about."""
-        what = "is being ended too" if cancel else "goes on"
+        what = "are being ended too" if cancel else "continue"
         for owner in dict.fromkeys(session.person for session in sessions):
             ids = ", ".join(session.id[:8] for session in sessions if session.person == owner)
             text = (
-                f"{version.name} was revoked, so that nobody can run it any more: {why.strip()}\n\n"
-                f"Your sessions of it: {ids}. What had not started has ended; what runs {what}.\n"
+                f"{version.name} was revoked and can't be run any more: {why.strip()}\n\n"
+                f"Your sessions of it: {ids}. Sessions that had not started have ended; running ones {what}.\n"
             )
             await self.mail.send_each([owner], f"{version.name}, which you run, was revoked", text)
 

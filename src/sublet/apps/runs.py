@@ -27,7 +27,7 @@ from sublet.kernel.errors import Ambiguous, AppRevoked, NoOffers, NotFound, NotR
 from sublet.people.model.person import Person
 from sublet.people.tokens import Tokens
 
-LIST = "`sublet app list` shows those that you may run."
+LIST = "`sublet app list` lists the apps that you may run."
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,9 @@ class SessionArchive:
         if person.operator:
             return of
         if of and of != person.name:
-            raise OperatorsOnly("Only an operator sees the records of others.", hint="Leave out --person: your own.")
+            raise OperatorsOnly(
+                "Only an operator can see other people's records.", hint="Leave out --person: your own."
+            )
         return person.name
 
 

@@ -165,7 +165,9 @@ class Asking:
         """An offer set that this person asked for, with its offers as they are now."""
         stored = await self.store.read(lambda tx: _whole(tx, tx.offersets.get(name), self.settings.prefer))
         if stored is None:
-            raise NotFound(noun="offer set", name=name, hint="Offers that nobody took are forgotten: ask again.")
+            raise NotFound(
+                noun="offer set", name=name, hint="Offers that were not accepted are deleted after a while: ask again."
+            )
         if not self.authority.can_read(stored.person, person):
             raise NotYours(noun="offer set")
         return replace(

@@ -11,5 +11,5 @@ def best_offer(offerset: OfferSet) -> Session:
     best = offerset.offers[0]
     if best.offer.needs_login and not offerset.request.platform:
         name = best.offer.platform
-        raise LoginNeeded(f"Only {name} could run it, and nobody is signed in there.", platform=name)
+        raise LoginNeeded(f"Only {name} could run it, and you are not signed in there.", platform=name)
     return best

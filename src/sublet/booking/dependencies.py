@@ -47,13 +47,13 @@ def latest_end(session: Session) -> datetime:
 def hopeless(name: str, session: Session | None) -> Reason | None:
     """Why nothing can wait for this session."""
     if session is None:
-        why = f"There is no session {name} that could be waited for."
+        why = f"There is no session {name} to wait for."
         return Reason("urn:invalid-value", FIELD, why, name, nearest="the id of one that `sublet ps` lists")
     if session.phase is Phase.OFFERED:
-        why = f"{_name_session(session)} is an offer that nobody has accepted, and can't be waited for."
+        why = f"{_name_session(session)} is an offer that has not been accepted, so nothing can depend on it."
         return Reason("urn:invalid-value", FIELD, why, name, nearest=f"accept it first: sublet accept {session.id[:8]}")
     if session.phase in OVER - {Phase.COMPLETED}:
-        why = f"{_name_session(session)} is {session.phase}: what waits for it would never start."
+        why = f"{_name_session(session)} is {session.phase}, so a session that depends on it would never start."
         return Reason("urn:invalid-value", FIELD, why, name, nearest="a session that is under way or has completed")
     return None
 
@@ -79,7 +79,7 @@ def later(answer: Answer, not_before: datetime | None) -> Answer:
     for offer in answer.offers:
         start = max(offer.start, not_before)
         if start > offer.latest_start > offer.start:
-            why = f"What it waits for is planned to end at {start:%Y-%m-%d %H:%M} UTC, after the windows asked for."
+            why = f"The sessions that it depends on are planned to end at {start:%Y-%m-%d %H:%M} UTC, too late."
             reasons.append(Reason("urn:window-passed", FIELD, why, platform=offer.platform))
             continue
         terms = offer.terms
@@ -191,10 +191,12 @@ async def end_with_failed(context: LoopContext, session: Session, platform: Plat
         return None
     step = await end_in_vain(context, session)
     if step and state.state is State.QUEUED:
-        await platform.cancel([session.job], "sublet, because what it waited for did not complete")
+        await platform.cancel([session.job], "sublet, because a session that it depends on did not complete")
     if step or not given_up or not await describe_wait(context, session):
         return step
     now = context.now()
     if now - (state.ended or now) > TOLD:
         return None  # someone else took it out of the queue
-    return Step(due=now + RETRY, changes=set_condition("its queue gave it up; what it waited for is looked at"))
+    return Step(
+        due=now + RETRY, changes=set_condition("its queue gave it up; checking the sessions that it depends on")
+    )

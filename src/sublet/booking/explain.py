@@ -51,7 +51,7 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
         else "It has not been handed to its platform yet."
     ],
     P.PREPARING: lambda s, now: [
-        f"What it needs is being brought or set up; it starts at {_moment(s.start, now)} or as soon as that is done."
+        f"Its data is being staged; it starts at {_moment(s.start, now)} or as soon as that is done."
     ],
     P.AVAILABLE: lambda s, now: [
         ": ".join(["It is up and can be connected to", *(c.location for c in s.connectors)])
@@ -59,12 +59,12 @@ SENTENCES: dict[Phase, Callable[[Session, datetime], list[str]]] = {
         f"Its time ends at {_moment(s.until, now)}.",
     ],
     P.RUNNING: lambda s, now: [f"Running since {_moment(s.started, now)}; its time ends at {_moment(s.until, now)}."],
-    P.RELEASING: lambda s, now: ["It has ended; what it used is being given back."],
+    P.RELEASING: lambda s, now: ["It has ended; its resources are being released."],
     P.REJECTED: lambda s, now: (
         [] if s.end else ["The offer was declined, or another offer of the same set was accepted."]
     ),
-    P.EXPIRED: lambda s, now: [f"Nobody accepted the offer before {_moment(s.expires, now)}. Ask again."],
-    P.COMPLETED: lambda s, now: [f"It ended as it should at {_moment(s.ended, now)}."],
+    P.EXPIRED: lambda s, now: [f"The offer was not accepted before {_moment(s.expires, now)}. Ask again."],
+    P.COMPLETED: lambda s, now: [f"It completed at {_moment(s.ended, now)}."],
     P.FAILED: lambda s, now: [f"It failed at {_moment(s.ended, now)}."],
     P.CANCELLED: lambda s, now: [f"It was cancelled at {_moment(s.ended, now)}."],
 }
@@ -98,7 +98,7 @@ class Explain:
             sentences.append(f"Condition: {session.condition}.")
         sentences += await self._explain_data(session)
         if session.paused:
-            sentences.append(f"It was paused; this lets it go on: sublet resume {session.id[:8]}")
+            sentences.append(f"It is paused. Resume it with: sublet resume {session.id[:8]}")
         if session.end:
             sentences.append(end_sentence(session.end))
         if session.offer.terms.kind == "predicted":
@@ -116,5 +116,5 @@ class Explain:
         if session.phase not in (P.ACCEPTED, P.WAITING) or not session.offer.is_in_calendar or session.offer.after:
             return []
         causes = await self.store.read(lambda tx: find_causes(tx, session, now))
-        give_back = f" Give back what is yours with: {GIVE_BACK}"
+        give_back = f" Release your own offers with: {GIVE_BACK}"
         return [f"{cause.message}{give_back if cause.nearest else ''}" for cause in causes]

@@ -56,7 +56,7 @@ class HandOvers:
         """Make it one's own: rules, quotas and budgets are checked for the taker, who is charged from then on."""
         offered = await self._find(name, person)
         if offered.taker != person.name:
-            raise NotYours(noun="session", hint="It is for whoever was named to take it.")
+            raise NotYours(noun="session", hint="Only the person it is offered to can take it.")
         before = await self.store.read(lambda tx: require_session(tx, offered.session))
         mine = replace(before, person=person.name)
         try:
@@ -78,7 +78,7 @@ class HandOvers:
     def _take(self, tx: Tx, offered: HandOver) -> Session:
         now = self.now()
         if tx.handovers.get(offered.session) != offered:
-            raise NotFound(noun="hand-over", name=offered.session, hint="It was withdrawn meanwhile.")
+            raise NotFound(noun="hand-over", name=offered.session, hint="It has been withdrawn.")
         return transfer(tx, offered.session, offered.taker, self.admissions, now)
 
     async def _find(self, name: str, person: Person) -> HandOver:

@@ -180,7 +180,7 @@ class Logins:
         if not person.operator:
             raise OperatorsOnly
         if platform.login is None:
-            raise NotFound(noun="login to", name=name, hint="Nobody needs to sign in there.")
+            raise NotFound(noun="login to", name=name, hint="No sign-in is needed there.")
         return platform.login
 
     async def _open(self, name: str, signing: Signing) -> None:

@@ -14,7 +14,7 @@ from sublet.kernel.settings import Settings
 from sublet.people.model.person import Person
 
 COMING = "uri:http"  # what it is going to serve exactly is known when it does
-AWAY = "is not here at present, and it goes on when it is again; `sublet platform list` shows what there is"
+AWAY = "is missing at the moment; it continues when the platform is back. `sublet platform list` lists the platforms"
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Presenter:
         if session.phase in ACTIVE and session.offer.platform not in self.platforms.by_name:
             session = replace(session, condition=f"its platform {session.offer.platform} {AWAY}")
         if self.loop.trouble and session.phase in ACTIVE:
-            session = replace(session, condition=f"the service can't carry it on at present: {self.loop.trouble}")
+            session = replace(session, condition=f"the service can't work on it at the moment: {self.loop.trouble}")
         return session
 
     def _with_addresses(self, session: Session) -> Session:

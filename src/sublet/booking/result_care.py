@@ -133,7 +133,7 @@ class ResultCare:
         left = await self.platforms.of(session).results(session.id) if session.job else None
         chosen = [(file, place) for file in (left.files if left else ()) if (place := results.place(file.path))]
         if not chosen:
-            raise NotFound(noun="result", name=results.path, hint="`sublet result` lists the files that there are.")
+            raise NotFound(noun="result", name=results.path, hint="`sublet result` lists the files.")
         return chosen
 
 

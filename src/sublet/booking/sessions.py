@@ -161,7 +161,7 @@ class Sessions:
             return person.name
         name = None if of in EVERYONE else await self.names.find_name(of)
         if name != person.name and not person.operator:
-            raise OperatorsOnly("Only an operator can list the sessions of others.", hint=OWN_SESSIONS)
+            raise OperatorsOnly("Only an operator can list other people's sessions.", hint=OWN_SESSIONS)
         return name
 
     async def _check_known(self, owner: str | None, of: str) -> None:
@@ -210,7 +210,7 @@ class Sessions:
         except IdTooShort:
             raise
         except NotFound as error:
-            hint = "`sublet offers` lists those that you can still accept."
+            hint = "`sublet offers` lists the offers that you can still accept."
             raise NotFound(noun="offer", name=name, hint=hint) from error
 
     def _accept_all(self, tx: Tx, id: str, person: Person, key: str | None, others: Sequence[str]) -> Session:

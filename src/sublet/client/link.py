@@ -15,7 +15,7 @@ from sublet.kernel.version import VERSION
 T = TypeVar("T")
 UNAUTHORIZED = 401
 ELSEWHERE = "Is the address right, and does a service run there? `sublet doctor` shows where it is looked for."
-STILL = "What was asked may still be done: look before you ask again."
+STILL = "The request may still have been carried out: check before you send it again."
 
 
 def silent(_: str) -> None:

@@ -21,7 +21,7 @@ WITH_VALUE = ("-W", "-X", "-o", "-O", "-I", "-L", "-J")  # options whose value i
 PATH = re.compile(r"[\w.+@%,/ -]+\Z")
 SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 ITS_OWN = (
-    "A session starts in a directory of its own, with the files that its command names; "
+    "A session starts in its own directory, with the files that its command names; "
     "--stay (in Python stay=True) sends the command as it is."
 )
 

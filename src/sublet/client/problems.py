@@ -14,7 +14,7 @@ PROXY = {
     503: "The web server answers, but the Sublet service behind it is not available (503).",
     504: "The web server answers, but the Sublet service behind it did not answer in time (504).",
 }
-WAIT = "Try again in a minute; if it stays so, tell whoever runs the service."
+WAIT = "Try again in a minute; if it persists, tell the service's operator."
 
 
 def raise_for(status: int, body: bytes) -> None:

@@ -108,7 +108,7 @@ def read_table(file: str) -> list[dict[str, str]]:
         raise BadRequest(detail=f"{file} has no rows", hint="Its first line names the columns, the others have values.")
     names = [name.strip() for name in rows[0]]
     if len(set(names)) != len(names):
-        raise BadRequest(detail=f"{file} has two columns of one name", hint="Each needs a name of its own.")
+        raise BadRequest(detail=f"{file} has two columns of one name", hint="Each needs a different name.")
     for number, row in enumerate(rows[1:], 2):
         if len(row) != len(names):
             raise BadRequest(detail=f"row {number} of {file} has {len(row)} values for {len(names)} columns")

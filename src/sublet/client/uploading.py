@@ -199,7 +199,9 @@ def _read_piece(reader: Any, file: LocalFile, offset: int) -> bytes:
     reader.seek(offset)
     piece: bytes = reader.read(PIECE)
     if len(piece) != min(PIECE, file.size - offset):
-        raise Changed(f"{file.source} changed while it was being sent.", hint="Send it again when nobody writes it.")
+        raise Changed(
+            f"{file.source} changed while it was being sent.", hint="Upload it again when no program is writing to it."
+        )
     return piece
 
 

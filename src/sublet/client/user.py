@@ -76,7 +76,7 @@ class User:
 
     def _sign_in(self, email: str, code: AskCode) -> kept.KeptToken:
         if not email:
-            raise NotSignedIn("Nobody is signed in, and no address was given.", hint='User("me@example.org", url=…)')
+            raise NotSignedIn("You are not signed in, and gave no address.", hint='User("me@example.org", url=…)')
         stranger = Client(self.url, "")
         stranger.do(signing_in.ask(email))
         made = stranger.do(signing_in.sign_in(email, code(email).strip(), "sublet.client.User"))

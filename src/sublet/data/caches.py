@@ -18,7 +18,7 @@ from sublet.platforms.caching import CachesData
 from sublet.platforms.port import KeptFile, Platform
 
 PATIENCE = 30.0  # seconds that a system has to say what it keeps
-LIST = "`sublet cache ls` shows what is kept."
+LIST = "`sublet cache ls` lists cached data."
 
 
 class CachePlatforms(Protocol):
@@ -66,7 +66,9 @@ class Caches:
             if needed := [entry for entry in meant if entry.users]:
                 users = ", ".join(user[:8] for user in needed[0].users)
                 detail = f"{needed[0].title} is needed by {users}"
-                raise BadRequest(detail=detail, hint="It goes by itself later, or cancel what needs it.")
+                raise BadRequest(
+                    detail=detail, hint="It is removed automatically later; or cancel the session that needs it."
+                )
         removable = choose_removable(meant, idle, self.now())
         if is_trial or not removable:
             return removable
@@ -87,9 +89,7 @@ class Caches:
 
     def _choose(self, name: str) -> Mapping[str, Platform]:
         if name and not isinstance(self.platforms.get(name), CachesData):
-            raise BadRequest(
-                detail=f"{name} has no cache of its own", hint="`sublet cache info` shows those that have."
-            )
+            raise BadRequest(detail=f"{name} has no cache", hint="`sublet cache info` shows those that have.")
         platforms = {name: self.platforms.get(name)} if name else self.platforms.by_name
         return {each: there for each, there in platforms.items() if isinstance(there, CachesData)}
 

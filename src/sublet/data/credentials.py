@@ -79,7 +79,7 @@ class Credentials:
             return gone
 
         if not await self.store.write(remove):
-            raise NotFound(noun="credential", name=place, hint="sublet credential list shows those that there are.")
+            raise NotFound(noun="credential", name=place, hint="`sublet credential list` lists your credentials.")
 
     async def open(self, person: str) -> tuple[Credential, ...]:
         """A person's, to be shown to the places that they are for; one that can't be shown is none."""

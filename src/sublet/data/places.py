@@ -37,7 +37,7 @@ from sublet.store.tx import Tx
 
 NOUN = "place"
 MOST = 1000
-LIST = "`sublet place list` shows those that there are."
+LIST = "`sublet place list` lists the places."
 
 
 class PlacePlatforms(Protocol):

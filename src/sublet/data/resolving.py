@@ -42,7 +42,9 @@ async def find_files(movers: Movers, resolver: Resolves, data: Data, *, guest: b
         raise missing(data, "nothing has this name, or it has no files")
     for file in files:
         if not file.sources:
-            raise missing(data, _join(f"{file.path or 'it'} is nowhere that data can be brought from", file.refused))
+            raise missing(
+                data, _join(f"{file.path or 'it'} has no address that data can be fetched from", file.refused)
+            )
     return files
 
 
@@ -89,7 +91,7 @@ async def look_up(
             files = _choose_all(movers, data, await resolver.resolve(data), guest=guest)
             for file in files:
                 if not file.sources:
-                    why = _join("It is nowhere that data can be brought from", file.refused)
+                    why = _join("It has no address that data can be fetched from", file.refused)
                     return None, [refuse(data, f"{why}.", nearest="an https: address of the same data")]
             return await _measure(files), []
     return None, []

@@ -64,7 +64,7 @@ async def _fetch(
     async def publish() -> None:
         if plan.files.links and (await mover.plan(data)).files != plan.files:
             await cache.give_up(entry, drop=True)
-            raise SourceChanged("it changed while it was brought")
+            raise SourceChanged("it changed during the transfer")
         await publish_entry(cache, entry, data, plan.files)
 
     start = partial(cache.fetch_by, entry, plan, largest=mover.policy.largest)

@@ -19,7 +19,7 @@ from sublet.platforms.port import ResultFile, Results
 FOLDER = "write-back"  # in the service's home: of each session, what was brought that may go back
 NOT_LAID_OUT = "only what can be written below the working directory is written back"
 NEAREST = "{location: …, path: in.txt, writable: true, write_back: true}"
-CHANGED = "it was changed there since it was brought, and is not overwritten"
+CHANGED = "it has changed there since it was fetched, and is not overwritten"
 
 
 @dataclass(frozen=True, slots=True)

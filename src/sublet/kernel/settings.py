@@ -111,8 +111,9 @@ class Settings(BaseModel):
     sessions_url: str = Field(
         default="",
         pattern=r"^(https?://[A-Za-z0-9.:{}-]+)?$",
-        description="How interactive sessions are reached, as in `https://{session}.sessions.example.org`: by names of "
-        "their own, what runs in them can't act on the pages, or on one another, in the browser of who opens them.",
+        description="The address of interactive sessions, as in `https://{session}.sessions.example.org`. With a "
+        "host name for each, what runs in a session can't act on the service's pages, or on other "
+        "sessions, in your browser.",
     )
     proxies: tuple[str, ...] = Field(
         default=(),
@@ -124,7 +125,7 @@ class Settings(BaseModel):
         "`*`: any. Cookies are never sent along: such pages show a token.",
     )
     hold: Duration = Field(
-        default=timedelta(minutes=5), description="How long offers can be accepted; what is booked is held until then."
+        default=timedelta(minutes=5), description="How long offers can be accepted; booked ones are held until then."
     )
     most_held: int = Field(
         default=50, ge=1, description="For how many requests of one person a gateway holds offers at once."
@@ -137,15 +138,15 @@ class Settings(BaseModel):
     )
     scheduler_options: tuple[str, ...] = Field(
         default=(),
-        description="What a gateway's people may ask of a cluster's scheduler beside `constraint`, `nice` and "
-        "`gpu_type`: `queue`, `qos`, `project`, `reservation`, `licenses`, `exclusive`, `mail`, or an option of sbatch "
-        "by its name.",
+        description="Scheduler options that people of a gateway may use, in addition to `constraint`, `nice` and "
+        "`gpu_type`: `queue`, `qos`, `project`, `reservation`, `licenses`, `exclusive`, `mail`, or an "
+        "option of sbatch by its name.",
     )
     answer_within: Duration = Field(
         default=timedelta(seconds=3),
         gt=timedelta(0),
-        description="How long a request waits for each platform; all are asked at once. One that it names "
-        "has four times as long, because nobody else's offers wait for it.",
+        description="How long a request waits for each platform's answer; all are asked at the same time. If a "
+        "request names one platform, it waits four times as long.",
     )
     lost_after: Duration = Field(
         default=timedelta(minutes=10),
@@ -154,8 +155,8 @@ class Settings(BaseModel):
     )
     prefer: Preference = Field(
         default="soonest",
-        description="Which offer is the best, and so comes first: `soonest` (what is booked before what is only "
-        "predicted for about the same time), `here` (this machine first), or `cheapest`.",
+        description="Which offer comes first: `soonest` (booked before predicted ones for about the same time), "
+        "`here` (this machine first), or `cheapest`.",
     )
     longest: Duration | None = Field(default=None, description="The longest session that can be asked for.")
     horizon: Duration = Field(default=timedelta(days=400), description="How far ahead a start can be.")
@@ -207,8 +208,8 @@ class Settings(BaseModel):
     ivo_resolver: str = Field(
         default="",
         pattern=r"^(https?://\S+\{ivoid\}\S*)?$",
-        description="What is asked where the data of an IVOID is: https://resolver.example.org/{ivoid}. It answers by "
-        "a redirection, a VOTable or JSON.",
+        description="The service that resolves an IVOID to addresses: https://resolver.example.org/{ivoid}. It "
+        "answers with a redirect, a VOTable or JSON.",
     )
     largest_data: int = Field(
         default=100 << 30,
@@ -222,13 +223,16 @@ class Settings(BaseModel):
     )
     operators_read: bool | None = Field(
         default=None,
-        description="Whether operators may read what others' sessions print and leave, and connect to them; each time "
-        "is in the audit log. Unset: yes if personal, no in a gateway.",
+        description="Whether operators may read output and results of other people's sessions, and connect to them; "
+        "each access is in the audit log. Unset: yes if personal, no in a gateway.",
     )
     prices: Prices = Field(default_factory=Prices, description="The operator's price list.")
-    rules: tuple[Rule, ...] = Field(default=(), description="What is refused or capped, by pattern on any field.")
+    rules: tuple[Rule, ...] = Field(
+        default=(), description="Rules that refuse or cap requests, by pattern on any field."
+    )
     policy: PolicySettings = Field(
-        default_factory=PolicySettings, description="A policy service that is asked beside the rules here."
+        default_factory=PolicySettings,
+        description="An external policy service, such as OPA, asked in addition to the rules here.",
     )
     annex: AnnexSettings = Field(
         default_factory=AnnexSettings, description="The access point that annexes have, and HTCondor itself."
@@ -248,8 +252,8 @@ class Settings(BaseModel):
     )
     standard_images: dict[str, str] = Field(
         default_factory=dict,
-        description="`notebook`, `lab`, `desktop`, `code`, `rstudio` or one of `recipes` → which of `images` it runs "
-        "in where nobody names one. A gateway runs them in images alone, so that it offers none without.",
+        description="`notebook`, `lab`, `desktop`, `code`, `rstudio` or one of `recipes` → its default image, one "
+        "of `images`. A gateway runs these in images only, and doesn't offer them without one.",
     )
     recipes: dict[Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")], RecipeSettings] = Field(
         default_factory=dict,
@@ -258,8 +262,8 @@ class Settings(BaseModel):
     idle: Duration | None = Field(
         default=None,
         gt=timedelta(0),
-        description="An interactive session that nobody has had open for so long is ended; a request can say less. "
-        "Unset: only where a request says so.",
+        description="End interactive sessions after nobody has had them open for this long; a request can set less. "
+        "Unset: only if a request sets it.",
     )
     hooks: HookSettings = Field(default_factory=HookSettings, description="Calls and letters on changes of sessions.")
     apps: AppSettings = Field(default_factory=AppSettings, description="Reviewed code, and where it may come from.")

@@ -45,8 +45,8 @@ class LogSettings(BaseModel):
 
     file: Path | None = Field(
         default=None,
-        description="The file; unset: standard error, and `logs/service.log` in SUBLET_HOME for a service that "
-        "started by itself.",
+        description="The file; unset: standard error, and `logs/service.log` in SUBLET_HOME if a command started "
+        "the service.",
     )
     largest: Size = Field(
         default=10 << 20,
@@ -117,7 +117,7 @@ class RetentionSettings(BaseModel):
     archive_people: Age = Field(
         default=2 * 365 * DAY,
         ge=DAY,
-        description="Whose these were, and what they had typed; afterwards a record names nobody.",
+        description="How long records keep the person's name and what they typed; afterwards they are anonymous.",
     )
     backups: int = Field(
         default=3, ge=1, le=1000, description="Copies of the database from before an upgrade, in `backups`."
@@ -169,8 +169,8 @@ class ThrottleSettings(BaseModel):
     )
     codes_per_host: Rate = Field(
         default=RateLimit(400, timedelta(minutes=10)),
-        description="Codes that are typed, and returns from OpenID providers, from one host. Each code by mail also "
-        "has five tries of its own.",
+        description="Attempts to enter a code, and returns from OpenID providers, from one host. Each e-mailed code "
+        "also allows five attempts.",
     )
     second_factors_per_person: Rate = Field(
         default=RateLimit(5, timedelta(minutes=10)), description="Tries of one person's second factor, from anywhere."

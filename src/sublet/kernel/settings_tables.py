@@ -125,15 +125,16 @@ class MailSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    host: str = Field(default="", description="The mail server; empty: no mail is sent, and nobody signs in by mail.")
+    host: str = Field(default="", description="The mail server; empty: no mail is sent, and sign-in by mail is off.")
     port: int = Field(default=0, ge=0, le=65535, description="Its port; 0: the usual one, 587, 465 or 25.")
     security: Literal["starttls", "tls", "none"] = Field(
         default="starttls",
-        description="`starttls`: the connection becomes private before anything is said; `tls`: it is from the start; "
-        "`none`: for a server on this machine.",
+        description="`starttls`: switch to TLS first; `tls`: TLS from the start; `none`: for a server on this machine.",
     )
-    user: str = Field(default="", description="Who signs in to it; empty: nobody does.")
-    password_file: Path | None = Field(default=None, description="The file with the password, readable by nobody else.")
+    user: str = Field(default="", description="The user name; empty: no login.")
+    password_file: Path | None = Field(
+        default=None, description="The file with the password, readable only by the service's user."
+    )
     sender: str = Field(default="", description="The address that mail is from; empty: `sublet@` and the host's name.")
 
     @property
@@ -171,7 +172,7 @@ class AppSettings(BaseModel):
     )
     private: tuple[str, ...] = Field(
         default=(),
-        description="Patterns of addresses that are let in although they are `file:`, `http:` or on a private network.",
+        description="Patterns of addresses allowed although they are `file:`, `http:` or on a private network.",
     )
     largest: int = Field(default=64 << 20, ge=1, description="The most bytes that the files of an app have together.")
     largest_fetch: int = Field(default=256 << 20, ge=1 << 20, description="The most bytes that are fetched to see it.")
@@ -179,7 +180,7 @@ class AppSettings(BaseModel):
     patience: Duration = Field(default=timedelta(minutes=2), description="How long git may take over one thing.")
     others: dict[str, tuple[str, ...]] = Field(
         default_factory=dict,
-        description="Account → kinds of executable that may run under it beside apps, as in `docker-container`.",
+        description="Account → kinds of executable that may run under it in addition to apps, as `docker-container`.",
     )
     own_review: bool = Field(default=False, description="Whether a reviewer may approve what they proposed themselves.")
 
@@ -207,7 +208,9 @@ class RegistryLogin(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     user: str = Field(min_length=1, description="Who signs in.")
-    password_file: Path = Field(description="The file with the password or token, readable by nobody else (0600).")
+    password_file: Path = Field(
+        description="The file with the password or token, readable only by the service's user (0600)."
+    )
 
 
 class SigningSettings(BaseModel):
@@ -217,8 +220,8 @@ class SigningSettings(BaseModel):
 
     allow: tuple[str, ...] = Field(
         default=(),
-        description='Patterns of addresses, as in `["*@illinois.edu"]`; whom an operator added can sign in too. '
-        "Empty: anybody can.",
+        description='Patterns of addresses, as in `["*@illinois.edu"]`; people added by an operator can sign in, '
+        "too. Empty: anyone can.",
     )
     subaddresses: dict[str, Folding] = Field(
         default_factory=dict,
@@ -229,7 +232,7 @@ class SigningSettings(BaseModel):
     )
     second_factor: tuple[Literal["operator", "reviewer"], ...] = Field(
         default=(),
-        description="Parts that count only for who has a second factor (`sublet person totp on`); others are asked for "
+        description="Roles that require a second factor (`sublet person totp on`). Other people are asked for "
         "theirs if they have one.",
     )
     lasts: Duration = Field(
@@ -248,8 +251,8 @@ class RecipeSettings(BaseModel):
     title: str = Field(default="", description="What the page calls it; empty: its name.")
     run: tuple[str, ...] = Field(
         default=(),
-        description="Its words. `{port}`, `{socket}`, `{host}` and `{base_url}` are filled in where it runs; they are "
-        "in `SUBLET_PORT` and so on, too. Empty: what its image runs by itself.",
+        description="The command. `{port}`, `{socket}`, `{host}` and `{base_url}` are replaced where it runs, and "
+        "are also in `SUBLET_PORT` and so on. Empty: the image's own command.",
     )
     programs: tuple[str, ...] = Field(
         default=(),
@@ -261,7 +264,7 @@ class RecipeSettings(BaseModel):
         description="How it is reached: HTTP on a TCP `port`; HTTP on a Unix `socket`, which no other user of the "
         "machine can reach, and which every container tool can pass on; or `vnc` on such a socket, shown by noVNC.",
     )
-    port: int = Field(default=0, ge=0, le=65535, description="The port on which it listens; 0: the one it is told.")
+    port: int = Field(default=0, ge=0, le=65535, description="The port on which it listens; 0: the one in `{port}`.")
     path: str = Field(default="/", description="Where visitors are led first.")
     keeps_path: bool = Field(
         default=False, description="Whether it wants to see the session's path (`{base_url}`) before its own."

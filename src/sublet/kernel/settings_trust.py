@@ -30,8 +30,8 @@ class PolicySettings(BaseModel):
     url: str = Field(
         default="",
         pattern=r"^(https?://[^\s#]+)?$",
-        description="What is asked before something is offered, accepted or extended, as in "
-        "`http://127.0.0.1:8181/v1/data/sublet/decision`; empty: nothing is.",
+        description="The address that decides before something is offered, accepted or extended, as in "
+        "`http://127.0.0.1:8181/v1/data/sublet/decision`; empty: none.",
     )
     timeout: Duration = Field(
         default=timedelta(seconds=2),
@@ -62,7 +62,7 @@ class IssuerSettings(BaseModel):
     realm: str = Field(
         default="",
         pattern="^[A-Za-z0-9._-]{0,100}$",
-        description="Issuers of one realm know people by the same subjects: who comes by either is one person.",
+        description="Issuers of one realm use the same subjects: the same subject is the same person.",
     )
     address: str = Field(
         default="email",
@@ -80,8 +80,8 @@ class IssuerSettings(BaseModel):
     )
     scopes: dict[str, Literal["read", "run", "manage"]] = Field(
         default_factory=dict,
-        description='Scope of a token → what it may do here, as in `"compute.create" = "run"`. Empty: a token may do '
-        "all that its person may; else one without any of these counts for nothing.",
+        description='Scope of a token → what it may do here, as in `"compute.create" = "run"`. Empty: a token may '
+        "do everything its person may. Otherwise a token without any of these scopes is refused.",
     )
     skew: Duration = Field(
         default=timedelta(minutes=1),

@@ -57,7 +57,9 @@ class FileMover:
         elif not self._is_allowed(Path(os.path.normpath(self.path(data)))):
             allowed = self._list_roots()
             message = (
-                f"Files may be brought from {allowed} only." if allowed else "No files of this machine may be brought."
+                f"Files are allowed from {allowed} only."
+                if allowed
+                else "Files of this machine are not allowed as data."
             )
             reasons.append(refuse(data, message, nearest=allowed or "an http(s): address"))
         return reasons
@@ -176,7 +178,7 @@ class FileMover:
         require_sound(data, self.check(data))
         source = self.path(data).resolve(strict=True)
         if not self._is_allowed(source):
-            raise missing(data, f"it leads to {source}, from where no files may be brought")
+            raise missing(data, f"it leads to {source}, and files from there are not allowed")
         return source
 
 

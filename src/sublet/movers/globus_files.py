@@ -75,7 +75,7 @@ async def list_files(client: GlobusClient, place: CollectionPlace) -> list[Colle
     if not place.is_folder:
         facts = await client.get(f"{operation}/stat", path=place.path)
         if facts.get("type") == "dir":
-            raise GlobusFailed("it is a folder; write a / at the end of its address to bring what is in it")
+            raise GlobusFailed("it is a folder; write a / at the end of its address to fetch its files")
         return [_read_file(facts, "")]
     waiting, files, asked = [""], list[CollectionFile](), 0
     while waiting:

@@ -180,7 +180,7 @@ class RsyncMover:
         if int(files[1]) > MOST_FILES:
             raise missing(data, TOO_MANY)
         if FOLDERS.search(answer) and not data.location.endswith("/"):
-            raise missing(data, "it is a folder; write a / at the end of its address to bring what is in it")
+            raise missing(data, "it is a folder; write a / at the end of its address to fetch its files")
         self._check_size(data, int(size[1]))
         return int(size[1])
 

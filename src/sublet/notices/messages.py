@@ -19,8 +19,8 @@ DELIVERY = "Sublet-Delivery"
 TOLERANCE = timedelta(minutes=5)
 LONGEST_LINE = 200
 STATES = {  # what a letter says where the kind is no state
-    EventKind.APP_REVOKED: "told that its app was revoked",
-    EventKind.DRAINING: "told that its platform is being drained",
+    EventKind.APP_REVOKED: "notified that its app was revoked",
+    EventKind.DRAINING: "notified that its platform is being drained",
     EventKind.MOVED: "given another time",
 }
 
@@ -80,8 +80,8 @@ def letter(hook: Hook, event: Event, session: Session | None) -> tuple[str, str]
         lines += [_line(event.detail)]
     if session:
         lines += [_line(end_sentence(session.end)) if session.end else f"It is on {session.offer.platform}."]
-    lines += ["", f"All there is to know: sublet status {event.session[:8]}"]
-    lines += [f"You asked to be told. No more of this: sublet notify remove {hook.id[:8]}"]
+    lines += ["", f"Details: sublet status {event.session[:8]}"]
+    lines += [f"You asked for this notification. To stop it: sublet notify remove {hook.id[:8]}"]
     return _line(f"[sublet] {name}: {state}"), "\n".join(lines) + "\n"
 
 

@@ -13,5 +13,5 @@ def explain_block(tx: Tx, person: str) -> Blocked:
     """The error for someone who showed who they are, and is blocked; the operators' note stays with the operators."""
     operators = [known.name for known in tx.people.list(Role.OPERATOR) if known.blocked is None]
     names = " or ".join(operators[:MOST_NAMED])
-    ask = f"Ask an operator to unblock you: {names}." if names else "Ask whoever runs this service to unblock you."
+    ask = f"Ask an operator to unblock you: {names}." if names else "Ask this service's operator to unblock you."
     return Blocked(person=person, ask=ask)

@@ -172,7 +172,7 @@ class Factors:
         typed = "".join(letter for letter in code.lower() if letter not in " -\t")
         factor = await self.store.read(lambda tx: tx.factors.get(name))
         if factor is None or (factor.confirmed is None) == confirmed:
-            raise WrongCode(hint="There is no second factor: begin anew.")
+            raise WrongCode(hint="There is no second factor: start again.")
         secret = await asyncio.to_thread(self.vault.open, PURPOSE.format(name), factor.secret)
         now, limit = self.now(), self.settings.throttle.second_factors_per_person
 

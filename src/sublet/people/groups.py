@@ -87,5 +87,5 @@ class Groups:
 def _group(tx: Tx, name: str) -> Group:
     group = tx.groups.get(name)
     if group is None:
-        raise NotFound(noun="group", name=name, hint="`sublet group list` lists those that there are.")
+        raise NotFound(noun="group", name=name, hint="`sublet group list` lists the groups.")
     return group

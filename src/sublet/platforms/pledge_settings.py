@@ -26,7 +26,7 @@ class PledgeSettings(BaseModel):
         "storage is open. Empty: always.",
     )
     zone: str = Field(default="UTC", description="The time zone of `when`, as in `Europe/London`.")
-    title: str = Field(default="", max_length=200, description="What it is, in words.")
+    title: str = Field(default="", max_length=200, description="A description.")
 
     @model_validator(mode="after")
     def _meaningful(self) -> Self:

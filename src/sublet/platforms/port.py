@@ -143,13 +143,13 @@ class Platform(BaseModel):
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
         default_factory=dict,
-        description="Name → cores, memory, GPUs or storage for those whom a rule about it lets use it; the rest is "
+        description="Name → cores, memory, GPUs or storage for people whom a rule allows to use it; the rest is "
         "open. On predicted terms it is a cap on what runs under it at once.",
     )
     metrics: Metrics = Field(
         default_factory=dict,
         max_length=50,
-        description="What it performs, as IVOA metrics: `compute-performance`, `io-throughput` (MB/s) or a URN → the "
+        description="Its performance, as IVOA metrics: `compute-performance`, `io-throughput` (MB/s) or a URN → the "
         "least and the most, as `[150, 200]`.",
     )
 

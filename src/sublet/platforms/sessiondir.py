@@ -320,12 +320,12 @@ class SessionDir:
             file = os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
         except OSError as error:
             _raise_shortage(error)
-            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.") from error
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files.") from error
         finally:
             os.close(at)
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
-            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files.")
         return file
 
     def remove(self, trash: Path) -> None:

@@ -186,7 +186,7 @@ class Login:
         if not self.shared:
             raise PlatformRefused(
                 f"{self.reach.name} allows no connection that is shared by many commands.",
-                hint=f"Sign in once for all that waits: sublet system login {self.reach.name}",
+                hint=f"Sign in once for everything that waits: sublet system login {self.reach.name}",
             )
 
 

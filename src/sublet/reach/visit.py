@@ -77,7 +77,7 @@ async def through_door(path: Path, batch: Batch, seconds: float) -> list[Outcome
     except OSError as error:
         with contextlib.suppress(OSError):
             os.unlink(path)  # who held it was killed
-        raise NotSent("nobody has signed in") from error
+        raise NotSent("you are not signed in") from error
     try:
         asked = [{"argv": c.argv, "stdin": _text(c.stdin), "seconds": c.seconds} for c in batch.commands]
         _put(writer, {"seconds": seconds, "commands": asked})

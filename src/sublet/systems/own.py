@@ -58,7 +58,7 @@ class Systems:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
             hint = f"Edit {file}, or `sublet system remove {name}` first."
-            raise BadRequest(f"There is a system {name} already.", hint=hint) from None
+            raise BadRequest(f"The system {name} already exists.", hint=hint) from None
         with os.fdopen(handle, "w", encoding="utf-8") as opened:
             yaml.safe_dump(dict(document), opened, sort_keys=False, allow_unicode=True)
         try:

@@ -23,7 +23,7 @@ TYPES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 async def sought(  # async: FastAPI has a thread run what is not
     person: Annotated[str, Query(description="Who did it.")] = "",
-    action: Annotated[str, Query(description="What was done, or the beginning of it, as in `rule.`.")] = "",
+    action: Annotated[str, Query(description="An action, or the beginning of one, as in `rule.`.")] = "",
     noun: Annotated[str, Query(description="What kind of thing it was done to.")] = "",
     name: Annotated[str, Query(description="Which thing.")] = "",
     since: Annotated[str, Query(description="Not before this instant, as in 2026-11-01T00:00:00Z.")] = "",

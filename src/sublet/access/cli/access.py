@@ -72,7 +72,7 @@ def ask(out: Output, name: str, reason: str, **nouns: bool) -> None:
 
 
 @command("list", "sublet access list")
-@click.option("--all", "every", is_flag=True, help="Also those that were decided.")
+@click.option("--all", "every", is_flag=True, help="Include requests that were decided.")
 def list_(out: Output, every: bool) -> None:
     """List requests for access: your own, or everybody's if you are an operator."""
     view, now = out.link().do(calls.requests("" if every else "open")), datetime.now(UTC)
@@ -86,7 +86,7 @@ def list_(out: Output, every: bool) -> None:
         lambda: (item.id for item in view.items),
     )
     if not rows and out.for_people:
-        out.note("Nobody waits for access." if not every else "Nobody has asked for access.")
+        out.note("No requests for access are open." if not every else "There are no requests for access.")
 
 
 @command("grant", "sublet access grant 3f2a --cores 64 --hours-month 200 --expires 2027-06-30")

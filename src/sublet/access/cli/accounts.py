@@ -160,7 +160,7 @@ def check(out: Output, name: str) -> int:
 
 @command("key", "sublet account key /etc/sublet/master-key")
 @click.argument("file")
-@click.option("--more", is_flag=True, help="Put a new key before those that the file has; then: sublet account rekey")
+@click.option("--more", is_flag=True, help="Put a new key before those in the file; then run: sublet account rekey")
 def key(out: Output, file: str, more: bool) -> None:
     """Create a master key, which encrypts stored secrets. Keep it outside SUBLET_HOME, and not in the same backup."""
     from sublet.kernel.home import sublet_home
@@ -173,9 +173,7 @@ def key(out: Output, file: str, more: bool) -> None:
     if more:
         out.note("Now: sublet account rekey. After that the older lines of the file can go.")
     else:
-        out.note(
-            f'Name it in sublet.toml: master_key = "{path}". Without it, what is sealed is lost: keep a copy apart.'
-        )
+        out.note(f'Name it in sublet.toml: master_key = "{path}". Without it, stored secrets are lost: keep a copy.')
 
 
 @command("rekey", "sublet account rekey")

@@ -18,7 +18,7 @@ MOST = 1000  # of one page
 
 @command("audit", "sublet audit --action rule. --since 2026-11-01", "sublet audit --csv > audit.csv")
 @click.option("--person", metavar="NAME", help="Who did it.")
-@click.option("--action", metavar="WORD", help="What was done, or the beginning of it: rule., sign-in.refused.")
+@click.option("--action", metavar="WORD", help="An action, or the beginning of one: rule., sign-in.refused.")
 @click.option("--noun", metavar="NOUN", help="What kind of thing it was done to: rule, account, app.")
 @click.option("--name", metavar="NAME", help="Which thing.")
 @click.option("--since", metavar="WHEN", help="From a day or an instant on, or so long ago: 7d.")

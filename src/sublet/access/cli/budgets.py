@@ -52,7 +52,7 @@ def add(out: Output, who: str, limit: str, period: str, platform: str, until: st
 
 
 @command("list", "sublet budget list", "sublet budget list --person anna@illinois.edu")
-@click.option("--person", default="", metavar="NAME", help="Those that bound someone else; for operators.")
+@click.option("--person", default="", metavar="NAME", help="Show the budgets of someone else; for operators.")
 def list_(out: Output, person: str) -> None:
     """List the budgets that apply to you, and what is left of them; operators see all."""
     view = out.link().do(budgets.budgets(person))

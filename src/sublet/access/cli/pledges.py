@@ -37,7 +37,7 @@ def amounts(function: Callable[..., None]) -> Callable[..., None]:
         click.option("--storage", metavar="SIZE", help="How much storage, of all pools together."),
         click.option("--when", metavar="HOURS", help="In force only then: 'nights, weekends', 'Mon-Fri 18:00-08:00'."),
         click.option("--zone", metavar="ZONE", help="The time zone of --when, as in Europe/London; else UTC."),
-        click.option("--title", metavar="TEXT", help="What it is, in words."),
+        click.option("--title", metavar="TEXT", help="A description."),
     )
     for option in reversed(options):
         function = option(function)
@@ -70,7 +70,7 @@ def edit(out: Output, name: str, platform: str, **given: Any) -> None:
     An amount of 0, or an empty text, removes that part. Pledges from the settings are changed there.
     """
     if all(value is None for value in given.values()):
-        raise click.UsageError("Say what is to change, as with --cores.")
+        raise click.UsageError("Name something to change, such as --cores.")
     _show_change(out, out.link().do(pledges.edit(name, PledgeEdit(**given), platform)), "is changed")
 
 

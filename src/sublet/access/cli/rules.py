@@ -44,7 +44,7 @@ def rule() -> None:
 @click.option("--place", metavar="NAME", help="About a directory that sessions share.")
 @click.option("--project", metavar="NAME", help="About a project with a budget: who may charge it.")
 @limits
-@click.option("--note", metavar="TEXT", default="", help="Why; people whom it denies can read this.")
+@click.option("--note", metavar="TEXT", default="", help="The reason; people who are denied can read it.")
 def add(out: Output, effect: str, who: str, note: str, **given: Any) -> None:
     """Add a rule for WHO: *@illinois.edu, group:NAME, or a person's name. It counts at once.
 

@@ -17,7 +17,7 @@ from sublet.api.people import person_of, service_of
 router = APIRouter(prefix="/v1", tags=["Annexes"])
 
 PROBLEMS = described.problems(400, 401, 403, 404, 409, 503)
-OfAnnex = Annotated[str, Query(description="Only those that name this annex.")]
+OfAnnex = Annotated[str, Query(description="Only jobs that name this annex.")]
 Id = Annotated[str, Path(description="A job: `12.0`; or one of a cluster that waits: `12`.")]
 Name = Annotated[str, Path(description="An annex.")]
 

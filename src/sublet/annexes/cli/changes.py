@@ -58,7 +58,7 @@ def _agree(out: Output, name: str, view: AnnexView, nodes: tuple[int, ...]) -> N
             "What they have not saved is lost, and they wait in the queue again. `sublet annex drain` lets them end."
         )
     elif view.trouble and there:
-        out.note(f"Whether jobs run there is not known: {view.trouble}. Those that run are stopped, and wait again.")
+        out.note(f"Whether jobs run there is not known: {view.trouble}. Running jobs are stopped, and wait again.")
     else:
         return
     which = f"{count_text(len(nodes), 'node')} of {name}" if nodes else name
@@ -120,7 +120,7 @@ def share(out: Output, name: str, guest: str, yes: bool) -> None:
     )
     if not yes:
         if not out.can_ask:
-            raise SubletError("Nobody is there to agree to that.", hint="Agree with --yes.")
+            raise SubletError("This needs your consent, and there is no terminal to ask in.", hint="Agree with --yes.")
         if not ask_yes_or_no(f"Share {name} with {guest}?", "Agree with --yes."):
             raise click.Abort
     view = out.link().do(annexes.share(name, guest))
@@ -140,5 +140,5 @@ def _describe_sharing(view: AnnexView) -> str:
     return (
         f"{view.name} is shared with {', '.join(view.guests)}."
         if view.guests
-        else f"{view.name} is shared with nobody."
+        else f"{view.name} is not shared with anyone."
     )

@@ -29,7 +29,7 @@ from sublet.systems.own import Systems
 LOOK_EVERY = 0.3  # seconds
 PATIENCE = 180.0  # seconds until a request that is sent must be in the queue
 SENDING = (
-    click.option("--template", metavar="NAME", default="", help="Take what is not said from this template."),
+    click.option("--template", metavar="NAME", default="", help="Take missing details from this template."),
     click.option("--wait", is_flag=True, help="Return when all nodes have reported, not when they are queued."),
     click.option("--yes", "-y", is_flag=True, help="Send it without asking."),
     click.option("--dry-run", is_flag=True, help="Show it, and send nothing."),
@@ -122,8 +122,10 @@ def _agree(out: Output, plan: PlanView, yes: bool) -> None:
     if yes:
         return
     if not out.can_ask:
-        raise SubletError("Nobody is there to say that it may be sent.", hint="Say so with --yes.")
-    if not ask_yes_or_no("Send it?", "Say so with --yes.", default=True):
+        raise SubletError(
+            "This needs your confirmation, and there is no terminal to ask in.", hint="Confirm with --yes."
+        )
+    if not ask_yes_or_no("Send it?", "Confirm with --yes.", default=True):
         raise click.Abort
 
 

@@ -32,7 +32,7 @@ AWAY = 600.0  # seconds for which a service that does not answer is waited for
 
 @command("provisioner", "sublet dag provisioner example --system expanse --nodes 2 --lifetime 4h > lease.sub")
 @click.argument("name")
-@click.option("--template", metavar="NAME", default="", help="Take what is not said from this template.")
+@click.option("--template", metavar="NAME", default="", help="Take missing details from this template.")
 @details
 def provisioner(out: Output, name: str, template: str, **given: Any) -> None:
     """Print the submit description of a provisioner: in a DAG, write `PROVISIONER lease lease.sub`.
@@ -96,7 +96,7 @@ class Ended(BaseException):
 
 @command("provision", "sublet dag provision example --system expanse --nodes 2 --job 12.0")
 @click.argument("name")
-@click.option("--template", metavar="NAME", default="", help="Take what is not said from this template.")
+@click.option("--template", metavar="NAME", default="", help="Take missing details from this template.")
 @click.option("--job", required=True, metavar="JOB", help="The provisioner's own job.")
 @click.option("--give-back", metavar="DAG", default="", help="Only end the lease NAME, when this DAG has ended.")
 @details
@@ -193,7 +193,7 @@ def _check_lease(link: Link, lease: LeaseView) -> None:
     """LeaseOver, if the lease has ended and the annex has no other."""
     if not link.do(annexes.annex(_annex_of(lease))).leases:
         [ended] = link.do(annexes.annex(lease.name)).leases
-        raise LeaseOver(lease=lease.name, why=ended.why or "nobody said why")
+        raise LeaseOver(lease=lease.name, why=ended.why or "no reason was given")
 
 
 def _annex_of(lease: LeaseView) -> str:

@@ -46,7 +46,7 @@ def _describe_drain(lease: LeaseView) -> str:
     draining = [node for node in lease.nodes if node.draining]
     up = [node for node in lease.nodes if node.state != "ended"]
     if len(draining) == len(up):
-        return f"{lease.name} takes no new jobs, and ends when those that run are done."
+        return f"{lease.name} takes no new jobs, and ends when its running jobs are done."
     names = ", ".join(node.node or str(node.number) for node in draining)
     return f"Of {lease.name} {names} {'takes' if len(draining) == 1 else 'take'} no new jobs."
 

@@ -15,7 +15,7 @@ from sublet.cli.output import Output, table
 from sublet.cli.texts import length, moment
 from sublet.kernel.texts import count_text
 
-NOW = click.option("--now", is_flag=True, help="Take those that run elsewhere off their nodes; they begin again.")
+NOW = click.option("--now", is_flag=True, help="Stop jobs that run elsewhere; they start again from the beginning.")
 JOBS = click.argument("ids", nargs=-1, required=True, metavar="JOB…")
 ANNEX = click.option("--annex", required=True, metavar="NAME", help="The annex.")
 
@@ -30,7 +30,7 @@ def job() -> None:
 
 
 @command("list", "sublet job list", "sublet job list --annex example")
-@click.option("--annex", default="", metavar="NAME", help="Only those that name this annex.")
+@click.option("--annex", default="", metavar="NAME", help="Only jobs that name this annex.")
 def list_(out: Output, annex: str) -> None:
     """List your jobs that wait or run, and the annexes that they name."""
     view = out.link().do(jobs.jobs(annex))

@@ -20,7 +20,7 @@ KINDS = {"own": "your own, run by Sublet", "machine": "this machine's"}
 
 
 @command("setup", "sublet annex setup", "sublet annex setup --fetch")
-@click.option("--fetch", is_flag=True, help="Bring HTCondor's release into SUBLET_HOME if there is none here.")
+@click.option("--fetch", is_flag=True, help="Download HTCondor into SUBLET_HOME if it is not installed here.")
 @click.option("--system", default="", metavar="NAME", help="A system whose nodes have to reach it.")
 @click.option("--show", "only_show", is_flag=True, help="Only say how it is.")
 @click.option("--stop", is_flag=True, help="Stop the access point that Sublet runs; its queue stays.")

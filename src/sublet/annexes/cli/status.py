@@ -69,7 +69,7 @@ def history(out: Output, name: str, events: bool) -> None:
 
 @command("logs", "sublet annex logs example", "sublet annex logs example#2 --htcondor")
 @click.argument("name", metavar="NAME[#N]")
-@click.option("--follow", "-f", "go_on", is_flag=True, help="Go on until the lease is over.")
+@click.option("--follow", "-f", "go_on", is_flag=True, help="Follow until the lease ends.")
 @click.option("--htcondor", is_flag=True, help="What HTCondor logged there, once its node has ended.")
 def logs(out: Output, name: str, go_on: bool, htcondor: bool) -> None:
     """Show the logs of a lease's pilots; of several leases, the last one's.

@@ -127,7 +127,7 @@ def describe_annex(annex: AnnexView, now: datetime) -> Iterator[str]:
         yield ""
         yield from _lease(lease, now)
     if not annex.leases:
-        yield f"It has no lease now. `sublet annex history {annex.name}` lists those that it had."
+        yield f"It has no lease now. `sublet annex history {annex.name}` lists its past leases."
 
 
 def _whom(annex: AnnexView) -> str:

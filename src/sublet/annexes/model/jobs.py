@@ -132,11 +132,13 @@ def _explain_state(job: QueuedJob, looked: Looked, now: datetime) -> Explained:
 
 def _not_waiting(job: QueuedJob) -> Explained:
     if job.state == "held":
-        return Explained((f"It is held: {job.why or 'nobody said why'}",), f"`condor_release {job.id}` lets it go on.")
+        return Explained(
+            (f"It is held: {job.why or 'no reason was given'}",), f"`condor_release {job.id}` lets it go on."
+        )
     if job.state == "completed":
         return Explained((f"It has ended with exit code {job.code}." if job.code is not None else "It has ended.",))
     if job.state == "removed":
-        return Explained((f"It was removed: {job.why or 'nobody said why'}",))
+        return Explained((f"It was removed: {job.why or 'no reason was given'}",))
     where = f" on {job.node}" if job.node else ""
     words = {"suspended": "It was suspended", "ending": "It has ended, and its files come back"}
     return Explained((f"{words.get(job.state, 'It runs')}{where}.",))
@@ -145,7 +147,7 @@ def _not_waiting(job: QueuedJob) -> Explained:
 def _in_place(name: str) -> Explained:
     return Explained(
         (f"It says should_transfer_files = NO, and no node of {name} shares a file system with this machine.",),
-        "Submit it again without that line: its files are then brought to the node, and what it makes comes back.",
+        "Submit it again without that line; its files are then copied to the node, and its results come back.",
     )
 
 
@@ -168,7 +170,7 @@ def _waiting(job: QueuedJob, state: AnnexState, looked: Looked, now: datetime) -
     if late := _late(job, name, looked.nodes, now):
         return Explained((late,), f"`sublet annex add {name} --lifetime TIME` leases nodes that last.")
     if looked.bringing:
-        return Explained((f"What it shares with other jobs, an image or a large input, is being brought to {name}.",))
+        return Explained((f"An image or large input that it shares with other jobs is being copied to {name}.",))
     if looked.unmet:
         unmet = tuple(f"No node of {name} meets what it requires: {condition}" for condition in looked.unmet)
         return Explained(unmet, "Change its requirements with condor_qedit, or submit it again.")

@@ -114,7 +114,7 @@ def _by_its_word(pilot: Pilot, now: datetime) -> NodeState:
 
 
 def _silent(silence: timedelta) -> str:
-    return f"nothing was heard of it for {describe_duration(silence, units=2)}"
+    return f"it has not reported for {describe_duration(silence, units=2)}"
 
 
 def _node(pilot: Pilot, slots: Slots | None, now: datetime) -> NodeState:
@@ -156,5 +156,5 @@ def state_of(lease: Lease, session: Session | None, nodes: Sequence[NodeState]) 
     if "up" in words:
         return "up", session.condition if session.phase in STARTED else ""
     if words and words <= {"dead", "ended"}:
-        return "dead", "none of its nodes is heard"
+        return "dead", "none of its nodes reports"
     return "starting", session.condition or "its nodes have not reported yet"

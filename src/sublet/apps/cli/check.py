@@ -62,7 +62,7 @@ RUN_BY = {".py": "python", ".sh": "sh", ".R": "Rscript", ".jl": "julia"}
     help="Of code without a manifest: the kind of the maintainer that would run it.",
 )
 @click.option(
-    "--out", "to", metavar="DIR", callback=check_folder, help="With --run: fetch what it left into this directory."
+    "--out", "to", metavar="DIR", callback=check_folder, help="With --run: fetch the results into this directory."
 )
 @overwrite_option
 def check(
@@ -203,7 +203,7 @@ def _run(out: Output, archive: bytes, document: dict[str, Any], taken: dict[str,
 
 @command("init", "sublet app init . --image python")
 @click.argument("directory", metavar="DIR", default=".")
-@click.option("--name", metavar="NAME", help="What it is called; else as the directory.")
+@click.option("--name", metavar="NAME", help="Its name; default: the directory's.")
 @click.option("--image", metavar="IMAGE", default="python", help="A name that gateways know, or a location.")
 @click.option("--force", is_flag=True, help="Write over a sublet.yaml that is there.")
 def init(out: Output, directory: str, name: str | None, image: str, force: bool) -> int:

@@ -51,7 +51,7 @@ def diff(out: Output, version: str, against: int | None) -> None:
     metavar="HASH",
     help="The tree that you have seen, or its first 16 digits or more: `sublet app review` shows it.",
 )
-@reason_option("What its proposer is told.")
+@reason_option("A message to the proposer.")
 def approve(out: Output, version: str, tree: str, reason: str) -> None:
     """Approve exactly the version that you have reviewed."""
     if "@" not in version:  # a newer one may have the same files and another image
@@ -63,7 +63,7 @@ def approve(out: Output, version: str, tree: str, reason: str) -> None:
 
 @command("refuse", "sublet app refuse flood@2 --reason 'It reads files of others.'")
 @click.argument("version")
-@reason_option("What its proposer is told.", required=True)
+@reason_option("A message to the proposer.", required=True)
 def refuse(out: Output, version: str, reason: str) -> None:
     """Refuse a version, so that it can't be run."""
     link = out.link()
@@ -73,7 +73,7 @@ def refuse(out: Output, version: str, reason: str) -> None:
 
 @command("revoke", "sublet app revoke flood@2 --reason 'Its image has a hole.' --cancel")
 @click.argument("version")
-@reason_option("What its proposer and those who run it are told.", required=True)
+@reason_option("A message to the proposer and to people who run it.", required=True)
 @click.option("--cancel", is_flag=True, help="Also end the sessions that run it.")
 def revoke(out: Output, version: str, reason: str, cancel: bool) -> None:
     """Revoke an approval: no new session can run it, and running ones are notified."""

@@ -52,9 +52,9 @@ RESOURCES = ("nodes", "tasks", "cores", "memory", "gpus", "time")
 @click.option("--ask", "only_ask", is_flag=True, help="Show the offers, and take none.")
 @key_option
 @prefer_option
-@click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (as it does by itself), or not.")
+@click.option("--wait/--detach", "-w/-d", default=True, help="Follow it to its end (the default), or not.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch the results into this directory.")
 @overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 def run(

@@ -32,7 +32,7 @@ async def logs(
         str | None,
         Query(description="The end of it, from the beginning of a line on: `64KiB`, 1 MiB at most."),
     ] = None,
-    follow: Annotated[bool, Query(description="Go on until the session is over.")] = False,
+    follow: Annotated[bool, Query(description="Follow until the session ends.")] = False,
 ) -> Response:
     """Part of what it printed; the headers say where the next part begins and whether there will be more."""
     person = await person_of(request)

@@ -81,7 +81,7 @@ async def drain(request: Request, name: str, ask: DrainAsk) -> Response:
     if ask.until is not None and ask.until.tzinfo is None:
         raise BadRequest(detail="`until` needs a zone, as in 2026-12-01T12:00:00Z.")
     if ask.grace and not ask.now:
-        raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, what runs may finish.")
+        raise BadRequest(detail="`grace` is for `now` alone.", hint="Without `now`, running sessions may finish.")
     grace = (parse_duration(ask.grace) if ask.grace else USUAL_GRACE) if ask.now else None
     until, host = in_utc(ask.until), host_of(request)
     await service.drains.drain(person, name, until=until, reason=ask.reason, grace=grace, host=host)

@@ -65,7 +65,7 @@ class Forwarding:
         """Why a request is not answered at all: it has come through here before."""
         if not asked.via or self.own_id not in asked.via:
             return None
-        why = "This broker has passed the request on itself, and it came back by way of others."
+        why = "This broker has already forwarded the request, and it came back through other brokers."
         return Reason("urn:broker-loop", "request", why)
 
     def find_repeat(self, asked: Asked, person: Person) -> Reason | None:

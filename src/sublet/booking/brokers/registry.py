@@ -22,7 +22,7 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
-HINT = "`sublet broker list` shows those that there are."
+HINT = "`sublet broker list` lists the brokers."
 
 
 @dataclass(frozen=True, slots=True)

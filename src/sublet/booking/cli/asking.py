@@ -269,7 +269,7 @@ def causes(view: OfferSetView) -> list[str]:
 
 
 def _remedy(reason: ReasonView) -> str:
-    return f" Give back what is yours with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
+    return f" Release your own offers with: {reason.nearest}" if reason.kind == HELD and reason.nearest else ""
 
 
 def sentence(reason: ReasonView, now: datetime) -> str:

@@ -33,7 +33,7 @@ def broker() -> None:
 @click.argument("name")
 @click.argument("url", metavar="URL")
 @click.option("--token", is_flag=True, help="Show it a token of this service's own, typed or read from the input.")
-@click.option("--older", is_flag=True, help="It speaks a schema before 1.0; found out by itself where it can be.")
+@click.option("--older", is_flag=True, help="It speaks a schema before 1.0; detected automatically where possible.")
 def add(out: Output, name: str, url: str, token: bool, older: bool) -> int:
     """Forward requests to the broker at URL, and call it NAME.
 
@@ -70,7 +70,7 @@ def login(out: Output, name: str, issuer: str | None) -> int:
     link = out.link()
     known = {each.name: each for each in link.do(calls.brokers()).items}
     if name not in known:
-        raise NotFound(noun="broker", name=name, hint="`sublet broker list` shows those that there are.")
+        raise NotFound(noun="broker", name=name, hint="`sublet broker list` lists the brokers.")
     if link.address.home is None:
         raise BadBroker(name=name, why="the service that passes requests on to it is not your own", hint=NOT_OWN)
     there = gateway_at(known[name].url)

@@ -25,9 +25,9 @@ def ready_lines(view: SessionView) -> list[str]:
 
 
 def advice_for(view: SessionView) -> str:
-    """How to come back to a session that goes on by itself."""
+    """How to come back to a session that keeps running."""
     verb = "Connect to it" if view.kind == "interactive" else "Follow it"
-    return f"It goes on by itself. {verb} with: sublet {command_for(view)}"
+    return f"It keeps running. {verb} with: sublet {command_for(view)}"
 
 
 def command_for(view: SessionView) -> str:

@@ -22,7 +22,7 @@ from sublet.kernel.views import plain, read
 
 
 @command("events", "sublet events -f 3f2a")
-@click.option("--follow", "-f", is_flag=True, help="Go on with what happens now.")
+@click.option("--follow", "-f", is_flag=True, help="Keep showing new events.")
 @click.option("--after", type=click.IntRange(min=0), default=0, metavar="ID", help="Only those after this one.")
 @click.argument("session", required=False)
 def events(out: Output, follow: bool, after: int, session: str | None) -> None:

@@ -22,7 +22,7 @@ def take_option(function: F) -> F:
         metavar="N",
         type=click.IntRange(min=1),
         multiple=True,
-        help="Take hint N of the answer: ask once more, with what it advises.",
+        help="Take hint N of the answer, and ask again with it.",
     )(function)
 
 

@@ -16,8 +16,8 @@ from sublet.client.waiting import follow, so_far
 
 
 @command("logs", "sublet logs --tail 100 -f 3f2a")
-@click.option("--follow", "-f", "go_on", is_flag=True, help="Go on until the session is over.")
-@click.option("--stderr", is_flag=True, help="What it printed to stderr, instead of stdout.")
+@click.option("--follow", "-f", "go_on", is_flag=True, help="Follow until the session ends.")
+@click.option("--stderr", is_flag=True, help="Show stderr instead of stdout.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out so many bytes at the beginning.")
 @click.option("--tail", "-n", metavar="LINES", help="Only so many of the last lines; or the last bytes: 64KiB.")
 @click.argument("session")

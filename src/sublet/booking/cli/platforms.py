@@ -145,14 +145,14 @@ def sweep(out: Output, name: str, all_: bool) -> None:
     "sublet platform drain keeling --now --grace 30m",
 )
 @click.argument("name")
-@click.option("--until", metavar="WHEN", help="It ends by itself then: 8h, 'tomorrow 9am', or an instant.")
-@reason_option("Why; everyone who wants to use it is told.")
+@click.option("--until", metavar="WHEN", help="When the drain ends automatically: 8h, 'tomorrow 9am', or an instant.")
+@reason_option("The reason; everyone who wants to use it sees it.")
 @click.option("--now", "at_once", is_flag=True, help="Cancel what still runs after the grace.")
 @click.option("--grace", metavar="TIME", default="", help="How long it may still run, with --now.  [default: 10m]")
 def drain(out: Output, name: str, until: str | None, reason: str, at_once: bool, grace: str) -> None:
     """Let nothing new start on a platform. Running sessions finish; waiting ones start later. Only operators can."""
     if grace and not at_once:
-        raise click.UsageError("--grace is for --now alone: without it, what runs may finish.")
+        raise click.UsageError("--grace needs --now; without it, running sessions may finish.")
     call = platforms.drain(name, until=read_coming(until) or "", reason=reason, now=at_once, grace=grace)
     view = out.link().do(call)
     out.show(view, lambda: _describe_drain(view, datetime.now(UTC)), lambda: [view.name])
@@ -162,7 +162,7 @@ def _describe_drain(view: PlatformView, now: datetime) -> list[str]:
     if view.drain is None:
         return [f"{view.name} is not being drained."]
     ends = f"What still runs there is cancelled {when(view.drain.ends, now)}." if view.drain.ends else ""
-    there = ends or f"What runs there may finish: sublet ps --everyone --platform {view.name}"
+    there = ends or f"Running sessions may finish: sublet ps --everyone --platform {view.name}"
     return [view.drain.sentence, there, f"`sublet platform undrain {view.name}` lets it be used again."]
 
 

@@ -43,7 +43,7 @@ from sublet.cli.setting import set_json, set_words
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch the results into this directory.")
 @overwrite_option
 def again(
     out: Output,

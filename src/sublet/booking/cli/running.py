@@ -58,7 +58,7 @@ REPEAT = 60.0  # seconds until the same is said again
 @prefer_option
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch the results into this directory.")
 @overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @click.argument("file", required=False, metavar="[FILE|-]")

@@ -60,7 +60,7 @@ SHOWN = 5  # tasks that --dry-run shows
 @click.option("--dry-run", is_flag=True, help="Show how many tasks there are and the first of them; ask nothing.")
 @click.option("--detach", "-d", is_flag=True, help="Print its id, and don't follow it.")
 @click.option("--yes", "-y", is_flag=True, help="Accept whatever it costs.")
-@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch what it left into this directory.")
+@click.option("--out", "to", metavar="DIR", callback=check_folder, help="Fetch the results into this directory.")
 @overwrite_option
 @click.option("--keep", is_flag=True, help="With --out: leave it on the system too.")
 @KEEP_OFFERS

@@ -73,7 +73,7 @@ KINDS = (
     click.option("--script", metavar="FILE", help="A script to run, instead of a command."),
     click.option("--step", metavar="[NAME=]COMMAND", multiple=True, help="One of several commands, in this order."),
     click.option("--together", is_flag=True, help="With --step: start all steps at once."),
-    click.option("--keep-going", is_flag=True, help="With --step: go on after a step that failed."),
+    click.option("--keep-going", is_flag=True, help="With --step: continue after a step that failed."),
     click.option(
         "--interactive",
         metavar="WHAT",
@@ -81,7 +81,7 @@ KINDS = (
         shell_complete=lambda context, option, begun: [name for name in INTERFACES if name.startswith(begun)],
     ),
     click.option("--web", metavar="PORT", help="The command is a web application on this port, to open; or auto."),
-    click.option("--idle", metavar="TIME", help="End it when nobody has had it open for so long: 30m."),
+    click.option("--idle", metavar="TIME", help="End it after nobody has had it open for this long: 30m."),
 )
 MORE = (
     click.option("--env", metavar="NAME[=VALUE]", multiple=True, help="An environment variable. Can be repeated."),

@@ -12,7 +12,7 @@ from sublet.booking.model.phases import Phase
 from sublet.booking.model.session import Session
 
 UNUSED: Marks = frozenset({Mark.UNUSED})
-STOPPING = "nobody has it open; it is being stopped"
+STOPPING = "nobody has it open, so it is being stopped"
 
 
 async def find_idle_end(context: LoopContext, session: Session, state: JobState) -> IdleEnd | None:

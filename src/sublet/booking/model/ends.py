@@ -12,7 +12,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.TIMEOUT: ("It reached its time limit", "Ask for more time, or extend it while it runs."),
     EndKind.OUT_OF_MEMORY: ("It used more memory than was booked for it", "Ask for more."),
     EndKind.CANCELLED: ("It was cancelled by {by}", ""),
-    EndKind.STAGING_FAILED: ("What it needs could not be brought", ""),
+    EndKind.STAGING_FAILED: ("Its data could not be staged", ""),
     EndKind.NOT_STARTED: ("It could not be started", ""),
     EndKind.NODE_LOST: ("The machine it ran on went away or was restarted", ""),
     EndKind.PREEMPTED: ("The platform took its nodes for something else", ""),
@@ -20,7 +20,7 @@ SENTENCES: dict[EndKind, tuple[str, str]] = {  # what happened; the details come
     EndKind.CULLED: ("The platform stopped it", ""),
     EndKind.WINDOW_PASSED: ("It could not start before its time was over", ""),
     EndKind.DISK_FULL: ("The disk was full", ""),
-    EndKind.DEPENDENCY_FAILED: ("What it waited for did not complete", ""),
+    EndKind.DEPENDENCY_FAILED: ("A session that it depends on did not complete", ""),
     EndKind.NOT_APPROVED: (
         "The code that it was to run may not be started",
         "`sublet app list` shows what can be run.",

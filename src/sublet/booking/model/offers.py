@@ -389,7 +389,11 @@ class _Search:
         if not self._openings(terms.horizon):
             first = request.not_before
             if first and self.soonest == next_second(first):
-                return LIMIT, f"What it waits for is planned to end at {instant(first)}: too late", instant(first)
+                return (
+                    LIMIT,
+                    f"The sessions that it depends on are planned to end at {instant(first)}: too late",
+                    instant(first),
+                )
             ready = describe_duration(self.prepare)
             why = f"{terms.platform} can be ready at {instant(self.soonest)}, after {ready} of preparing: too late"
             return LIMIT, why, instant(self.soonest)

@@ -57,7 +57,7 @@ WHAT = {
 STEPS_HOW = ("keep_going", "together")  # else they run one after the other, up to one that fails
 SAID_OF_INTERACTIVE = {"interface", "idle", "standard_image", "recipe"}  # the last two by the service itself
 NEEDED = {
-    "script": ("Say what is to run.", "Write a command as you would in a terminal, or a whole script."),
+    "script": ("Say what to run.", "Write a command as you would in a terminal, or a whole script."),
     "steps": ("Say what the steps run.", "Write a command a line, with name= before it if you like."),
     "image": ("Name the image.", "Write it as docker.io/library/python:3.12."),
     "notebook": ("Say where the notebook is.", "Write an https: or file: address that ends in .ipynb."),

@@ -22,7 +22,7 @@ LABELS = {
     "storage": ("Storage", "Of all pools together, as in 20TiB"),
     "when": ("In force", "nights, weekends, or Mon-Fri 18:00-08:00; empty: always"),
     "zone": ("Time zone", "As in Europe/London; empty: UTC"),
-    "title": ("Title", "What it is, in words"),
+    "title": ("Title", "Description"),
 }
 
 
@@ -46,8 +46,8 @@ def describe_pledged(pledged: Pledged) -> str:
 def ask_removal(platform: str, name: str) -> Confirmation:
     """What is asked before a pledge is removed."""
     effects = (
-        "It becomes open: whoever may use the platform may use it.",
-        "What is booked under it stays booked, and the rules about it stay.",
+        "It becomes open to everyone who may use the platform.",
+        "Existing bookings and the rules about it stay.",
     )
     back = f"/web/platforms/{quote(platform, safe='')}"
     return Confirmation(f"Remove the pledge {name} of {platform}?", effects, "Remove the pledge", back)

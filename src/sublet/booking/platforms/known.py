@@ -47,7 +47,7 @@ class KnownPlatforms:
         platform = self.by_name.get(name)
         if platform is None:
             named = f"There are: {', '.join(self.by_name)}."
-            listed = "`sublet platform list` lists those that you may use."
+            listed = "`sublet platform list` lists the platforms that you may use."
             raise NotFound(noun="platform", name=name, hint=named if self.names_all else listed)
         return platform
 
@@ -137,7 +137,7 @@ async def _survey_within(platform: Platform, seconds: float) -> Survey:
         log.exception("platform.broken", platform=platform.name)
         raise PlatformBroken(platform=platform.name, why=f"{type(error).__name__}: {error}") from error
     if not isinstance(survey, Survey) or survey.as_of.tzinfo is None:
-        raise PlatformBroken(platform=platform.name, why="what it tells of itself can't be read")
+        raise PlatformBroken(platform=platform.name, why="its description of itself can't be read")
     return survey
 
 

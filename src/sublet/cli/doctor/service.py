@@ -37,7 +37,7 @@ def service(home: Home) -> Iterator[DoctorFinding]:
         return
     yield _version(view, address)
     if view.problem:
-        yield DoctorFinding("bad", "service", view.problem, "It tries again by itself, once that is put right.")
+        yield DoctorFinding("bad", "service", view.problem, "It retries automatically once that is fixed.")
     if view.clock:
         kept = "Nothing need be done: sessions here last as long as before, and times that were asked for stay."
         yield DoctorFinding("warn", "clock", f"this machine's clock was {view.clock}", kept)
@@ -67,7 +67,7 @@ def _describe_missing_service(home: Home, address: Address, error: SubletError) 
         )
     if not can_be_written(home):
         return DoctorFinding("bad", "service", "not running; it can't start before SUBLET_HOME can be written")
-    return DoctorFinding("ok", "service", "not running; it starts by itself")
+    return DoctorFinding("ok", "service", "not running; it starts when needed")
 
 
 def _version(view: HealthView, address: Address) -> DoctorFinding:

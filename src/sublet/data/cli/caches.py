@@ -62,8 +62,8 @@ def info(out: Output, platform: str) -> None:
 )
 @click.argument("platform")
 @click.argument("name", nargs=-1)
-@click.option("--unused", metavar="TIME", help="All that no session has needed for this TIME: 3d.")
-@click.option("--all", "all_", is_flag=True, help="All that no session needs now.")
+@click.option("--unused", metavar="TIME", help="Everything that no session has needed for this TIME: 3d.")
+@click.option("--all", "all_", is_flag=True, help="Everything that no session needs now.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 def rm(out: Output, platform: str, name: tuple[str, ...], unused: str | None, all_: bool, dry_run: bool) -> None:
     """Remove cached data from PLATFORM, by its name or the first digits. It is fetched again when needed.

@@ -40,7 +40,7 @@ def place() -> None:
 @click.option("--quota", metavar="SIZE", help="How much each person's scratch may have when a session starts: 100GiB.")
 @click.option("--target", default="", metavar="PATH", help="Where containers see it: /NAME.")
 @click.option("--app", "apps", multiple=True, metavar="NAME", help="Only this app may use it; * stands for anything.")
-@click.option("--note", default="", metavar="TEXT", help="What it is, for those who choose.")
+@click.option("--note", default="", metavar="TEXT", help="A description, for people who choose.")
 def add(
     out: Output,
     name: str,
@@ -60,7 +60,7 @@ def add(
     if keep and not scratch:
         raise click.UsageError("--keep is for scratch; other places stay as they are.")
     if quota and not scratch:
-        raise click.UsageError("--quota is for scratch; of other places nobody has a part of their own.")
+        raise click.UsageError("--quota is for scratch only; other places have no part for each person.")
     kind: Kind = "scratch" if scratch else "shared" if writable else "reference"
     ask = PlaceAsk(
         name=name,
@@ -152,7 +152,7 @@ def _find(out: Output, name: str, platform: str) -> PlaceView:
     found = [each for each in items if each.name == name and platform in ("", each.platform)]
     if not found:
         where = f"{name} on {platform}" if platform else name
-        raise NotFound(noun="place", name=where, hint="`sublet place list` shows those that there are.")
+        raise NotFound(noun="place", name=where, hint="`sublet place list` lists the places.")
     if len(found) > 1:
         names = ", ".join(each.platform for each in found)
         raise click.UsageError(f"{name} is a place of {names}: say which with --on.")

@@ -19,7 +19,7 @@ from sublet.web.entry import Visitor
 from sublet.web.reading import read_form, visitor
 
 PAGE = "/web/caches"
-EFFECTS = ("It is brought again when a session needs it. What a session needs now stays.",)
+EFFECTS = ("It is fetched again when a session needs it. Data that a session needs now stays.",)
 
 
 async def look(request: Request) -> Response:

@@ -87,7 +87,7 @@ class UploadMover:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 copy.file(self.area.path(file.id), path, whole=is_one)
             except FileNotFoundError as error:
-                raise missing(data, f"{file.path} was removed as it was brought") from error
+                raise missing(data, f"{file.path} was removed during the transfer") from error
             _restore(path, file)
 
 

@@ -156,7 +156,7 @@ class UploadTransfers:
 
         file = await self.store.read(find)
         if file is None:
-            raise NotFound(noun="upload of a file", name=id, hint="It was removed, or has expired: send it anew.")
+            raise NotFound(noun="upload of a file", name=id, hint="It was removed, or has expired: upload it again.")
         return file
 
 

@@ -21,7 +21,7 @@ from sublet.store.tx import Tx
 
 NEEDING = frozenset({Phase.ACCEPTED, Phase.WAITING, Phase.PREPARING})  # their data is still to be brought
 MOST_SESSIONS = 10_000
-LIST = "`sublet upload list` shows those that you have."
+LIST = "`sublet upload list` lists your uploads."
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,13 +75,13 @@ class Database:
         """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
         if "I/O error" in why and self.is_disk_full():
             why = f"database or {FULL}"  # SQLite may call that an I/O error
-        room = "Make room there: it goes on by itself as soon as it can write again." if FULL in why else ""
+        room = "Free some space there; the service continues as soon as it can write again." if FULL in why else ""
         if not self.discreet:
             return BrokenStore(where=self.where, why=why, hint=room)
         log.error("store.failed", where=self.where, why=why)
         short = "it is full" if FULL in why else "it does not answer as it should"
-        message = f"The service can't use its database at present: {short}."
-        return BrokenStore(message, why=short, hint="Try again later; whoever runs the service finds more in its log.")
+        message = f"The service can't use its database at the moment: {short}."
+        return BrokenStore(message, why=short, hint="Try again later; the service's log has details for its operator.")
 
     def is_disk_full(self) -> bool:
         """Whether a SQLite file has no room to grow."""

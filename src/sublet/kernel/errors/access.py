@@ -13,9 +13,9 @@ class NotYours(SubletError):
 
 
 class ContentsPrivate(SubletError):
-    """What the session {session} prints and leaves is for its owner, {person}, alone."""
+    """Only its owner, {person}, can read the output and results of the session {session}."""
 
-    hint = "Its owner can fetch it. Operators may read it where the service's settings say `operators_read = true`."
+    hint = "Ask its owner. Operators can read it if the service's settings have `operators_read = true`."
     status = 403
 
 
@@ -34,21 +34,21 @@ class NotAllowed(SubletError):
 
 
 class AlreadyAllowed(SubletError):
-    """You may use the {noun} {name} already: {why}."""
+    """You may already use the {noun} {name}: {why}."""
 
-    hint = "`sublet access` shows all that you may use."
+    hint = "`sublet access` shows everything that you may use."
     status = 409
 
 
 class AlreadyDecided(SubletError):
-    """This request for access was {state} already, by {by}."""
+    """This request for access was already {state} by {by}."""
 
-    hint = "`sublet access list --all` shows what was decided; `sublet rule list` shows the rules."
+    hint = "`sublet access list --all` shows all decisions; `sublet rule list` shows the rules."
     status = 409
 
 
 class TooManyOpen(SubletError):
-    """You have {count} requests for access open already."""
+    """You already have {count} open requests for access."""
 
-    hint = "Wait until an operator has decided on some: `sublet access list` shows them."
+    hint = "Wait until an operator has decided some of them: `sublet access list` shows them."
     status = 409

@@ -14,14 +14,14 @@ class NotInvited(SubletError):
 
 
 class AnnexInUse(SubletError):
-    """The annex {name} has a lease already: {leases}."""
+    """The annex {name} already has a lease: {leases}."""
 
-    hint = "`sublet annex add {name}` puts more under the same name; `sublet annex status {name}` shows what is there."
+    hint = "`sublet annex add {name}` adds nodes under the same name; `sublet annex status {name}` shows its nodes."
     status = 409
 
 
 class NameTaken(SubletError):
-    """There is an annex {name} already."""
+    """The annex {name} already exists."""
 
     hint = "Choose another name; `sublet annex status` lists them."
     status = 409
@@ -37,12 +37,12 @@ class LeaseRefused(SubletError):
 class LeaseOver(SubletError):
     """{lease} ended before the DAG did: {why}"""
 
-    hint = "Submit the DAG again: its rescue DAG goes on where it was. It may need a longer `--lifetime`."
+    hint = "Submit the DAG again: its rescue DAG continues where it stopped. It may need a longer `--lifetime`."
     status = 409
 
 
 class NotPending(SubletError):
-    """{lease} no longer waits: it {state}."""
+    """{lease} is no longer waiting: it {state}."""
 
     hint = "`sublet annex shutdown {lease}` ends it."
     status = 409
@@ -51,7 +51,7 @@ class NotPending(SubletError):
 class NoLease(SubletError):
     """{name} has no lease that {wanted}."""
 
-    hint = "`sublet annex history {name}` lists those that it had."
+    hint = "`sublet annex history {name}` lists its past leases."
     status = 409
 
 
@@ -72,7 +72,7 @@ class PersonalOnly(SubletError):
 class NoHTCondor(SubletError):
     """There is no HTCondor on this machine."""
 
-    hint = "`sublet annex setup` brings it; no administrator is needed."
+    hint = "`sublet annex setup --fetch` installs it; no administrator is needed."
     status = 409
 
 
@@ -87,7 +87,7 @@ class AccessPointFailed(SubletError):
 class AccessPointUnreachable(SubletError):
     """The access point does not answer: {why}"""
 
-    hint = "It is tried again by itself; `sublet annex setup` says how it is."
+    hint = "Sublet retries automatically; `sublet annex setup` shows its state."
     status = 503
     exit_code = 3
 
@@ -100,21 +100,21 @@ class AccessPointRefused(SubletError):
 
 
 class BadToken(SubletError):
-    """This is no token of HTCondor's."""
+    """This is not an HTCondor token."""
 
     hint = "Fetch another."
     status = 400
 
 
 class NotConfigurable(SubletError):
-    """The value of {name} can't stand in HTCondor's configuration: it has more than one line."""
+    """The value of {name} can't be written to HTCondor's configuration: it has more than one line."""
 
     hint = "Write it on one line."
     status = 400
 
 
 class NotListening(PlatformRefused):
-    """Pilots can't ask this service: {why}"""
+    """Pilots can't reach this service: {why}"""
 
     hint = "Set `address` and `endpoint` in the section [annex] of sublet.toml; `sublet doctor` says what is missing."
 
@@ -134,15 +134,15 @@ class ReleaseRefused(SubletError):
 
 
 class NotYet(SubletError):
-    """{what} is not there yet."""
+    """{what} is not available yet."""
 
-    hint = "It is being brought: ask again in a moment."
+    hint = "It is being transferred: try again in a moment."
     status = 503
     exit_code = 3
 
 
 class BadInvitation(SubletError):
-    """This is no invitation to fetch requests for leases."""
+    """This is not an invitation to fetch requests for leases."""
 
-    hint = "Who leases makes one with `sublet pilot invite SITE --out FILE`; it is used as it is."
+    hint = "The person who leases makes one with `sublet pilot invite SITE --out FILE`; use it unchanged."
     exit_code = 2

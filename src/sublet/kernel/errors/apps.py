@@ -7,7 +7,7 @@ from sublet.kernel.errors.requests import NotFound
 
 
 class AppRevoked(NotFound):
-    """{version} was revoked on {when}, so that nobody can run it any more: {why}"""
+    """{version} was revoked on {when} and can't be run any more: {why}"""
 
     hint = "`sublet app list` shows what you can run now."
 
@@ -15,7 +15,7 @@ class AppRevoked(NotFound):
 class BadManifest(SubletError):
     """The manifest can't be used: {problem}"""
 
-    hint = "`sublet app check DIR` says all that is wrong, line by line; docs/manifest.md has the form."
+    hint = "`sublet app check DIR` lists all problems, line by line; docs/manifest.md describes the format."
     status = 400
     exit_code = 2
 
@@ -27,16 +27,16 @@ class ImageUnknown(BadManifest):
 
 
 class OwnAppsOnly(SubletError):
-    """A gateway runs no code that nobody has reviewed."""
+    """A gateway runs only reviewed code."""
 
     hint = "Try it with your own service (`sublet app check DIR --run`, without SUBLET_URL), then propose it."
     status = 409
 
 
 class NotReviewed(SubletError):
-    """No app was approved here with the code of {repository}."""
+    """No app with the code of {repository} has been approved here."""
 
-    hint = "`sublet app list` shows those that you may run; `sublet app propose {repository}` asks for its review."
+    hint = "`sublet app list` lists the apps that you may run; `sublet app propose {repository}` requests a review."
     status = 403
 
 
@@ -64,16 +64,16 @@ class ReviewersOnly(SubletError):
 
 
 class OwnProposal(SubletError):
-    """{version} was proposed by yourself: somebody else has to approve it."""
+    """You proposed {version} yourself: somebody else has to approve it."""
 
     hint = "Another reviewer can; an operator allows it for all with `own_review = true` in the section [apps]."
     status = 403
 
 
 class NotAsReviewed(SubletError):
-    """{version} is not what you looked at: its code is {tree}."""
+    """{version} is not what you reviewed: its code is {tree}."""
 
-    hint = "Look at it again, and name the tree that you see: `sublet app review {version}`."
+    hint = "Review it again, and name the tree that is shown: `sublet app review {version}`."
     status = 409
 
 
@@ -85,14 +85,14 @@ class NotDecidable(SubletError):
 
 
 class AppFromElsewhere(SubletError):
-    """There is an app {name} already, from {repository}, and this is another repository."""
+    """The app {name} already exists, from {repository}; this is another repository."""
 
     hint = "Give this one another name with --name. If the project has moved, say so with --name {name}."
     status = 409
 
 
 class AppTaken(SubletError):
-    """There is an app {name} already, and it is {owner}'s."""
+    """The app {name} already exists, and belongs to {owner}."""
 
     hint = "Its owner, or an operator, proposes its next version; give yours another name with --name."
     status = 409

@@ -6,7 +6,7 @@ from sublet.kernel.errors.error import SubletError
 
 
 class BadQuery(SubletError):
-    """{engine} can't answer that: {why}"""
+    """{engine} can't run this query: {why}"""
 
     hint = "Ask one SELECT on the table `sessions`; `sublet archive list --json` shows its columns."
     status = 400

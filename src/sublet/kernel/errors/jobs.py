@@ -6,7 +6,7 @@ from sublet.kernel.errors.error import SubletError
 
 
 class NotSubmitted(SubletError):
-    """The job was not submitted yet."""
+    """The job has not been submitted yet."""
 
     hint = "Call its submit() first, or name the id of one that was."
     exit_code = 2
@@ -20,9 +20,9 @@ class AlreadySubmitted(SubletError):
 
 
 class TooManyDrafts(SubletError):
-    """You have {most} jobs that were never submitted, and there can't be more."""
+    """You have {most} jobs that were never submitted, which is the limit."""
 
-    hint = "Submit or delete some of them; old ones are deleted by themselves."
+    hint = "Submit or delete some of them; old ones are deleted automatically."
     status = 409
 
 
@@ -42,14 +42,14 @@ class BadJobSet(SubletError):
 
 
 class NotAtAccessPoint(SubletError):
-    """Jobs are submitted on the machine where their access point is, not by way of a service elsewhere."""
+    """Submit jobs on the machine of their access point, not through a service elsewhere."""
 
-    hint = "Type it there, without SUBLET_URL."
+    hint = "Run this command there, without SUBLET_URL."
     status = 409
 
 
 class SubmitFailed(SubletError):
-    """{program} ended with code {code}; what it said is above."""
+    """{program} ended with code {code}; see its output above."""
 
     hint = "Nothing else was changed."
     status = 409

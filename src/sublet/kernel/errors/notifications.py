@@ -6,7 +6,7 @@ from sublet.kernel.errors.error import SubletError
 
 
 class BadHook(SubletError):
-    """{address} can't be told: {why}"""
+    """{address} can't be notified: {why}"""
 
     hint = "A call goes to an https address that everyone can reach; mail goes to your own address alone."
     status = 400
@@ -14,14 +14,14 @@ class BadHook(SubletError):
 
 
 class TooManyHooks(SubletError):
-    """You have {most} hooks already, and there can't be more."""
+    """You already have {most} notifications, which is the limit."""
 
-    hint = "`sublet notify list` shows them, and `sublet notify remove ID` makes room."
+    hint = "`sublet notify list` shows them; `sublet notify remove ID` removes one."
     status = 409
 
 
 class NotTold(SubletError):
-    """{address} did not take it: {why}"""
+    """{address} did not accept the notification: {why}"""
 
     hint = "It has to answer with a status from 200 to 299, within {seconds} s."
     status = 502

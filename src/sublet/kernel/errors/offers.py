@@ -58,7 +58,7 @@ class Refusal(Protocol):
 
 
 class NoOffers(SubletError):
-    """No platform can run this as it was asked."""
+    """No platform can run this request."""
 
     hint = "`sublet ask` shows each reason and the nearest thing that would be possible."
     status = 400

@@ -22,7 +22,7 @@ class NotDraining(SubletError):
 class PlatformUnreachable(SubletError):
     """The platform {platform} can't be reached: {why}"""
 
-    hint = "It is tried again by itself; `sublet platform check {platform}` tries it now."
+    hint = "Sublet retries automatically; `sublet platform check {platform}` tries it now."
     status = 503
     exit_code = 3
 
@@ -49,7 +49,7 @@ class PlatformBroken(PlatformUnreachable):
 class QueueFull(PlatformUnreachable):
     """{platform} takes no more than {limit} of one person's sessions at a time."""
 
-    hint = "This one goes on by itself when another has ended."
+    hint = "This one continues automatically when another has ended."
 
 
 class LoginNeeded(SubletError):
@@ -63,17 +63,17 @@ class LoginNeeded(SubletError):
 class AccountRefused(LoginNeeded):
     """The service account at {platform} can't sign in: {why}"""
 
-    hint = "Its operator must act; sessions wait meanwhile."
+    hint = "The operator has to fix this; sessions wait until then."
 
 
 class TokenNeeded(LoginNeeded):
     """{platform} needs a token for {address}."""
 
-    hint = "Ask for one there, and keep it sealed here: sublet credential add {address} --token"
+    hint = "Get one there, and store it here: sublet credential add {address} --token"
 
 
 class DiskFull(PlatformRefused):
-    """The platform {platform} has no room left on its disk: {why}"""
+    """The disk of the platform {platform} is full: {why}"""
 
     hint = "Remove old sessions with `sublet delete`, or ask the operator for room."
 
@@ -87,15 +87,13 @@ class ScratchFull(PlatformRefused):
 class UnsafeSite(PlatformRefused):
     """The directory for sessions on {platform} can't be trusted: {why}."""
 
-    hint = (
-        "Whoever can write there could run programs as you. Mend it there, or set another `directory` for {platform}."
-    )
+    hint = "Whoever can write there could run programs as you. Fix it there, or set another `directory` for {platform}."
 
 
 class BadSystem(SubletError):
-    """What is known of the system {name} can't be read: {where}: {detail}"""
+    """The file of the system {name} can't be read: {where}: {detail}"""
 
-    hint = "docs/guides/systems.md shows how such a file is written; `sublet system remove {name}` forgets it."
+    hint = "docs/guides/systems.md shows the format; `sublet system remove {name}` removes the file."
     status = 400
     exit_code = 2
 
@@ -103,9 +101,7 @@ class BadSystem(SubletError):
 class NoOwnLogins(SubletError):
     """A gateway never takes a person's password or code for {platform}."""
 
-    hint = (
-        "It signs in by a service account's key, which its operator sets. Your own logins are for a Sublet of your own."
-    )
+    hint = "It signs in with a service account's key, which its operator sets. Use your own Sublet for your own logins."
     status = 403
 
 
@@ -120,7 +116,7 @@ class BadAccount(SubletError):
 class AccountInUse(SubletError):
     """{count} sessions of the account {name} are not over."""
 
-    hint = "Deny it to everybody with a rule, wait for them or cancel them, then remove it."
+    hint = "Deny it to everyone with a rule, wait for the sessions or cancel them, then remove it."
     status = 409
 
 
@@ -139,14 +135,14 @@ class PassphraseNeeded(BadKey):
 
 
 class UnknownHostKey(SubletError):
-    """Nobody has confirmed the host key of {host}."""
+    """The host key of {host} has not been confirmed."""
 
     hint = "Compare its fingerprint with the one that the centre publishes, and confirm it; or give --host-key FILE."
     status = 409
 
 
 class BadPledge(SubletError):
-    """{name} can't be pledged so: {why}."""
+    """{name} can't be pledged like this: {why}."""
 
     hint = "sublet pledge add NAME --platform PLATFORM --cores 500"
     status = 400
@@ -154,7 +150,7 @@ class BadPledge(SubletError):
 
 
 class BadBroker(SubletError):
-    """{name} can't be a broker here: {why}."""
+    """{name} can't be used as a broker: {why}."""
 
     hint = "sublet broker add NAME https://broker.example.org --token <token.txt"
     status = 400

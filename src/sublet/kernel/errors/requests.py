@@ -38,7 +38,7 @@ class BadIdentity(BadRequest):
 
 
 class TooLarge(SubletError):
-    """The document has more than {limit}."""
+    """The document is larger than {limit}."""
 
     hint = "Put large inputs in files and name them under data."
     status = 413
@@ -52,7 +52,7 @@ class WrongType(SubletError):
 
 
 class NoAnswer(SubletError):
-    """Nothing was typed at the question "{question}": standard input has ended."""
+    """There was no answer to the question "{question}": standard input has ended."""
 
     hint = "Type the command in a terminal."
     status = 400
@@ -62,14 +62,14 @@ class NoAnswer(SubletError):
 class NotFound(SubletError):
     """There is no {noun} {name}."""
 
-    hint = "`sublet ps --all` lists the sessions that there are; `sublet ps --everyone`, for operators, all people's."
+    hint = "`sublet ps --all` lists your sessions; operators can list everyone's with `sublet ps --everyone`."
     status = 404
 
 
 class IdTooShort(NotFound):
     """{name} is too short to name a {noun}."""
 
-    hint = "Type at least {least} letters of its id, and more if several begin like that."
+    hint = "Type at least {least} characters of its id, or more if several ids begin with them."
     exit_code = 2
 
 
@@ -82,7 +82,7 @@ class Ambiguous(SubletError):
 
 
 class KeyReused(SubletError):
-    """The idempotency key {key} was used before, for another request."""
+    """The idempotency key {key} was already used for another request."""
 
     hint = "Send a new key with each new request; the same request under the same key gets the same answer."
     status = 422
@@ -103,7 +103,7 @@ class NotHad(SubletError):
 
 
 class AlreadyThere(SubletError):
-    """There is a {noun} {name} already."""
+    """The {noun} {name} already exists."""
 
     hint = "Change that one, or choose another name."
     status = 409

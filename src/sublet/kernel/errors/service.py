@@ -13,9 +13,9 @@ class ClientClosed(SubletError, RuntimeError):
 
 
 class ServiceFull(SubletError):
-    """The service has no room left on its disk."""
+    """The service's disk is full."""
 
-    hint = "Whoever runs it makes room below its SUBLET_HOME: `sublet doctor` there says how much is left."
+    hint = "Its operator has to free space in its SUBLET_HOME; `sublet doctor` there says how much is left."
     status = 503
     exit_code = 3
 
@@ -29,15 +29,15 @@ class ServiceUnreachable(SubletError):
 
 
 class UnknownAnswer(SubletError):
-    """The answer is not one that this version of Sublet understands: it is {why}."""
+    """This version of Sublet doesn't understand the answer: it is {why}."""
 
-    hint = "Check the address, and that no proxy answers in place of the service; `sublet doctor` compares versions."
+    hint = "Check the address, and that no proxy answers instead of the service; `sublet doctor` compares versions."
     status = 502
     exit_code = 3
 
 
 class UnusableHome(SubletError):
-    """SUBLET_HOME ({home}) can't be made or written: {why}."""
+    """SUBLET_HOME ({home}) can't be created or written: {why}."""
 
     hint = "Make a directory that you can write: mkdir -m 700 DIR, then SUBLET_HOME=DIR."
     exit_code = 2
@@ -58,7 +58,7 @@ class UnsafeDirectory(SubletError):
 
 
 class BadSecretKey(SubletError):
-    """The file {file} is no key: it has {size} bytes, and a key has {wanted}."""
+    """The file {file} is not a key: it has {size} bytes instead of {wanted}."""
 
     hint = "It was cut off, by a full disk or a crash. Restore it from a backup; if you remove it, links in use end."
     status = 503
@@ -95,7 +95,7 @@ class BadSettings(SubletError):
 class NotBackedUp(SubletError):
     """No backup was made: {why}."""
 
-    hint = "Nothing was changed; `sublet doctor` checks what is here."
+    hint = "Nothing was changed; `sublet doctor` checks the service."
     exit_code = 1
 
 
@@ -140,9 +140,11 @@ class BadMasterKey(SubletError):
 
 
 class NotSealedHere(SubletError):
-    """What is stored sealed for {purpose} can't be opened: {why}."""
+    """The stored secret for {purpose} can't be decrypted: {why}."""
 
-    hint = "Put the master key that sealed it back into the key file, after the newer ones; or store the secret anew."
+    hint = (
+        "Put the master key that encrypted it back into the key file, after the newer ones; or store the secret again."
+    )
     status = 503
 
 
@@ -162,7 +164,7 @@ class RequestTooSlow(SubletError):
 
 
 class ServiceShort(SubletError):
-    """The service's machine is short of something at the moment: {what}."""
+    """The service's machine is short of resources at the moment: {what}."""
 
     hint = "Try again in a few seconds."
     status = 503

@@ -20,16 +20,16 @@ class ScratchInUse(SubletError):
 
 
 class NoRoom(SubletError):
-    """It can't be extended to {until}: the next booking starts at {free_until}."""
+    """The session can't be extended to {until}: the next booking starts at {free_until}."""
 
     hint = "Ask for less, or for a new session."
     status = 409
 
 
 class NotHandable(SubletError):
-    """{session} can't be handed over: it needs {what}, which is its owner's alone."""
+    """{session} can't be handed over: it needs {what}, which only its owner can use."""
 
-    hint = "Let your colleague ask for one of their own, with what they have."
+    hint = "Your colleague can ask for a session of their own."
     status = 409
 
 
@@ -48,21 +48,21 @@ class NoSeatLeft(SubletError):
 
 
 class SeriesChanged(SubletError):
-    """The booking was changed meanwhile."""
+    """The booking has changed."""
 
     hint = "Look at it with `sublet booking show`, and try again."
     status = 409
 
 
 class OverCostLimit(SubletError):
-    """It can't be extended to {until}: {why}"""
+    """The session can't be extended to {until}: {why}"""
 
     hint = "Extend it by less, or ask for a new session with a higher limit."
     status = 409
 
 
 class DataNotThere(SubletError):
-    """The data {name} could not be brought from {location}: {why}"""
+    """The data {name} could not be fetched from {location}: {why}"""
 
     hint = "Check that the address can be read from the platform's machine."
 
@@ -119,7 +119,7 @@ class Changed(SubletError):
 
 
 class SessionUnreachable(SubletError):
-    """What runs in the session {session} does not answer: {why}"""
+    """The application in the session {session} does not answer: {why}"""
 
     hint = "It may be starting or ending: `sublet status {session}`."
     status = 502

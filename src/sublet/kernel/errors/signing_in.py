@@ -15,7 +15,7 @@ class NotSignedIn(SubletError):
 
 
 class TokenRefused(SubletError):
-    """Your token does not count here: {why}."""
+    """Your token is not valid here: {why}."""
 
     hint = "Get a new one where it came from, for this service."
     status = 401
@@ -23,21 +23,21 @@ class TokenRefused(SubletError):
 
 
 class NoAddress(SubletError):
-    """This service has no address by which others know it."""
+    """This service has no public address."""
 
     hint = 'Its operator sets it: url = "https://broker.example.org"'
     status = 409
 
 
 class Blocked(SubletError):
-    """An operator has blocked {person} here: signing in again does not change that."""
+    """An operator has blocked {person}; signing in again does not help."""
 
     hint = "{ask}"
     status = 403
 
 
 class TooMany(SubletError):
-    """There were too many tries of this kind: wait {seconds} s."""
+    """Too many attempts: wait {seconds} s."""
 
     hint = "A correct code still works; only wrong and repeated ones are limited."
     status = 429
@@ -74,9 +74,9 @@ class OutOfScope(SubletError):
 
 
 class BadScope(BadRequest):
-    """{scope} is nothing that a token can be for."""
+    """{scope} is not a scope."""
 
-    hint = "Its scope has these words, each of which includes those before it: {words}."
+    hint = "Scopes are, each including those before it: {words}."
 
 
 class WrongCode(SubletError):
@@ -88,9 +88,9 @@ class WrongCode(SubletError):
 
 
 class NotAGateway(SubletError):
-    """This service is one person's own: there are no other people in it."""
+    """This is a personal service: it has no other people."""
 
-    hint = "`sublet serve --gateway` serves many; `sublet login URL` signs in to one that there is."
+    hint = "`sublet serve --gateway` runs a gateway; `sublet login URL` signs in to one."
     status = 409
 
 
@@ -109,9 +109,9 @@ class NotPrivate(SubletError):
 
 
 class NotAsked(SubletError):
-    """This is no longer the question: {why}"""
+    """This question is out of date: {why}"""
 
-    hint = "Look at the page again."
+    hint = "Reload the page."
     status = 409
 
 

@@ -8,7 +8,7 @@ from sublet.kernel.errors.error import SubletError
 class BadUpload(SubletError):
     """This can't be uploaded: {why}"""
 
-    hint = "docs/reference/uploads.md says what is sent, and how."
+    hint = "docs/reference/uploads.md describes the protocol."
     status = 400
     exit_code = 2
 
@@ -21,30 +21,30 @@ class UploadQuotaFull(SubletError):
 
 
 class WrongOffset(SubletError):
-    """{offset} bytes of this file are here; it can't be gone on with at {wanted}."""
+    """The service has {offset} bytes of this file; the upload can't resume at {wanted}."""
 
-    hint = "Ask where it stopped, with HEAD, and go on there."
+    hint = "Ask for the offset with HEAD, and resume there."
     status = 409
 
 
 class UploadBusy(SubletError):
     """Someone else is sending this file at the moment."""
 
-    hint = "Wait until that has ended, ask where it stopped, and go on there."
+    hint = "Wait until that has ended, ask for the offset with HEAD, and resume there."
     status = 423
 
 
 class WrongChecksum(SubletError):
-    """What came does not have the checksum that it was sent with."""
+    """The received data doesn't match its checksum."""
 
-    hint = "It was not kept: send it again."
+    hint = "It was discarded: send it again."
     status = 460
 
 
 class UploadInUse(SubletError):
     """The upload {name} is data of sessions that have not started: {sessions}."""
 
-    hint = "Wait until they run, or cancel them; --force removes it all the same, and they will fail."
+    hint = "Wait until they run, or cancel them; --force removes it anyway, and they will fail."
     status = 409
 
 
@@ -56,7 +56,7 @@ class UploadPathTaken(SubletError):
 
 
 class OldTus(SubletError):
-    """This address speaks version 1.0.0 of tus, and not {version}."""
+    """This endpoint supports tus 1.0.0, not {version}."""
 
     hint = "Send the header Tus-Resumable: 1.0.0."
     status = 412

@@ -29,7 +29,7 @@ def notify() -> None:
 @click.option("--url", metavar="ADDRESS", help="Call this address; it must be public, and https.")
 @click.option("--mail", metavar="ADDRESS", help="Write to this address; it must be your own.")
 @click.option("--on", metavar="WORDS", help="Which changes: started, ended, failed, paused …; all if left out.")
-@click.option("--expires", metavar="TIME", help="For how long: 30d, which is also what is meant without.")
+@click.option("--expires", metavar="TIME", help="For how long; default: 30d.")
 def add(
     out: Output,
     session: str | None,

@@ -85,7 +85,9 @@ def words_of(given: Iterable[str]) -> tuple[str, ...]:
     kept = tuple(dict.fromkeys(word.strip().lower() for word in given if word.strip()))
     for word in kept:
         if word not in WORDS:
-            raise BadRequest(detail=f"nothing is told on {word!r}.", hint=f"These can be told: {', '.join(WORDS)}.")
+            raise BadRequest(
+                detail=f"there are no notifications on {word!r}.", hint=f"Possible events: {', '.join(WORDS)}."
+            )
     return kept
 
 

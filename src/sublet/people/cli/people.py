@@ -136,8 +136,8 @@ def set_role(out: Output, address: str, role: str) -> None:
 
 @command("block", "sublet person block eve@example.org --reason 'left the project' --cancel")
 @click.argument("address")
-@reason_option("Why, for other operators; with --cancel they are told too.")
-@click.option("--cancel", is_flag=True, help="Also cancel all that they have under way.")
+@reason_option("The reason, for other operators; with --cancel, also for the person.")
+@click.option("--cancel", is_flag=True, help="Also cancel all of their active sessions.")
 def block(out: Output, address: str, reason: str, cancel: bool) -> None:
     """Block someone: their tokens and browser sessions stop working at once.
 

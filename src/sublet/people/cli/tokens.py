@@ -18,10 +18,10 @@ from sublet.people.views.people import TokenView
 def _wishes(function: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--session", metavar="ID", help="For one session only, as long as that is there."),
-        click.option("--note", metavar="TEXT", help="What it is used for."),
+        click.option("--note", metavar="TEXT", help="A description."),
         click.option("--expires", metavar="TIME", help="For how long it counts: 12h, 30d."),
         click.option(
-            "--scope", "scopes", multiple=True, metavar="WORD", help="What it is for: read, run or manage; else all."
+            "--scope", "scopes", multiple=True, metavar="WORD", help="Its scope: read, run or manage; default: all."
         ),
         click.option("--person", metavar="NAME", help="For someone else; the operator can."),
     ):

@@ -49,7 +49,7 @@ async def sign_in(request: Request) -> Response:
     if token is None or token.scope or token.session or await service.people.tokens.holder(token) is None:
         if secret:
             service.throttle.spend("wrong_tokens_per_host", neighbours(host_of(request)))
-        wrong = "This token is not known here, has expired, or is for less than all that its person may."
+        wrong = "This token is unknown, has expired, or has a limited scope."
         return page(request, "login.html", status=403, wrong=wrong, next=next_of(form), address="")
     stay = min(STAY, token.expires - service.now()) if token.expires else STAY
     sealed = Sealed(Person(token.person, token.operator), token.id)

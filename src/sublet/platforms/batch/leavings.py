@@ -70,7 +70,7 @@ class Leavings:
             yield piece
             offset += len(piece)
         if piece is None:
-            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files that there are.")
+            raise NotFound(noun="result", name=path, hint="`sublet result` lists the files.")
 
     async def clean(self, key: str) -> None:
         """Remove the session's directories, there and here; what still runs must be cancelled first."""

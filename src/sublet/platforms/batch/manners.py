@@ -90,7 +90,7 @@ READ: Mapping[str, Callable[[str], Any]] = {
 }
 WORDS: Mapping[str, str] = {
     "poll": "the queue is asked for at most every {}",
-    "look": "jobs' records are looked at at most every {}",
+    "look": "job records are polled at most every {}",
     "survey": "it is surveyed at most every {}",
     "calls": "the scheduler is called at most {} times a second",
     "sessions": "at most {} of your sessions wait or run at once",

@@ -79,10 +79,10 @@ class BatchPlatform(TransferSettings):
         default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
     )
     poll: Duration = Field(
-        default=timedelta(seconds=30), ge=timedelta(0), description="The least time between two looks at the queue."
+        default=timedelta(seconds=30), ge=timedelta(0), description="The shortest time between two polls of the queue."
     )
     look: Duration = Field(
-        default=timedelta(seconds=5), ge=timedelta(0), description="The least time between two looks at jobs' records."
+        default=timedelta(seconds=5), ge=timedelta(0), description="The shortest time between two polls of job records."
     )
     calls: float = Field(
         default=2,

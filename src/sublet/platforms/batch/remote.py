@@ -21,7 +21,7 @@ class RemotePlatform(Platform):
     user: str = Field(default="", description="The user name there; empty: as ssh's own configuration says.")
     port: int = Field(default=0, ge=0, le=65535, description="The port of sshd there; 0: as ssh's configuration says.")
     ssh: dict[str, str] = Field(default_factory=dict, description="More options for ssh, as in ssh_config(5).")
-    key: str = Field(default="", description="A service account's private key: it lets it in, and nobody is asked.")
+    key: str = Field(default="", description="A service account's private key, to sign in without asking a person.")
     shared: bool = Field(default=True, description="Whether the centre allows many commands over one connection.")
     _reach: Reach | None = PrivateAttr(default=None)
     _login: Login | None = PrivateAttr(default=None)

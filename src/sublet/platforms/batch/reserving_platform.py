@@ -42,12 +42,12 @@ class ReservingPlatform(BatchPlatform):
     reservations: ReservationCount = Field(
         default=USUAL,
         ge=0,
-        description="How many reservations may be held there at once for offers that nobody has taken yet (`yes`: 4); "
-        "0 or `no`: none are made, and all starts are predicted.",
+        description="How many reservations may be held there at once for offers that are not accepted yet (`yes`: "
+        "4); 0 or `no`: none, and all starts are predicted.",
     )
     lead: Duration = Field(
         default=timedelta(minutes=5),
-        description="How far ahead reservations begin at least, so that there is time to accept an offer.",
+        description="The earliest start of a reservation from now, to leave time to accept an offer.",
     )
     reserves_within: Duration = Field(
         default=timedelta(seconds=2),

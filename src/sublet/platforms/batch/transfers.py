@@ -40,7 +40,7 @@ class TransferSettings(RemotePlatform):
     """How data gets to a system, and stays there."""
 
     downloads: bool = Field(
-        default=True, description="Whether its login host may fetch data by itself; else it is streamed over the login."
+        default=True, description="Whether its login host may fetch data; otherwise data is streamed over the login."
     )
     transfer_host: str = Field(
         default="",

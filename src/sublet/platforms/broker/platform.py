@@ -42,12 +42,12 @@ class Broker(Platform):
     url: str = Field(description="Its address, as `https://broker.example.org`.")
     token_file: Path | None = Field(
         default=None,
-        description="A file with a token of its own for this service; people's own tokens for its address come first.",
+        description="A file with a token for this service; people's own tokens for the broker's address come first.",
     )
     older: bool = Field(
         default=False,
-        description="Whether it speaks a schema before 1.0: `type` for `kind`, and `POST /offersets`. It is found out "
-        "by itself where it has no `POST /requests`.",
+        description="Whether it speaks a schema before 1.0: `type` for `kind`, and `POST /offersets`. Detected "
+        "automatically if it has no `POST /requests`.",
     )
     _wire: BrokerWire = PrivateAttr()
     _asks: BrokerAsks = PrivateAttr()

@@ -74,7 +74,7 @@ class HTCondor(Platform):
         default=timedelta(seconds=5), ge=timedelta(0), description="Time between SIGTERM and SIGKILL, also at the end."
     )
     parts: int = Field(default=20, ge=1, le=1000, description="The most jobs that one bag is cut into.")
-    fresh: Duration = Field(default=timedelta(seconds=5), description="How long a look at the slots is good for.")
+    fresh: Duration = Field(default=timedelta(seconds=5), description="How long a survey of the slots is valid.")
     _home: Path = PrivateAttr()
     _queue: CondorQueue = PrivateAttr()
     _view: offering.View | None = PrivateAttr(default=None)
@@ -245,7 +245,7 @@ class HTCondor(Platform):
         }
 
     def _stale(self, id: str) -> bool:
-        """Whether it is time to ask the queue if it still has a job, because nothing was heard of it for a while."""
+        """Whether it is time to ask the queue if it still has a job, because it has not reported for a while."""
         now = time.monotonic()
         return now - self._checked.setdefault(id, now) > STALE
 

@@ -74,8 +74,8 @@ class JupyterPlatform(Platform):
     longest: Duration | None = Field(default=None, description="The longest time of a session there; default: any.")
     contained: bool = Field(
         default=False,
-        description="That sessions there are kept from each other's files and from the service's, as in a hub whose "
-        "servers are containers; a gateway offers nothing else.",
+        description="Whether sessions there are isolated from each other's files and the service's, as in a hub "
+        "whose servers are containers. A gateway requires it.",
     )
     output_limit: Memory = Field(
         default=GIB, ge=1 << 10, description="How much of stdout, and of stderr, is shown of each session."
@@ -340,20 +340,20 @@ class JupyterHub(JupyterPlatform):
     kind: ClassVar[str] = "jupyterhub"
     user: str = Field(
         default="",
-        description="Whose servers they are at the hub; `{person}` in it stands for whoever asks, which needs a "
-        "service's token; default: whose token it is.",
+        description="The hub user who owns the servers; `{person}` is replaced by the person who asks, which needs "
+        "a service token. Default: the token's owner.",
     )
     options: dict[str, Any] = Field(
         default_factory=dict,
-        description="What is chosen when a server is started, as in the hub's form: a profile, say.",
+        description="Options for starting a server, as in the hub's form, such as a profile.",
     )
     named_servers: bool = Field(
         default=True,
-        description="Start a server for each session. Without, sessions share the user's only one, each with a kernel "
-        "of its own, and nobody can be sent there to work.",
+        description="Start a server for each session. If off, sessions share the user's only server, each with its "
+        "own kernel, and there are no interactive sessions.",
     )
     idle: Duration | None = Field(
-        default=None, description="Stop a server that nobody has used for so long; default: as the hub does."
+        default=None, description="Stop a server after it was unused for this long; default: the hub's own rule."
     )
 
     @property

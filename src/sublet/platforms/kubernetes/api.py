@@ -19,7 +19,7 @@ PATIENCE = 30.0  # seconds for one answer
 WATCHED = 300  # seconds after which a watch is begun anew
 MERGE = "application/merge-patch+json"
 PAGE = "500"  # objects in one answer
-RENEW = "Renew the token, or the certificate, in its kubeconfig; what waits for it goes on by itself then."
+RENEW = "Renew the token, or the certificate, in its kubeconfig; waiting sessions then continue."
 
 
 class ObjectMissing(Exception):

@@ -106,7 +106,7 @@ class Kubernetes(Platform):
         description="A PersistentVolumeClaim of the namespace, in which large files that sessions bring are kept.",
     )
     unused: Duration = Field(
-        default=timedelta(days=30), ge=timedelta(days=1), description="How long files stay there that nobody uses."
+        default=timedelta(days=30), ge=timedelta(days=1), description="How long unused files stay there."
     )
     cores: int | None = Field(default=None, ge=1, description="The most cores of a session, where nothing else says.")
     memory: Memory | None = Field(default=None, ge=1 << 26, description="The most memory of a session, likewise.")

@@ -56,13 +56,15 @@ class Local(KeepsData):
     is_here: ClassVar[bool] = True
     has_places: ClassVar[bool] = True
     terms: ClassVar[Literal["booked", "predicted", "remote"]] = "booked"
-    cores: int | None = Field(default=None, ge=1, description="How many cores to offer; default: all that we may use.")
+    cores: int | None = Field(default=None, ge=1, description="How many cores to offer; default: all available.")
     memory: Memory | None = Field(
         default=None, ge=1 << 26, description="How much memory to offer, as `64GiB`; default: all but a small reserve."
     )
     gpus: int | None = Field(default=None, ge=0, description="How many GPUs to offer; default: those of NVIDIA found.")
     scratch: Memory | None = Field(
-        default=None, ge=0, description="Room for storage, as `500GiB`; default: half of what is free at the start."
+        default=None,
+        ge=0,
+        description="Storage, as `500GiB`; default: half of what is free.",
     )
     pools: Annotated[dict[PoolName, PoolSettings], AfterValidator(refuse_scratch)] = Field(
         default_factory=dict,
@@ -82,7 +84,7 @@ class Local(KeepsData):
     )
     inherit: tuple[str, ...] = Field(
         default=("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DOCKER_HOST"),
-        description="Variables of the service's environment that sessions see; all others are kept from them.",
+        description="Variables of the service's environment that sessions see; all others are hidden.",
     )
     contained_only: bool = Field(
         default=False, description="Run nothing that isn't in a container; HOME is then the session's own directory."

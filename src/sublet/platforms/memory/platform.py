@@ -60,7 +60,7 @@ class MemoryPlatform(Platform):
     cores: int = Field(default=16, ge=1, description="How many cores each node has.")
     memory: Memory = Field(default=16 * GIB, ge=1 << 20, description="How much memory each node has, as `16GiB`.")
     gpus: int = Field(default=0, ge=0, description="How many GPUs each node has.")
-    disk: Memory = Field(default=0, ge=0, description="How much disk of its own each node has, as `100GiB`.")
+    disk: Memory = Field(default=0, ge=0, description="The node-local disk of each node, as `100GiB`.")
     storage: Memory = Field(default=1000 * GIB, ge=0, description="The size of its storage pool, as `1000GiB`.")
     pools: dict[PoolName, Memory] = Field(default_factory=dict, description="Name → size of further storage pools.")
     performance: tuple[float, float] = Field(

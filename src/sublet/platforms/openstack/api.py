@@ -22,7 +22,7 @@ VERSION = "2.60"  # of Nova's API, as every cloud since 2018 has it
 TYPES = {"image": ("image",), "compute": ("compute",), "network": ("network",)}
 TAGS = re.compile(r"<(title|style)[^>]*>.*?</\1>|<[^>]+>", re.DOTALL | re.IGNORECASE)
 KEPT_WORDS = 400
-RENEW = "Renew the password or the application credential; what waits for it goes on by itself then."
+RENEW = "Renew the password or the application credential; waiting sessions then continue."
 
 
 @dataclass(frozen=True)

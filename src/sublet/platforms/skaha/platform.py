@@ -58,7 +58,7 @@ class Skaha(Platform):
         default="", description="Whose credential for `url` opens it; default: that of the service's own person."
     )
     notebook_image: str = Field(
-        default="", description="The image of JupyterLab sessions where nobody names one; default: the first there is."
+        default="", description="The default image of JupyterLab sessions; default: the first one available."
     )
     longest: Duration | None = Field(default=None, description="The longest time of a session there; default: any.")
     _home: Path = PrivateAttr()

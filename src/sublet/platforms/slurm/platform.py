@@ -78,8 +78,9 @@ class Slurm(ReservingPlatform):
     reservations: ReservationCount = Field(
         default=0,
         ge=0,
-        description="How many reservations may be held there at once for offers that nobody has taken yet (`yes`: 4); "
-        "0 or `no`: none are made. Slurm lets its operators and administrators make them; a probe says who is one.",
+        description="How many reservations may be held there at once for offers that are not accepted yet (`yes`: "
+        "4); 0 or `no`: none. Slurm requires operator or administrator rights; `system probe` says "
+        "whether you have them.",
     )
     options: Annotated[tuple[str, ...], AfterValidator(_options)] = Field(
         default=(), description="More options for sbatch, as `--licenses=matlab:1`; what Sublet says itself is refused."

@@ -48,7 +48,7 @@ def login_of(name: str) -> Login:
         raise NotFound(f"{name} is in the catalogue, but not yet yours.", hint=f"sublet system add {name} --user NAME")
     if system.key:
         raise BadRequest(
-            f"{name} has a service account's key, so it is signed in to by itself.",
+            f"{name} has a service account's key, so you don't need to sign in.",
             hint=f"`sublet platform check {name}` tries it.",
         )
     if mode_of(home) == "gateway":
@@ -69,14 +69,16 @@ def login(out: Output, name: str) -> None:
 
     opening = login_of(name)
     if not opening.shared:
-        out.note(f"{name} allows no shared connection: all that waits is done in this one. Ctrl-C ends it sooner.")
+        out.note(
+            f"{name} allows no shared connection: everything that waits is done over this one. Ctrl-C ends it sooner."
+        )
         asyncio.run(opening.stay())
         out.show({"system": name}, lambda: [f"What waited for {name} is done; the connection is closed."], lambda: ())
         return
     record = asyncio.run(opening.open())
     answer = {"system": name, "target": record.target, "opened": record.opened.isoformat(), "pid": record.pid}
     out.show(answer, lambda: [f"You are signed in to {name} as {record.target}."], lambda: [record.target])
-    out.note(f"What waited goes on. `sublet system logout {name}` ends it.")
+    out.note(f"Sessions that waited for it continue. `sublet system logout {name}` ends it.")
 
 
 @command("logout", "sublet system logout expanse")

@@ -120,12 +120,12 @@ def show(out: Output, name: str) -> None:
 @click.option("--host", metavar="HOST", multiple=True, help="Where to sign in. Can be repeated.")
 @click.option("--port", metavar="N", type=click.IntRange(1, 65535), help="The port of its SSH.")
 @click.option("--user", metavar="USER", help="Your name there.")
-@click.option("--key", metavar="FILE", help="A service account's private key: it lets it in, and nobody is asked.")
-@click.option("--project", metavar="NAME", help="The project that is charged, if none is said.")
-@click.option("--queue", metavar="NAME", help="The queue to use, if none is said.")
-@click.option("--constraint", metavar="NAME", help="The sort of node to use, if none is said.")
+@click.option("--key", metavar="FILE", help="A service account's private key, to sign in without asking a person.")
+@click.option("--project", metavar="NAME", help="The default project to charge.")
+@click.option("--queue", metavar="NAME", help="The default queue.")
+@click.option("--constraint", metavar="NAME", help="The default type of node.")
 @click.option(
-    "--directory", metavar="DIR", help="Where sessions are kept there: $SCRATCH/sublet; .sublet if none is said."
+    "--directory", metavar="DIR", help="The directory for sessions there, such as $SCRATCH/sublet; default: .sublet."
 )
 @click.option(
     "--module", "modules", metavar="NAME", multiple=True, help="A module to load in every job. Can be repeated."
@@ -135,7 +135,7 @@ def show(out: Output, name: str) -> None:
 @click.option(
     "--mount", metavar="THERE=HERE", multiple=True, help="What this machine sees of its files: /home=/mnt/home."
 )
-@click.option("--scheduler", metavar="KIND", help="What runs jobs there; slurm if none is said.")
+@click.option("--scheduler", metavar="KIND", help="Its batch system; default: slurm.")
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="A setting of its kind of platform. Can be repeated."
 )
