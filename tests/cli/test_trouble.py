@@ -43,7 +43,7 @@ def test_an_answer_that_is_not_a_services_is_exit_code_3(type_in: Type, canned: 
     canned({"GET /v1/sessions": Said({"items": "nonsense"})})
     typed = type_in("ps")
     assert (typed.code, typed.out) == (3, "")
-    assert typed.err.startswith("error: The answer is not one that this version of Sublet understands: ")
+    assert typed.err.startswith("error: This version of Sublet doesn't understand the answer: ")
     assert "\n\nhint: Check the address" in typed.err
 
 

@@ -115,9 +115,9 @@ def as_view(view: type[T]) -> Callable[[HttpAnswer], T]:
 
 def _describe_answer(answer: HttpAnswer) -> str:
     """What came in place of the answer: a page of something else, or JSON of another version."""
-    kind = answer.headers.get("content-type", "").partition(";")[0] or "nothing that has a type"
+    kind = answer.headers.get("content-type", "").partition(";")[0] or "without a content type"
     version = answer.headers.get("sublet-version", "")
-    return f"{kind} from Sublet {version}" if version else f"{kind}, from what says nothing of being Sublet"
+    return f"{kind} from Sublet {version}" if version else f"{kind}, and not from a Sublet service"
 
 
 def as_bytes(answer: HttpAnswer) -> bytes:
