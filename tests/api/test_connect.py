@@ -96,6 +96,11 @@ async def talk(socket: WebSocket) -> None:
                 await socket.send_text(message["text"].upper())
 
 
+async def talk_later(socket: WebSocket) -> None:
+    await asyncio.sleep(12)  # as Jupyter, which takes a WebSocket when its kernel answers: longer than ten seconds
+    await talk(socket)
+
+
 async def show_page(request: Request) -> Response:
     words = "<html><body>an application</body></html>"
     scripts = request.query_params.get("scripts")
@@ -110,6 +115,7 @@ def upstream() -> Starlette:
             Route(f"/connect/{ID}/elsewhere", elsewhere),
             Route(f"/connect/{ID}/drip", drip),
             WebSocketRoute(f"/connect/{ID}/talk", talk),
+            WebSocketRoute(f"/connect/{ID}/later", talk_later),
             Route("/{path:path}", echo, methods=["GET", "POST", "PUT", "DELETE"]),
         ]
     )
@@ -307,6 +313,15 @@ async def test_websockets_carry_text_and_bytes_both_ways_with_their_subprotocol(
         with pytest.raises(WebSocketException):
             await there.recv()
         assert (there.close_code, there.close_reason) == (4001, "as asked")
+
+
+@pytest.mark.engines
+async def test_an_application_may_take_its_time_to_take_a_websocket(host: str) -> None:
+    url = f"ws://{host}/connect/{ID}/later?token={SECRET}"
+    async with connect(url, proxy=None, open_timeout=None) as there:
+        await there.recv()
+        await there.send("hello")
+        assert await there.recv() == "HELLO"
 
 
 async def test_a_websocket_ends_when_the_sessions_owner_may_not_come_in_any_more() -> None:

@@ -42,7 +42,7 @@ def test_a_kinds_own_program_can_say_why_it_did_not_begin_and_can_not_replace_wh
         pass
     guest.lay_out({"awaits": False, "links": []}, packed.getvalue())
     (root / "stdout").write_bytes(b"")
-    assert run_as_user(root, "echo staging-failed >unstarted && mkdir -p compose/server own/data") == 0
+    assert run_as_user(root, "echo staging-failed >unstarted && mkdir -p compose/server own/data own/config/cni") == 0
     assert run_as_user(root, f"touch {guest.RUNTIME}/socket") == 0
     assert run_as_user(root, "rm -f stdout") != 0
     assert run_as_user(root, "mv stdout elsewhere") != 0

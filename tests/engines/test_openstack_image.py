@@ -21,7 +21,7 @@ from tests.registries import Registry, registry
 from tests.serving import eventually, serve
 
 pytestmark = pytest.mark.soak
-PATIENCE = 900.0  # seconds: a whole system starts, emulated
+PATIENCE = 3600.0  # seconds: a whole system starts, emulated, on a machine that may be busy
 TOOLS = ["python3", "podman", "jupyter-lab"]
 SERVE = "while true; do echo from the server | nc -l -p 7000; done"
 FETCH = "until nc server 7000 >/out/got 2>/dev/null && [ -s /out/got ]; do sleep 0.2; done; cat /out/got"

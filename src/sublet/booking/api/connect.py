@@ -53,6 +53,7 @@ HOP_BY_HOP = frozenset(
 )
 NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
 PATIENCE = httpx2.Timeout(None, connect=10.0)
+OPENS = 120.0  # seconds until an application takes a WebSocket: Jupyter does when a kernel answers, which may be slow
 LOOK = 2.0  # seconds between two looks whether who is connected may stay
 WEB = ("http", "https")
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
@@ -216,6 +217,7 @@ class ConnectProxy:
                 ],
                 compression=None,
                 max_size=None,
+                open_timeout=OPENS,
                 proxy=None,
             )
         except (SubletError, OSError, WebSocketException, TimeoutError):

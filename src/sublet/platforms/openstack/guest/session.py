@@ -36,11 +36,13 @@ from sublet.platforms.openstack.guest.door import (
     is_listening,
     is_stopped,
     open_door,
+    write_text,
 )
 
 ROOT = "/var/lib/sublet/session"
 RUNTIME = "/run/sublet"  # for sockets, whose paths must be short
 USER = 64123  # whom the program runs as
+PODMAN = '[engine]\ncgroup_manager = "cgroupfs"\n'  # it has no session of systemd's, and would say so on each call
 PIECE = 6000  # bytes of a piece
 BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
 PAUSE, LATER = 2.0, 15.0  # seconds between bursts; the same, when nobody has come for what fits into one
@@ -140,6 +142,7 @@ class RunningSession:
             "TMPDIR": os.path.join(ROOT, "tmp"),
             "XDG_DATA_HOME": ROOT + "/own/data",  # Podman's images, and what else is no result
             "XDG_CACHE_HOME": ROOT + "/own/cache",
+            "XDG_CONFIG_HOME": ROOT + "/own/config",
             "XDG_RUNTIME_DIR": RUNTIME,
             "USER": "sublet",
             "LANG": "C.UTF-8",
@@ -243,6 +246,8 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
         opened.extractall(ROOT)  # noqa: S202 (the service packed it, and sealed it)
     if job["awaits"]:
         os.unlink(DOOR + "/in")
+    os.makedirs(ROOT + "/own/config/containers", exist_ok=True)
+    write_text(ROOT + "/own/config/containers/containers.conf", PODMAN)
     for folder, folders, files in os.walk(ROOT):
         for name in (*folders, *files):
             os.lchown(os.path.join(folder, name), USER, USER)
