@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from sublet.reach.batch import Batch
 from sublet.reach.port import Outcome
 
 _SLICE = 1 << 18
+_WIDE = 1 << 20  # bytes that fit into the pipe of a stream; usually they are 64 KiB
 _MOST = 1 << 28  # bytes that one stream may bring; a runaway command must not fill the service's memory
 _LEAVE = 0.25  # seconds that a process has to end by itself: all is said, but a child of a login shell may hold it
 _LAST = 2.0  # seconds that a process has to end by itself when it has closed its streams
@@ -119,6 +121,7 @@ class Channel(asyncio.SubprocessProtocol):
             self._news.clear()
         if not self._said[_STDOUT]:
             return None
+        self._widen()
         try:
             async with closing(pieces) as pieces:
                 async for piece in pieces:
@@ -131,6 +134,11 @@ class Channel(asyncio.SubprocessProtocol):
         await self._end_stream(None)
         code = self._transport.get_returncode() or 0
         return Outcome(code if code >= 0 else 128 - code, b"", bytes(self._said[_STDERR]))
+
+    def _widen(self) -> None:
+        """Let more fit into the pipe, so that both ends work at the same time; for streams alone, as a user has few."""
+        with contextlib.suppress(OSError, AttributeError):  # it has ended; another system than Linux
+            fcntl.fcntl(self._stdin.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, _WIDE)
 
     async def _end_stream(self, seconds: float | None) -> None:
         """Let the process see the end of what it reads, and wait for its own."""
