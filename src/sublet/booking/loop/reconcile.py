@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -173,7 +173,7 @@ class Loop:
         """Let those be claimed again whose task broke, as when the database could not be written; tell the others."""
         if self.faults:
             faults, now = dict(self.faults), self.context.now()
-            await self.context.store.write(lambda tx: [_tell_fault(tx, id, words, now) for id, words in faults.items()])
+            await self.context.store.write(lambda tx: _tell_faults(tx, faults, now))
             self.faults.clear()
             await self.context.signals.announce()
         if self.dropped:
@@ -308,10 +308,11 @@ class Loop:
                 await self.context.signals.nudged.wait()
 
 
-def _tell_fault(tx: Tx, id: str, words: str, now: datetime) -> None:
-    """Say in a session why it does not go on."""
-    if (session := tx.sessions.get(id)) and session.phase not in OVER:
-        tx.sessions.change(id, now=now, **set_condition(words, session.marks))
+def _tell_faults(tx: Tx, faults: Mapping[str, str], now: datetime) -> None:
+    """Say in each session why it does not go on."""
+    for id, words in faults.items():
+        if (session := tx.sessions.get(id)) and session.phase not in OVER:
+            tx.sessions.change(id, now=now, **set_condition(words, session.marks))
 
 
 def _record(tx: Tx, old: Session, token: str, step: Step, now: datetime, more: bool, site: str) -> Session | None:
