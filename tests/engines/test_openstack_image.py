@@ -64,6 +64,11 @@ def wait_for_connector(session: Any) -> str:
     return str(connector.location)
 
 
+def wait_for_no_machine(project: Project) -> None:
+    """Nothing of Sublet's is left in the project."""
+    eventually(lambda: anyio.run(project.list_names) == [], "the end of its machine", PATIENCE, 0.5)
+
+
 def test_both_services_of_a_compose_file_run_in_one_machine_and_the_result_comes_back(
     project: Project, debian: str, shop: Registry, tmp_path: Path
 ) -> None:
@@ -84,8 +89,8 @@ def test_both_services_of_a_compose_file_run_in_one_machine_and_the_result_comes
         assert printed["stdout"] == "client | from the server\n", printed
         assert [result.path for result in session.results()] == ["out/got"]
         assert session.result("out/got") == b"from the server\n"
+        wait_for_no_machine(project)
     assert shop.fetched() > 0
-    assert anyio.run(project.list_names) == []
 
 
 def run_cell(location: str, code: str) -> str:
@@ -132,4 +137,4 @@ def test_jupyterlab_in_a_machine_is_opened_by_http_and_websocket_and_is_gone_whe
         assert session.phase == "CANCELLED"
         assert httpx2.get(location, timeout=30).status_code in {404, 409, 502}
         assert session.result("note") == b"kept"
-        eventually(lambda: anyio.run(project.list_names) == [], "the end of its machine", PATIENCE, 0.5)
+        wait_for_no_machine(project)

@@ -42,7 +42,11 @@ from sublet.platforms.openstack.guest.door import (
 ROOT = "/var/lib/sublet/session"
 RUNTIME = "/run/sublet"  # for sockets, whose paths must be short
 USER = 64123  # whom the program runs as
-PODMAN = '[engine]\ncgroup_manager = "cgroupfs"\n'  # it has no session of systemd's, and would say so on each call
+PODMAN = """[engine]
+cgroup_manager = "cgroupfs"
+[network]
+network_config_dir = "{own}/networks"
+"""  # it has no session of systemd's, and would say so on each call; by itself it keeps networks below HOME
 PIECE = 6000  # bytes of a piece
 BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
 PAUSE, LATER = 2.0, 15.0  # seconds between bursts; the same, when nobody has come for what fits into one
@@ -247,7 +251,7 @@ def lay_out(job: dict[str, Any], archive: bytes) -> None:
     if job["awaits"]:
         os.unlink(DOOR + "/in")
     os.makedirs(ROOT + "/own/config/containers", exist_ok=True)
-    write_text(ROOT + "/own/config/containers/containers.conf", PODMAN)
+    write_text(ROOT + "/own/config/containers/containers.conf", PODMAN.format(own=ROOT + "/own"))
     for folder, folders, files in os.walk(ROOT):
         for name in (*folders, *files):
             os.lchown(os.path.join(folder, name), USER, USER)
