@@ -261,7 +261,7 @@ async def test_operators_see_and_change_people_on_a_page_and_nobody_else_does(
     assert (await act("block", name=gus, why="<b>left</b>")).status_code == 303
     kept_out = await other.get("/web/")
     assert kept_out.status_code == 403
-    assert f"An operator has blocked {gus} here" in kept_out.text
+    assert f"An operator has blocked {gus};" in kept_out.text
     assert "Ask an operator to unblock you: " in kept_out.text
     assert boss in kept_out.text
     assert "left" not in kept_out.text, "the note is for operators"

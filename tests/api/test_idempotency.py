@@ -41,7 +41,7 @@ async def test_a_direct_request_that_is_sent_again_is_one_session(ann: httpx2.As
     assert (late.status_code, late.json()["meta"]["uuid"], late.json()["phase"]) == (303, uuid, "COMPLETED")
     other = await ann.post("/direct", json=documents.full(), headers=headers)
     assert (other.status_code, other.json()["code"]) == (422, "key-reused")
-    assert f"The idempotency key {headers['idempotency-key']} was used" in other.json()["detail"]
+    assert f"The idempotency key {headers['idempotency-key']} was already used" in other.json()["detail"]
     assert await count_sessions(ann) == 1
     assert (await ann.post("/direct", json=documents.minimal(), headers=new_key())).json()["meta"]["uuid"] != uuid
 

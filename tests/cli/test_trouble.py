@@ -119,7 +119,7 @@ def test_whoever_reads_no_further_or_not_at_all_is_no_failure(tmp_path: Path) ->
     with open("/dev/full", "w") as full:
         told = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     why = "error: Nothing more can be written: No space left on device."
-    assert (told.returncode, told.stderr.splitlines()) == (1, [why, "", "hint: Make room, and type it again."])
+    assert (told.returncode, told.stderr.splitlines()) == (1, [why, "", "hint: Free some space, and try again."])
 
 
 def test_a_question_where_nobody_sits_is_told_with_what_to_do(canned: Serve, type_in: Type) -> None:

@@ -77,7 +77,7 @@ async def test_two_repositories_with_one_name_are_not_versions_of_one_app(
     files = {"sublet.yaml": MANIFEST, "hello.sh": program("from mpi4py import MPI  # elsewhere\n")}
     other = git.repository("ann/another")
     other.commit(files, "Begin")
-    with pytest.raises(AppFromElsewhere, match=f"{first.app} already, from {repository.url}") as refused:
+    with pytest.raises(AppFromElsewhere, match=f"{first.app} already exists, from {repository.url}") as refused:
         await service.apps.proposing.propose(ANN, other.url)
     assert f"--name {first.app}" in refused.value.advice
     assert (await service.apps.proposing.propose(ANN, other.url, name="another")).name == "another@1"

@@ -71,7 +71,7 @@ async def test_each_look_is_recorded_and_reading_on_is_the_same_look(tmp_path: P
         await service.output.output(mine.id, OWNER, "stdout")
         assert await looks(service) == ["session.read"] * 3
         change_settings(service, operators_read=False)
-        with pytest.raises(ContentsPrivate, match="for its owner, me, alone"):
+        with pytest.raises(ContentsPrivate, match="Only its owner, me, can read"):
             await service.output.output(mine.id, OWNER, "stdout")
         assert (await looks(service))[-1] == "session.read-refused"
 

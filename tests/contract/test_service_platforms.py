@@ -114,7 +114,7 @@ async def test_a_session_whose_platform_was_removed_says_so_and_goes_on_when_it_
         session = await service.sessions.accept(made.offers[0].id, ME)
         await reach(service, session.id, in_phase(Phase.RUNNING))
         removed = service.platforms.by_name.pop("a")
-        assert "its platform a is not here at present" in (await service.sessions.get(session.id, ME)).condition
+        assert "its platform a is missing at the moment" in (await service.sessions.get(session.id, ME)).condition
         await service.store.write(lambda tx: service.endings.cancel(tx, session.id, ME))
         service.platforms.by_name["a"] = removed
         await service.signals.announce()

@@ -246,7 +246,7 @@ async def test_a_block_and_a_change_of_part_count_at_once(gateway: Gateway, addr
         await service.people.directory.people(Person(address))
     await service.people.directory.block(ROOT, address, "left")
     for look in (lambda: service.people.tokens.bearer(secret), lambda: service.people.signing_in.visit(visit.id)):
-        with pytest.raises(Blocked, match=f"An operator has blocked {address} here"):
+        with pytest.raises(Blocked, match=f"An operator has blocked {address};"):
             await look()
     await service.people.directory.unblock(ROOT, address)
     assert part(await service.people.tokens.bearer(secret)) == Person(address)

@@ -217,7 +217,7 @@ def _leave(error: SystemExit) -> int:
 def _report_unwritten(error: OSError) -> Problem:
     if error.errno in FULL:
         detail = f"Nothing more can be written: {error.strerror}."
-        return Problem(detail, "Make room, and type it again.", 1, "disk-full", 507)
+        return Problem(detail, "Free some space, and try again.", 1, "disk-full", 507)
     return _describe_unexpected(error)
 
 

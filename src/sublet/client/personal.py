@@ -158,7 +158,7 @@ def _failure(address: Address, home: Home, lines: list[str], problem: dict[str, 
     """Why the service ended: its own error and hint if it gave them, else its last lines."""
     why, hint = str(problem.get("detail", "")), str(problem.get("hint", ""))
     if not why and (trouble := _find_disk_trouble(home)):
-        why, hint = f"nothing can be written to {home.root}: {trouble}", "Make room there, then try again."
+        why, hint = f"nothing can be written to {home.root}: {trouble}", "Free some space there, then try again."
     why = why or "it ended at once:\n  " + "\n  ".join(lines[-LAST_LINES:])
     return ServiceUnreachable(address=address.text, why=why, hint=hint or f"Its log is {home.find_log()}.")
 

@@ -16,7 +16,7 @@ from sublet.kernel.whereabouts import objections, on_network, probe
 LITTLE, TOO_LITTLE = 5 * 1024**3, 200 * 1024**2  # bytes of free disk
 FEW = 1000  # files that can still be made
 TRIAL = 1 << 16  # bytes that are written to see whether that works
-ROOM = "Make room: sessions write below SUBLET_HOME."
+ROOM = "Free some space: sessions write below SUBLET_HOME."
 
 
 def place(home: Home) -> Iterator[DoctorFinding]:

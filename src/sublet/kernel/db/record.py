@@ -128,7 +128,7 @@ def _unreadable(file: str, error: sqlite3.OperationalError) -> Damage:
     directory = os.path.dirname(file)
     if is_disk_full(file):
         return Damage(
-            f"the disk of {directory} is full", "Make room there; the database itself is whole.", is_lost=False
+            f"the disk of {directory} is full", "Free some space there; the database itself is intact.", is_lost=False
         )
     advice = f"Check the disk, the permissions and the owner of {directory}, then try again."
     return Damage(f"its file {file} can't be read: {error}", advice, is_lost=False)
