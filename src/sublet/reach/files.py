@@ -151,4 +151,5 @@ def complaint(platform: str, outcome: Outcome) -> PlatformRefused:
 def unwritable(path: Path, error: OSError) -> PlatformRefused:
     """The error for a file that can't be read or written here."""
     kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else PlatformRefused
-    return kind(f"{path} can't be used here: {error.strerror or error}.", hint="Free some space, or choose another place.")
+    hint = "Free some space, or choose another place."
+    return kind(f"{path} can't be used here: {error.strerror or error}.", hint=hint)
