@@ -43,9 +43,9 @@ ROOT = "/var/lib/sublet/session"
 RUNTIME = "/run/sublet"  # for sockets, whose paths must be short
 USER = 64123  # whom the program runs as
 PODMAN = """[engine]
-cgroup_manager = "cgroupfs"
+  cgroup_manager = "cgroupfs"
 [network]
-network_config_dir = "{own}/networks"
+  network_config_dir = "{own}/networks"
 """  # it has no session of systemd's, and would say so on each call; by itself it keeps networks below HOME
 PIECE = 6000  # bytes of a piece
 BURST = 8  # pieces that are written at once: with all else less than the 100 KiB that Nova shows
