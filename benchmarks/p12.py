@@ -81,7 +81,7 @@ def make_rows(day: dict[str, float], sites: int) -> list[Row]:
         Row("for each site asked", f"{day['cpu'] * 1000 / sites:.2f} ms"),
         Row("memory after a tenth of the day, at its end, and the most", _megabytes(day, "early", "late", "peak")),
         Row("offers made; accepted; sessions that ran to their end", _counts(made, day["taken"], day["ended"])),
-        Row("accepted sessions that ended in another way", f"{day['other']:.0f}"),
+        Row("accepted sessions that ended in another way", f"{day['other']:.0f}", "0", not day["other"]),
         Row("database at its largest, and when the day was over", _megabytes(day, "largest", "at_end")),
         Row("forgotten in the end: requests, offers", _counts(day["forgotten_sets"], day["forgotten_offers"])),
         Row("left: requests with their sessions, offers of theirs", _counts(day["left_sets"], day["left_offers"])),
