@@ -21,7 +21,7 @@ from sublet.annexes.input_files import Fingerprint, InputFiles, read_fingerprint
 from sublet.annexes.input_trees import NotShareable, pack_tree
 from sublet.annexes.job_images import JobImages, KeptImage, name_archive
 from sublet.annexes.kept_inputs import Brought, KeptInputs
-from sublet.annexes.lease_systems import LeaseSystems, There
+from sublet.annexes.lease_systems import LeaseOnSystem, LeaseSystems
 from sublet.annexes.model.inputs import InputCopies, NamedInput, choose_shared, combine_digests, rewritten
 from sublet.annexes.model.lease_state import PENDING
 from sublet.annexes.pilots import inputs
@@ -87,7 +87,7 @@ class Inputs:
             point = self.access_points.point
             looked = int(self.now().timestamp())
             waiting = await LocalReach("access point").run(inputs.to_waiting(point.tools, looked)) if point else []
-            leases = await self.systems.list_there()
+            leases = await self.systems.list_leases()
             self._nothing_waits = not self._inputs.brought and all(job.seen == inputs.NONE for job in waiting)
             self._inputs_every = OFTEN if leases or self._inputs.brought else SELDOM
             for jobs in _alike(waiting):
@@ -105,7 +105,7 @@ class Inputs:
         if self.access_points.point and due:
             await LocalReach("access point").run(inputs.to_confirm(self.access_points.point.tools, looked))
 
-    async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[There]) -> None:
+    async def _provide(self, jobs: Sequence[inputs.WaitingJob], leases: Sequence[LeaseOnSystem]) -> None:
         """For jobs that say the same: see what is shared, have it brought, and tell them where it is."""
         first = jobs[0]
         if first.seen == inputs.NONE:
@@ -132,7 +132,7 @@ class Inputs:
         jobs: Sequence[inputs.WaitingJob],
         digests: Mapping[str, str],
         trees: frozenset[str],
-        leases: Sequence[There],
+        leases: Sequence[LeaseOnSystem],
     ) -> None:
         """Tell jobs where copies of what they share are, whenever that or the content has changed."""
         sample, content = jobs[0], combine_digests(digests)
@@ -152,7 +152,7 @@ class Inputs:
             why = inputs.say_pulled(sample.named, self._explain_pull(sample.named, digests, leases))
             await self._tell_jobs(jobs, {**first, **again, **changes, **why})
 
-    def _explain_pull(self, named: NamedInput, digests: Mapping[str, str], leases: Sequence[There]) -> str:
+    def _explain_pull(self, named: NamedInput, digests: Mapping[str, str], leases: Sequence[LeaseOnSystem]) -> str:
         """Why the node of a job has to pull its image, if it does."""
         if named.address not in digests:
             return self.images.find_why(named.address)
@@ -204,7 +204,7 @@ class Inputs:
         return round(self.now().timestamp()) + named.patience
 
     def _copies(
-        self, there: There, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
+        self, there: LeaseOnSystem, named: NamedInput, digests: Mapping[str, str], trees: frozenset[str]
     ) -> dict[str, str] | None:
         """Where a lease's system has a job's files; without those that can't be had. None: they are being brought."""
         paths, waits = {}, False
@@ -234,7 +234,7 @@ class Inputs:
 
     async def _bring_image(
         self,
-        there: There,
+        there: LeaseOnSystem,
         address: str,
         digest: str,
         brought: Brought,
@@ -254,7 +254,7 @@ class Inputs:
         finally:
             brought.bringing = None
 
-    async def _bring_tree(self, there: There, path: str, digest: str, brought: Brought) -> None:
+    async def _bring_tree(self, there: LeaseOnSystem, path: str, digest: str, brought: Brought) -> None:
         """Have a system keep a directory, as one archive."""
         archive = self.settings.home / PACKING / f"{there.platform.name}-{digest.rpartition(':')[2]}.tar"
         try:
@@ -268,12 +268,12 @@ class Inputs:
             brought.bringing = None
             archive.unlink(missing_ok=True)
 
-    async def _bring_session_image(self, there: There, path: str, digest: str, brought: Brought) -> None:
+    async def _bring_session_image(self, there: LeaseOnSystem, path: str, digest: str, brought: Brought) -> None:
         """Have a system keep a session's image, and make what its nodes run of it."""
         await self._bring_input(there, path, digest, brought, is_image=True)
 
     async def _bring_input(
-        self, there: There, path: str, digest: str, brought: Brought, *, is_image: bool = False
+        self, there: LeaseOnSystem, path: str, digest: str, brought: Brought, *, is_image: bool = False
     ) -> None:
         """Have a system keep a file, for as long as the lease is there."""
         file = Path(path)
@@ -297,7 +297,7 @@ class Inputs:
                 waiting = f"{inputs.WAITING} && ({clause})"  # not those that have started since
                 await LocalReach("access point").run(to_edit(self.access_points.point.tools, waiting, changes))
 
-    async def _let_go(self, leases: Sequence[There]) -> None:
+    async def _let_go(self, leases: Sequence[LeaseOnSystem]) -> None:
         """Have systems remove what no lease has any more; without a login that is tried again, also after a crash."""
         live, now = {there.lease.id for there in leases}, self.now()
         for (system, digest), brought in list(self._inputs.brought.items()):

@@ -17,7 +17,7 @@ from sublet.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class LeaseOnSystem:
     """A lease that jobs may come to, and its system."""
 
     lease: Lease
@@ -34,17 +34,17 @@ class LeaseSystems:
     leases: Leases
     annex_platforms: AnnexPlatforms
 
-    async def list_there(self) -> list[There]:
+    async def list_leases(self) -> list[LeaseOnSystem]:
         """Every lease that has nodes, or waits for them, on a system that is known here."""
         systems = []
         for lease in await self.store.read(lambda tx: tx.leases.live()):
             session = await self.leases.session_of(lease)
             platform = self.platforms.by_name.get(lease.details.system)
             if session and platform and session.phase in PENDING | STARTED and not session.cancel_by:
-                systems.append(There(lease, session, platform))
+                systems.append(LeaseOnSystem(lease, session, platform))
         return systems
 
     async def find_systems(self, platform: str) -> Sequence[tuple[Platform, str]]:
         """Those of one annex, as the platform that it is, and the session of the lease on each; none: it is none."""
         annex = self.annex_platforms.known.get(platform, {}).get("annex")
-        return [(there.platform, there.session.id) for there in await self.list_there() if there.lease.annex == annex]
+        return [(there.platform, there.session.id) for there in await self.list_leases() if there.lease.annex == annex]

@@ -14,7 +14,7 @@ from sublet.platforms.caching import EntryPhase, EntryState, HostAway, NoWay
 STARTS = 3  # of a program that fetches and ends without a word
 
 
-async def fetch_there(
+async def fetch_on_system(
     journey: Journey,
     data: Data,
     host: str,

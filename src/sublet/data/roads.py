@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from sublet.booking.model.request import Data
 from sublet.data.curl_plans import plan_curl
-from sublet.data.fetching import fetch_there
+from sublet.data.fetching import fetch_on_system
 from sublet.data.journeys import Journey, bring_alone, publish_entry
 from sublet.data.model.links import FileLink, LinkedFiles, can_be_known, name_entry
 from sublet.data.model.roads import Road, TakenRoad
@@ -181,7 +181,7 @@ async def _fetch(journey: Journey, data: Data, mover: Links, files: LinkedFiles,
         raise NoWay("it is on this machine" if files.links[0].url.startswith("file:") else "")
     start = partial(_start, journey, data, mover.policy, files, entry)
     publish = partial(publish_entry, journey.cache, entry, data, files)
-    return await fetch_there(journey, data, files.links[0].host, entry, start, publish)
+    return await fetch_on_system(journey, data, files.links[0].host, entry, start, publish)
 
 
 async def _start(journey: Journey, data: Data, policy: Policy, files: LinkedFiles, entry: str) -> None:

@@ -6,7 +6,7 @@ import time
 from functools import partial
 
 from sublet.booking.model.request import Data
-from sublet.data.fetching import fetch_there
+from sublet.data.fetching import fetch_on_system
 from sublet.data.journeys import Journey, publish_entry
 from sublet.data.model.links import name_entry
 from sublet.data.model.roads import Road, TakenRoad
@@ -68,4 +68,4 @@ async def _fetch(
         await publish_entry(cache, entry, data, plan.files)
 
     start = partial(cache.fetch_by, entry, plan, largest=mover.policy.largest)
-    return await fetch_there(journey, data, plan.host, entry, start, publish)
+    return await fetch_on_system(journey, data, plan.host, entry, start, publish)

@@ -36,7 +36,7 @@ def fill_form(service: Service, platform: str, name: str) -> dict[str, str]:
     return filled | {field: memory_text(size) if size else "" for field, size in sizes.items()}
 
 
-def describe_pledged(pledged: Pledged) -> str:
+def describe_pledge(pledged: Pledged) -> str:
     """What is pledged beside cores."""
     parts = [memory_text(pledged.memory)] if pledged.memory else []
     parts += [count_text(pledged.gpus, "GPU")] if pledged.gpus else []

@@ -13,7 +13,7 @@ from sublet.booking.model.amounts import parse_duration
 from sublet.booking.pages.platform_pledges import (
     LABELS,
     ask_removal,
-    describe_pledged,
+    describe_pledge,
     fill_form,
     put_pledge,
     remove_pledge,
@@ -67,7 +67,7 @@ async def _page(
         pledges=await service.access.pledges.parts_of(name, who.person) if pledged else [],
         pledged=pledged,
         labels=LABELS,
-        describe_pledged=describe_pledged,
+        describe_pledge=describe_pledge,
         form=form or filled,
         grace=USUAL_GRACE,
         wrong=wrong,
