@@ -120,6 +120,14 @@ def test_a_clock_that_differs_is_allowed_for() -> None:
     assert offer.terms.url == "https://cam.org/sessions/6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
 
 
+def test_a_broker_that_takes_its_time_is_not_taken_for_one_whose_clock_is_ahead() -> None:
+    date = {"date": "Tue, 17 Nov 2026 12:00:20 GMT"}  # it answered 20 s after it was asked
+    assert BrokerReply(200, date, b"", timedelta(seconds=21)).find_skew(NOW) == timedelta(0)
+    assert BrokerReply(200, date, b"", timedelta(seconds=5)).find_skew(NOW) == timedelta(seconds=15)
+    behind = BrokerReply(200, {"date": "Tue, 17 Nov 2026 11:50:00 GMT"}, b"", timedelta(seconds=21))
+    assert behind.find_skew(NOW) == timedelta(minutes=-10)
+
+
 def test_reasons_name_the_broker_and_the_platform_that_it_named() -> None:
     message = {"kind": "urn:resource-limit", "message": "Too large.", "values": {"platform": "slurm", "nearest": "8"}}
     answer, dropped = OfferReader("cam", "x", NOW).read({"result": "NO", "meta": {"messages": [message]}})

@@ -120,7 +120,8 @@ def describe_log(request: Request) -> str:
     return "Its operator finds what in its log: `journalctl`, or wherever its standard error goes."
 
 
-async def _answer_unexpected(request: Request, error: Exception) -> Response:
+async def answer_unexpected(request: Request, error: Exception) -> Response:
+    """Log an error that nobody foresaw, and answer with a 500 that names the log."""
     log.error("request.failed", method=request.method, path=request.url.path, exc_info=error)
     document = problem(500, "internal", "Something went wrong inside the service.", describe_log(request))
     return Response(to_json(document), 500, media_type=MEDIA_TYPE)
@@ -140,4 +141,4 @@ def add_problems(app: FastAPI) -> None:
     app.add_exception_handler(ClientDisconnect, _answer_gone)
     app.add_exception_handler(OSError, _machine)
     app.add_exception_handler(MemoryError, _machine)
-    app.add_exception_handler(Exception, _answer_unexpected)
+    app.add_exception_handler(Exception, answer_unexpected)

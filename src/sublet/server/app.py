@@ -6,6 +6,7 @@ import getpass
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.routing import Mount
 
 from sublet.access.api import access, accounts, audit, budgets, pledges, rules, usage
@@ -13,7 +14,7 @@ from sublet.annexes.api import access_point, annexes, dags, invitations, jobs, t
 from sublet.api import described
 from sublet.api.answers import AnswerHeads
 from sublet.api.people import Remembered
-from sublet.api.problems import add_problems
+from sublet.api.problems import add_problems, answer_unexpected
 from sublet.api.streams import Doorkeeper
 from sublet.apps.api import apps, facilities, maintainers, trials
 from sublet.apps.api import runs as app_runs
@@ -113,6 +114,7 @@ def make_app(service: Service, owner: str = "") -> FastAPI:
     app.add_middleware(HeadIsGet)
     if service.settings.sessions_url:
         app.add_middleware(Apart, address=service.settings.sessions_url)
+    app.add_middleware(ServerErrorMiddleware, handler=answer_unexpected)  # inside, so that a 500 is counted, too
     app.add_middleware(AnswerHeads, change=lambda scope, head: add_version(scope, count_answer(scope, head)))
     app.add_middleware(Turnstile, measure_backlog=service.store.measure_backlog)
     if service.settings.origins:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
@@ -53,6 +54,7 @@ class BrokerReply:
     status: int
     headers: Mapping[str, str]
     body: bytes
+    took: timedelta = timedelta(0)
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -71,11 +73,12 @@ class BrokerReply:
         text = problem.get("detail") or problem.get("message") or problem.get("error") or ""
         return str(text)[:500] or f"it answered {self.status}"
 
-    def find_skew(self, now: datetime) -> timedelta:
-        """How far the clock there is ahead of ours, as far as its `Date` tells."""
+    def find_skew(self, asked: datetime) -> timedelta:
+        """Return how far the broker's clock is ahead of ours, by its `Date`, which is of a time between call and reply."""
         there = _read_date(self.headers.get("date", ""))
-        ahead = there - now if there else timedelta(0)
-        return ahead if abs(ahead) > SKEW else timedelta(0)
+        if there is None or asked - SKEW <= there <= asked + self.took + SKEW:
+            return timedelta(0)
+        return there - (asked + self.took if there > asked else asked)
 
 
 @lru_cache(maxsize=16)
@@ -177,13 +180,14 @@ class BrokerWire:
         headers: Mapping[str, str] | None = None,
         content: bytes = b"",
     ) -> BrokerReply:
+        began = time.monotonic()
         try:
             async with asyncio.timeout(within.total_seconds()):
                 reply = await self._exchange(method, path, person, headers, content)
         except TimeoutError:
             raise PlatformTimedOut(platform=self.name, limit=describe_duration(within)) from None
         self.is_sublet = self.is_sublet or SUBLET in reply.headers
-        return self._check(reply)
+        return self._check(replace(reply, took=timedelta(seconds=time.monotonic() - began)))
 
     async def _exchange(
         self, method: str, path: str, person: str, headers: Mapping[str, str] | None, content: bytes
