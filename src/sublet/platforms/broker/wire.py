@@ -74,7 +74,7 @@ class BrokerReply:
         return str(text)[:500] or f"it answered {self.status}"
 
     def find_skew(self, asked: datetime) -> timedelta:
-        """Return how far the broker's clock is ahead of ours, by its `Date`, which is of a time between call and reply."""
+        """Return how far the broker's clock is ahead of ours, by its `Date`: a time between the call and the reply."""
         there = _read_date(self.headers.get("date", ""))
         if there is None or asked - SKEW <= there <= asked + self.took + SKEW:
             return timedelta(0)
