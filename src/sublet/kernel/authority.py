@@ -1,4 +1,4 @@
-"""Who may do what in this service, before any access rule is read: its owner, operators, and people with their own."""
+"""What the owner, the operators and other people may do in this service, before any access rule is checked."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from sublet.people.model.person import Person
 
 @dataclass
 class Authority:
-    """Refuses what someone may not do here."""
+    """The checks of who may do what, which raise an error if a person isn't allowed to."""
 
     settings: Settings
-    has_owner: bool  # it is one person's own service; a gateway is everybody's
+    has_owner: bool  # a personal service; a gateway has operators instead
 
     def require_owner(self, person: Person | None = None) -> None:
-        """Refuse what is only for the person whose service this is: a gateway has none, and guests are others."""
+        """Raise PersonalOnly on a gateway, and OperatorsOnly if the person is a guest of a personal service."""
         if not self.has_owner:
             raise PersonalOnly
         if person and person.guest:
             raise OperatorsOnly
 
     def require_gateway(self) -> None:
-        """Refuse what only a gateway has."""
+        """Raise NotAGateway on a personal service."""
         if self.has_owner:
             raise NotAGateway
 
     def require_operator(self, person: Person) -> None:
-        """Refuse what only a gateway's operators may do."""
+        """Raise OperatorsOnly unless the person is an operator of this gateway."""
         self.require_gateway()
         if not person.operator:
             raise OperatorsOnly
 
     def authorize(self, session: Session | None, person: Person, name: str, noun: str = "session") -> Session:
-        """The session, if it exists and this person may see it."""
+        """Return the session if the person may see it; raise NotFound or NotYours otherwise."""
         if session is None:
             raise NotFound(noun=noun, name=name)
         if session.person != person.name and not person.operator:
@@ -48,12 +48,12 @@ class Authority:
         return session
 
     def can_read(self, owner: str, person: Person) -> bool:
-        """Whether a person may read what the owner's sessions run, print and leave, and connect to them."""
+        """Whether a person may read the code, output and results of the owner's sessions, and connect to them."""
         if owner == person.name:
             return True
         setting = self.settings.operators_read
         return person.operator and (self.has_owner if setting is None else setting)
 
     def check_address(self, text: str) -> str:
-        """The plain address of the mailbox that someone named, as people are known here by it."""
+        """Validate an e-mail address and return it in the form by which this service identifies people."""
         return fold_address(check_address(text), self.settings.signing.subaddresses)

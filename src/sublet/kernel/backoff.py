@@ -1,4 +1,4 @@
-"""How long to wait before something is tried again: longer each time, up to a limit."""
+"""Exponential backoff: how long to wait before a retry, up to a limit."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import timedelta
 
 @dataclass
 class Backoff:
-    """The tries that have failed, of each one that tries; a success forgets them."""
+    """The current backoff of each caller that had failures; a success resets it."""
 
     first: timedelta = timedelta(seconds=1)
     longest: timedelta = timedelta(minutes=1)
     _waits: dict[str, timedelta] = field(default_factory=dict)
 
     def lengthen(self, who: str) -> timedelta:
-        """A try has failed: how long to wait until the next one."""
+        """Record a failure and return how long to wait before the next try."""
         wait = self._waits.get(who, self.first)
         self._waits[who] = min(self.longest, 2 * wait)
         return wait
 
     def forget(self, who: str) -> None:
-        """It succeeded, or is given up."""
+        """Reset the backoff, after a success or when the caller gives up."""
         self._waits.pop(who, None)

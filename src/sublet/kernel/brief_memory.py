@@ -1,4 +1,4 @@
-"""Remembers for a moment what was looked up, so that many who ask for the same at once look once."""
+"""A short-lived cache that lets concurrent callers share one lookup of the same key."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ MOST = 1000
 
 
 class BriefMemory(Generic[T]):
-    """What was looked up, by its key; a look that failed is made again."""
+    """Lookup results by key, cached for some seconds; a failed lookup is repeated by the next caller."""
 
     def __init__(self, seconds: float, clock: Callable[[], float] = monotonic) -> None:
-        """Nothing yet; everything is forgotten after so long."""
+        """Start empty; entries expire after `seconds`."""
         self._seconds, self._clock = seconds, clock
         self._looks: dict[str, tuple[float, asyncio.Task[T]]] = {}
 
     async def recall(self, key: str, look: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What is known under this key, or what `look` finds; whoever comes meanwhile waits for the same look."""
+        """Return the cached value of a key, or the result of `look`; concurrent callers wait for the same call."""
         until, task = self._looks.get(key, (0.0, None))
         if task is None or until <= self._clock() or (task.done() and (task.cancelled() or task.exception())):
             if len(self._looks) >= MOST:
@@ -30,5 +30,5 @@ class BriefMemory(Generic[T]):
         return task.result() if task.done() else await asyncio.shield(task)
 
     def forget(self) -> None:
-        """Look anew at everything."""
+        """Clear the cache."""
         self._looks.clear()

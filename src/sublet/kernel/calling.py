@@ -1,4 +1,4 @@
-"""One call to an address that someone named: to public places only, led nowhere else, and soon over."""
+"""One POST to an address that a person chose: to public hosts only unless allowed, no redirects, with a time limit."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sublet.kernel.public_addresses import PublicOnly
 from sublet.kernel.streams import read_up_to
 from sublet.kernel.tls import trust_machine
 
-KEPT = 200  # characters of an answer
-GONE = 410  # so says who is to be told no more
+KEPT = 200  # characters kept of an answer
+GONE = 410  # the status by which a receiver unsubscribes
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a call."""
+    """The outcome of a call."""
 
     well: bool
     words: str
-    gone: bool = False  # it wants to be told nothing any more
+    gone: bool = False  # the receiver wants no more calls
 
 
 def wrong_with(address: str, *, private: bool) -> str:
-    """Why an address can't be called, as far as it shows; empty if it can."""
+    """Return why an address can't be called, judged by its form alone, or an empty string if it can."""
     try:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
@@ -45,7 +45,7 @@ def wrong_with(address: str, *, private: bool) -> str:
 
 
 async def call(address: str, headers: dict[str, str], body: bytes, *, private: bool, patience: timedelta) -> Answered:
-    """Send it; whatever goes wrong is told in words."""
+    """Send a POST and return its outcome; errors become an outcome that describes them."""
     kind = httpx2.AsyncHTTPTransport if private else PublicOnly
     transport = kind(verify=trust_machine(environment=False), trust_env=False)
     seconds = patience.total_seconds()
@@ -63,7 +63,7 @@ async def call(address: str, headers: dict[str, str], body: bytes, *, private: b
 
 
 async def _read(answer: httpx2.Response) -> Answered:
-    """Its status, and the beginning of what it says."""
+    """Return the outcome that a response stands for, with its status and the beginning of its body."""
     words = f"{answer.status_code} {answer.reason_phrase}".strip()
     if answer.is_success:
         return Answered(True, words)

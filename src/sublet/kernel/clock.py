@@ -1,4 +1,4 @@
-"""The service's clock: UTC, and steady within a step even if someone sets the machine's clock meanwhile."""
+"""The service's clock: UTC, and steady within a step even if the machine's clock is set meanwhile."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _offset: ContextVar[float | None] = ContextVar("clock offset", default=None)
 
 
 def utc_now() -> datetime:
-    """The time, aware, in UTC."""
+    """Return the current time as an aware datetime in UTC."""
     offset = _offset.get()
     return datetime.fromtimestamp(clocks.wall() if offset is None else clocks.steady() + offset, UTC)
 
 
 @contextlib.contextmanager
 def fix_clock(offset: float | None) -> Iterator[None]:
-    """Let this task's clock be ahead of the steady one by this much, also if someone sets the machine's meanwhile."""
+    """Run this task's clock at a fixed offset from the monotonic one, so that setting the machine's doesn't move it."""
     token = _offset.set(offset)
     try:
         yield
@@ -31,6 +31,6 @@ def fix_clock(offset: float | None) -> Iterator[None]:
 
 
 def is_clock_set() -> bool:
-    """Whether someone has set the machine's clock since this task fixed its own."""
+    """Whether the machine's clock was set since this task fixed its own."""
     offset = _offset.get()
     return offset is not None and abs(clocks.offset() - offset) > 1

@@ -1,6 +1,6 @@
-"""Which network a container gets, by what the machine can make and what the policy allows.
+"""Chooses a container's network by what the machine supports and what the policy allows.
 
-Travels with the job: Python alone.
+This file is sent along with the job, so it uses the standard library only.
 
 The policies:
 
@@ -19,42 +19,42 @@ from dataclasses import dataclass
 
 USUAL, OWN, HOST, NONE = POLICIES = ("usual", "own", "host", "none")
 TUN = "/dev/net/tun"
-BESIDE = "/usr/sbin:/sbin:/usr/lib/podman:/usr/libexec/podman:/usr/local/libexec/podman"  # where Podman and root look
+BESIDE = "/usr/sbin:/sbin:/usr/lib/podman:/usr/libexec/podman:/usr/local/libexec/podman"  # Podman and root look there
 TROUBLE = re.compile(r"slirp4netns|pasta|netavark|aardvark|\bcni\b|iptables|nftables|netns|network", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Network:
-    """One network that a container may get."""
+    """One kind of network that a container can get."""
 
-    name: str  # what the tool is told; empty: nothing, so that it does what it usually does
-    words: str  # what the container has then, as the end of "containers have …"
-    remedy: str = ""  # what an administrator can do about it
+    name: str  # the tool's --network option; empty: the option is omitted
+    words: str  # the network's description, completing "containers have …"
+    remedy: str = ""  # how an administrator can enable a better one
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing can be reached from inside, nor from outside."""
+        """Whether the container has no connections, inbound or outbound."""
         return self.name == NONE
 
 
 @dataclass(frozen=True)
 class Means:
-    """What there is on a machine to make networks of."""
+    """The networking facilities of a machine."""
 
     is_root: bool
-    has_bridge: bool  # netavark or CNI, and what they set up rules with
-    programs: tuple[str, ...]  # that carry packets without privileges
-    tun_error: str = ""  # why these can't open the device that they need; empty if they can
+    has_bridge: bool  # netavark or CNI, and iptables or nft
+    programs: tuple[str, ...]  # user-mode networking programs: pasta, slirp4netns
+    tun_error: str = ""  # why those programs can't open the TUN device; empty if they can
 
 
 def find_program(*programs: str) -> str:
-    """The first of these programs that is there, also where only Podman and root look."""
+    """Return the path of the first installed program, searching also where only Podman and root look."""
     path = f"{os.environ.get('PATH', '')}:{BESIDE}"
     return next((where for program in programs if (where := shutil.which(program, path=path))), "")
 
 
 def look_at_machine() -> Means:
-    """What this machine has, for the user that this runs as."""
+    """Detect the networking facilities that the current user has on this machine."""
     plugins = find_program("netavark") or os.path.isdir("/usr/lib/cni") or os.path.isdir("/usr/libexec/cni")
     programs = tuple(name for name in ("pasta", "slirp4netns") if find_program(name))
     has_bridge = bool(plugins and find_program("iptables", "nft"))
@@ -62,7 +62,7 @@ def look_at_machine() -> Means:
 
 
 def try_tun(path: str = TUN) -> str:
-    """Open the device by which a program carries a container's packets; what the system says if that fails."""
+    """Try to open the TUN device; return the system's error message, or an empty string on success."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
@@ -71,7 +71,7 @@ def try_tun(path: str = TUN) -> str:
 
 
 def choose_networks(tool: str, policy: str, has_port: bool, means: Means) -> list[Network]:
-    """The networks to try, best first; the last one always can be made."""
+    """Return the networks to try, best first; the last one can always be made."""
     if policy == NONE:
         return [Network(NONE, "no network, as the setting container_network says")]
     if policy == HOST and not has_port:
@@ -95,7 +95,7 @@ def _networks_of_podman(means: Means) -> list[Network]:
     if means.is_root and means.has_bridge:
         networks.append(Network("", "a network of their own, by a bridge"))
     if means.programs and not means.tun_error:
-        # with both there, Podman knows best which of them it was built for
+        # if both are installed, let Podman pick the one that it was built for
         name = "" if len(means.programs) > 1 and not means.is_root else means.programs[-1]
         networks.append(Network(name, f"a network of their own, by {name or ' or '.join(means.programs)}"))
     return networks
@@ -113,5 +113,5 @@ def _no_network(means: Means) -> Network:
 
 
 def is_about_network(words: str) -> bool:
-    """Whether a container tool complains of the network, so that another one is worth a try."""
+    """Whether a container tool's error is about the network, so that another network is worth a try."""
     return bool(TROUBLE.search(words))

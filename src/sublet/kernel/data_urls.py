@@ -1,4 +1,4 @@
-"""Small files that are in an address themselves (RFC 2397): `data:text/plain;charset=utf-8;name=a.txt,hello`."""
+"""Small files embedded in an address (RFC 2397): `data:text/plain;charset=utf-8;name=a.txt,hello`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 SCHEME = "data:"
 MOST = 1 << 16  # bytes of content
 MOST_URL = 2 * MOST  # characters
-SHOWN = 60  # characters of what is shown where the whole address would be too long
+SHOWN = 60  # characters shown of a longer address
 NO_NAME = "data"
 EXECUTABLE = "executable=yes"  # a parameter of our own: the file is a program
 SAFE = "/:;,=@&+$!*'()~-._?[]{}|"
@@ -18,20 +18,20 @@ SAFE = "/:;,=@&+$!*'()~-._?[]{}|"
 
 @dataclass(frozen=True)
 class DataUrl:
-    """What is in it."""
+    """The file that a data URL contains."""
 
-    name: str  # of the file; as it was given, so not yet one to be trusted
+    name: str  # of the file, as the person gave it: not sanitized yet
     content: bytes
     is_executable: bool = False
 
 
 def is_data_url(location: str) -> bool:
-    """Whether an address is of this kind."""
+    """Whether an address is a data URL."""
     return location[: len(SCHEME)].lower() == SCHEME
 
 
 def read_data_url(location: str) -> DataUrl:
-    """The file that is in an address; ValueError says what is wrong with it."""
+    """Decode the file in a data URL; raise ValueError if the URL is malformed or the file too large."""
     facts, comma, body = location[len(SCHEME) :].partition(",")
     if not comma:
         raise ValueError("it has no comma, after which the content would be")
@@ -45,14 +45,14 @@ def read_data_url(location: str) -> DataUrl:
 
 
 def find_name(location: str) -> str:
-    """What the file is called; a parameter of its type says so."""
+    """Return the file name that a data URL gives in its `name` parameter, or a default."""
     facts = location[len(SCHEME) :].partition(",")[0]
     names = [word.partition("=")[2] for word in facts.split(";")[1:] if word.lower().startswith("name=")]
     return unquote(names[0]) if names and names[0] else NO_NAME
 
 
 def write_data_url(name: str, content: bytes, *, is_executable: bool = False) -> str:
-    """An address that holds a file: readable if that is not longer."""
+    """Return a data URL that contains a file: as readable text, or as base64 where that is shorter."""
     packed = base64.b64encode(content).decode()
     try:
         plain = quote(content.decode("utf-8"), safe=SAFE)
@@ -65,7 +65,7 @@ def write_data_url(name: str, content: bytes, *, is_executable: bool = False) ->
 
 
 def decode_base64(text: str) -> bytes:
-    """What it stands for; ValueError if it is none."""
+    """Decode base64 text, ignoring white space; raise ValueError if it is malformed."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
@@ -73,7 +73,7 @@ def decode_base64(text: str) -> bytes:
 
 
 def shorten_location(location: str) -> str:
-    """An address as it may be shown: of a file that is in it only the beginning."""
+    """Return an address for display; a long data URL is cut short."""
     if not is_data_url(location) or len(location) <= SHOWN:
         return location
     return f"{location[:SHOWN]}… ({len(location)} characters)"

@@ -1,4 +1,4 @@
-"""Many questions at once, each with the same time limit: whoever is late costs its own answer only."""
+"""Runs many calls concurrently under one time limit: a late call loses only its own answer."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ T = TypeVar("T")
 
 
 async def gather_few(*questions: Coroutine[Any, Any, T]) -> list[T]:
-    """All answers, in order. A single question is asked here: a task of its own would cost more than most do."""
+    """Run the coroutines concurrently and return their results in order.
+
+    A single coroutine is awaited directly: a task of its own would cost more than most of them do.
+    """
     return await asyncio.gather(*questions) if len(questions) > 1 else [await question for question in questions]
 
 
 async def gather_within(
     questions: Mapping[str, Coroutine[Any, Any, T]], seconds: float, waiting: set[str]
 ) -> dict[str, T | BaseException]:
-    """Each answer by name; or what was raised instead; or TimeoutError for one that was stopped because it is late.
+    """Return each call's result by name, or the exception that it raised, or TimeoutError if it was cancelled.
 
-    `waiting` names those who have not answered yet. One that is stopped isn't waited for: it may take long to notice.
+    `waiting` holds the names of calls that haven't finished yet. Cancelled calls aren't awaited, since they may take
+    long to stop.
     """
     tasks = {name: asyncio.create_task(question, name=name) for name, question in questions.items()}
     waiting.update(tasks)
@@ -45,6 +49,6 @@ def _outcome(task: asyncio.Task[T]) -> T | BaseException:
 
 
 def _ignore(task: asyncio.Task[Any]) -> None:
-    """Look at how it ended, so that nobody complains of an error that nobody saw."""
+    """Retrieve the task's exception, so that asyncio doesn't warn that it was never retrieved."""
     if not task.cancelled():
         task.exception()

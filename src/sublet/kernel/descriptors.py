@@ -1,4 +1,4 @@
-"""How many file descriptors this process can have: as many as it may, while programs that it starts keep the usual."""
+"""Raises this process's limit on file descriptors, while programs that it starts keep the original one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ FILES = resource.RLIMIT_NOFILE
 
 
 class _Usual:
-    """The soft limit that this process was started with, once it has raised its own."""
+    """The soft limit that this process had before it raised its own."""
 
     soft: int | None = None
 
 
 def raise_limit() -> int:
-    """Raise the soft limit to the hard one; how many descriptors this process can have now."""
+    """Raise the soft limit to the hard limit; return how many descriptors this process can have now."""
     soft, hard = resource.getrlimit(FILES)
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):
@@ -25,14 +25,17 @@ def raise_limit() -> int:
 
 
 def usual_limit() -> int:
-    """The soft limit for programs: many of them can't use a descriptor above 1023, or close all that there may be."""
+    """Return the original soft limit, for child processes.
+
+    Many programs can't use descriptors above 1023, or try to close every possible one when they start.
+    """
     return resource.getrlimit(FILES)[0] if _Usual.soft is None else _Usual.soft
 
 
 def restore_limit(pid: int | None) -> None:
-    """Give a process that was just started the limit back that this one had."""
+    """Reset the limit of a child process that was just started to the original one."""
     if _Usual.soft is None or pid is None:
         return
-    with contextlib.suppress(OSError, ValueError):  # it has ended already
+    with contextlib.suppress(OSError, ValueError):  # the process may have ended already
         hard = resource.prlimit(pid, FILES)[1]
         resource.prlimit(pid, FILES, (_Usual.soft, hard))

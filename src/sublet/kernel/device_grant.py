@@ -1,4 +1,4 @@
-"""Signing in by another device (RFC 8628): a code is shown here, typed in a browser anywhere, and asked after."""
+"""Signing in with another device (RFC 8628): shows a code to type in any browser, and polls until it was confirmed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sublet.kernel.errors import NotConfirmed, ProviderUnreachable
 from sublet.kernel.issuer_calls import call_issuer, check_address, discover, printable, unreachable
 
 GRANT = "urn:ietf:params:oauth:grant-type:device_code"
-USUAL_INTERVAL = 5.0  # seconds between two questions, where the issuer says nothing
-SLOWER = 5.0  # more seconds, each time that it asks for patience
+USUAL_INTERVAL = 5.0  # seconds between polls, if the issuer names no interval
+SLOWER = 5.0  # seconds added each time that the issuer answers `slow_down`
 LONGEST_INTERVAL = 60.0
 LONGEST_CODE = 3600.0
 AGAIN = "Type the command again for another code."
@@ -19,45 +19,45 @@ AGAIN = "Type the command again for another code."
 
 @dataclass(frozen=True, slots=True)
 class IssuerClient:
-    """An issuer, and by which of its clients this program asks for tokens."""
+    """An issuer, and the OAuth client of it with which this program asks for tokens."""
 
-    title: str  # what people know it as
+    title: str  # the issuer's name for people
     issuer: str
     client_id: str
     scopes: tuple[str, ...] = ()
-    device_endpoint: str = ""  # empty: where its configuration says
-    audience: str = ""  # the service that the tokens are to be for
-    audience_parameter: str = ""  # how that is told; empty: it isn't
+    device_endpoint: str = ""  # empty: as the issuer's configuration says
+    audience: str = ""  # the service that will accept the tokens
+    audience_parameter: str = ""  # the form field for the audience; empty: none is sent
 
     @property
     def target(self) -> Mapping[str, str]:
-        """The words of a form that say which service a token is for."""
+        """The form fields that name the service which will accept the token."""
         return {self.audience_parameter: self.audience} if self.audience_parameter and self.audience else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where an issuer is asked."""
+    """The addresses of an issuer's endpoints."""
 
     device: str
     token: str
-    revocation: str = ""  # empty: it takes no token back
+    revocation: str = ""  # empty: the issuer can't revoke tokens
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceCode:
-    """What a person types in a browser, and what this program asks after meanwhile."""
+    """The code that a person types in a browser, and the secret with which this program polls meanwhile."""
 
     secret: str = field(repr=False)
     user_code: str
     page: str
-    page_with_code: str = ""  # the same page, which knows the code already
+    page_with_code: str = ""  # the same page with the code filled in; may be empty
     interval: float = USUAL_INTERVAL
-    seconds: float = 600.0  # for which it counts
+    seconds: float = 600.0  # how long the code is valid
 
 
 def find_endpoints(client: IssuerClient) -> Endpoints:
-    """Where it is asked, by its own configuration; the service may say where the first step is."""
+    """Return the issuer's endpoints from its OpenID configuration; the client may override the device endpoint."""
     metadata = discover(client.title, client.issuer)
 
     def find(name: str, address: object) -> str:
@@ -75,13 +75,13 @@ def find_endpoints(client: IssuerClient) -> Endpoints:
 
 
 def begin_device_grant(client: IssuerClient, endpoints: Endpoints) -> DeviceCode:
-    """Ask for a code."""
+    """Request a device code from the issuer."""
     form = {"client_id": client.client_id, "scope": " ".join(client.scopes), **client.target}
     status, answer = call_issuer(client.title, endpoints.device, {name: value for name, value in form.items() if value})
     if status != 200:
         raise _refuse(client, answer, status)
     secret, code = answer.get("device_code"), answer.get("user_code")
-    page = answer.get("verification_uri") or answer.get("verification_url")  # Google's older word
+    page = answer.get("verification_uri") or answer.get("verification_url")  # Google's older name for it
     if not all(isinstance(text, str) and text for text in (secret, code, page)):
         raise unreachable(client.title, "its answer has no code")
     complete = answer.get("verification_uri_complete")
@@ -102,9 +102,9 @@ def await_device_grant(
     wait: Callable[[float], None],
     now: Callable[[], float],
 ) -> dict[str, Any]:
-    """What the issuer gives once the person has agreed; NotConfirmed if they decline, or not in time.
+    """Poll until the person has confirmed and return the issuer's answer; NotConfirmed if declined or too late.
 
-    `wait` sleeps for so many seconds, `now` is a clock that only goes forward.
+    `wait` sleeps for a number of seconds, `now` is a monotonic clock.
     """
     form = {"grant_type": GRANT, "device_code": code.secret, "client_id": client.client_id, **client.target}
     interval, deadline = code.interval, now() + code.seconds
@@ -113,7 +113,7 @@ def await_device_grant(
         try:
             status, answer = call_issuer(client.title, endpoints.token, form)
         except ProviderUnreachable:
-            interval = min(max(interval, 1.0) * 2, LONGEST_INTERVAL)  # as RFC 8628 has it: ask less often
+            interval = min(max(interval, 1.0) * 2, LONGEST_INTERVAL)  # RFC 8628: back off if the connection times out
             continue
         if status == 200:
             return answer

@@ -1,4 +1,4 @@
-"""From the bytes of a request to plain values: JSON or YAML, within bounds, nothing executed or guessed."""
+"""Parses a request's body, JSON or YAML, into plain values: within limits, without executing or guessing anything."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sublet.booking.model.amounts import finite, quote_value
 from sublet.kernel.errors import BadRequest, TooLarge, WrongType
 
 MOST_BYTES = 1024 * 1024
-MOST_VALUES = 100_000  # after aliases are followed
+MOST_VALUES = 100_000  # after aliases are expanded
 MOST_DEPTH = 60
-MOST_DIGITS = 300  # of a whole number that is kept exactly
+MOST_DIGITS = 300  # of an integer that is kept exactly
 
 _JSON = re.compile(r"application/(.+\+)?json")
 _YAML = re.compile(r"(application|text)/((.+\+)?yaml|yml|x-yaml|x-yml)")
@@ -25,7 +25,7 @@ _CONSTANTS |= {"True": True, "TRUE": True, "False": False, "FALSE": False, "Null
 
 
 def parse_document(body: bytes, content_type: str = "") -> Mapping[str, Any]:
-    """The document in a body; YAML where no type is declared."""
+    """Parse a request's body as the content type says, or as YAML if none is given."""
     if len(body) > MOST_BYTES:
         raise TooLarge(limit="1 MiB")
     form = _form(content_type)
@@ -74,7 +74,7 @@ def _whole(text: str) -> float:
 
 
 def _describe_error(error: json.JSONDecodeError) -> str:
-    """What is wrong with what was meant to be JSON, for who wrote it by hand."""
+    """Return what is wrong with JSON text, in words that help a person who wrote it by hand."""
     there = error.doc[error.pos : error.pos + 1]
     if there in ("/", "#"):
         return "it has no comments, and there is one"
@@ -97,7 +97,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(value: Any, depth: int) -> None:
-    """Only what a database and a reply can carry: no halves of characters."""
+    """Raise BadRequest if a value is nested too deeply, or has text that can't be stored, such as lone surrogates."""
     if isinstance(value, str):
         _check_text(value)
     elif isinstance(value, dict):
@@ -136,7 +136,7 @@ def _from_yaml(text: str) -> Any:
 
 
 class _Builder:
-    """Makes values of a parser's events by a schema in which little is more than text.
+    """Builds values from a YAML parser's events, by a schema in which nearly everything is text.
 
     Only true, false, null and plainly written numbers aren't text: `09:00`, `1.10`, `010`, `no` and `2026-12-01` stay
     as they are written, so that a word of a command is never changed. It works on events, because PyYAML's composer
@@ -146,11 +146,11 @@ class _Builder:
     def __init__(self, parser: Any) -> None:
         self._next = parser.get_event
         self._left = MOST_VALUES
-        self._anchors: dict[str, tuple[Any, int, int]] = {}  # a name → the value, how many values it has, how deep
+        self._anchors: dict[str, tuple[Any, int, int]] = {}  # anchor → its value, the number of values in it, its depth
         self._deepest = 0
 
     def document(self) -> Any:
-        """The one document that there is, or None."""
+        """Return the value of the only document, or None if the stream is empty."""
         self._next()  # the stream's start
         if isinstance(self._next(), yaml.StreamEndEvent):
             return None
@@ -201,7 +201,10 @@ class _Builder:
         return items
 
     def _alias(self, name: str | None, depth: int) -> Any:
-        """The anchor's value again; it counts each time, because whoever walks the document meets it each time."""
+        """Return the anchor's value.
+
+        Each alias adds the anchor's size to the count, because code that walks the document visits the value each time.
+        """
         if name is None or name not in self._anchors:
             raise BadRequest(detail=f"the alias *{quote_value(name)} has nothing that it could stand for")
         value, size, height = self._anchors[name]

@@ -1,4 +1,4 @@
-"""Reading a document's fields: each reader takes a value and its path, and says what is wrong there."""
+"""Readers of a document's fields: each takes a value and its path, and raises an error that names the path."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ NOT_FOUND = "urn:resource-not-found"
 
 
 def refuse(path: str, detail: str, hint: str = "") -> NoReturn:
-    """This field can't be understood: it is an error, whoever reads the document."""
+    """Raise BadRequest for a field that can't be understood, which is an error for every caller."""
     raise BadRequest(detail=f"{path}: {detail}", hint=hint, field=path)
 
 
 def decline(path: str, detail: str, hint: str = "", kind: str = INVALID, wanted: str = "") -> NoReturn:
-    """This field can be understood, and what it asks for can't be had: the answer to the request is NO."""
+    """Raise BadRequest for a field that is valid but asks for the impossible: the answer to the request is NO."""
     reason = Reason(kind, path, f"{path}: {detail.rstrip('.')}.", wanted=wanted, nearest=hint)
     raise BadRequest(detail=f"{path}: {detail}", hint=hint, field=path, reason=reason)
 
 
 def read_possible(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `read` makes of a field whose form is right; what it complains of can't be had, and the answer is NO."""
+    """Return the result of `read` for a well-formed field; a BadRequest from it means that the answer is NO."""
     try:
         return read(*args, **kwargs)
     except BadRequest as error:
@@ -39,7 +39,7 @@ def read_possible(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kw
 
 
 def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What `read` makes of a field; its complaint names the field."""
+    """Return the result of `read` for a field; a BadRequest from it gets the field's path."""
     try:
         return read(*args, **kwargs)
     except BadRequest as error:
@@ -49,14 +49,14 @@ def at(path: str, read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def a_map(value: Any, path: str) -> Mapping[str, Any]:
-    """A map of names to values."""
+    """Return the value if it is a map; raise BadRequest otherwise."""
     if not isinstance(value, Mapping):
         refuse(path, f"{quote_value(value)} is not a map", "Write it as `name: value` pairs.")
     return value
 
 
 def a_list(value: Any, path: str) -> Sequence[Any]:
-    """A list, not too long."""
+    """Return the value if it is a list that isn't too long; raise BadRequest otherwise."""
     if not isinstance(value, list | tuple):
         refuse(path, f"{quote_value(value)} is not a list", "Write one item a line, each after a dash.")
     if len(value) > MOST_ITEMS:
@@ -65,7 +65,7 @@ def a_list(value: Any, path: str) -> Sequence[Any]:
 
 
 def a_text(value: Any, path: str, most: int = MOST_TEXT) -> str:
-    """Text, not empty and not too long."""
+    """Return the value if it is text, not blank and not too long; raise BadRequest otherwise."""
     if not isinstance(value, str):
         refuse(path, f"{quote_value(value)} is not text", "Put it in quotes.")
     if not value.strip():
@@ -76,7 +76,10 @@ def a_text(value: Any, path: str, most: int = MOST_TEXT) -> str:
 
 
 def a_name(value: Any, path: str) -> str:
-    """A name: any one line of text. It is data wherever it goes."""
+    """Return a name: one line of printable text, or an integer as text.
+
+    Names are always treated as data, so nothing else about them is restricted.
+    """
     name = a_text(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, path, 200)
     if not name.isprintable():
         decline(path, f"{quote_value(name)} has characters that can't be printed")
@@ -84,7 +87,7 @@ def a_name(value: Any, path: str) -> str:
 
 
 def a_number(value: Any, path: str) -> float:
-    """A number, finite; one that is larger than numbers are is the largest."""
+    """Return a finite number; one that is too large becomes the largest float."""
     is_number = isinstance(value, int | float | str) and not isinstance(value, bool)
     try:
         return finite(str(value) if is_number else "")
@@ -116,7 +119,7 @@ def _same_meaning(name: str, names: frozenset[str]) -> list[str]:
 
 
 def refuse_unknown_fields(value: Mapping[str, Any], known: Iterable[str], path: str) -> None:
-    """No field that means nothing here: a typing error is better said than ignored."""
+    """Raise BadRequest for an unknown field, so that typing errors are reported instead of ignored."""
     names = known if isinstance(known, frozenset) else frozenset(known)
     for name in find_unknown(value, names):
         refuse(
@@ -127,12 +130,12 @@ def refuse_unknown_fields(value: Mapping[str, Any], known: Iterable[str], path: 
 
 
 def find_unknown(value: Mapping[str, Any], known: Iterable[str]) -> list[str]:
-    """The fields that mean nothing here; those that begin with `x-` are nobody's business."""
+    """Return the names of unknown fields; fields that begin with `x-` are extensions and are ignored."""
     names = known if isinstance(known, frozenset) else frozenset(known)
     return [name for name in value if name not in names and not name.startswith("x-")]
 
 
 def suggest_field(name: str, names: frozenset[str]) -> str:
-    """What a field that means nothing here may have been meant to be."""
+    """Return a hint which field an unknown name may have been meant to be."""
     close = _same_meaning(name, names) or difflib.get_close_matches(name, names, 1)
     return f"Did you mean {close[0]}?" if close else f"There are: {', '.join(sorted(names))}."

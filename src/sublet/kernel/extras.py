@@ -1,4 +1,4 @@
-"""Parts of Sublet that are installed only where they are asked for: `pip install sublet` brings the client alone."""
+"""Optional parts of Sublet: `pip install sublet` installs only the client, `sublet[server]` the service too."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ SERVER = ("alembic", "fastapi", "jinja2", "pydantic", "sqlalchemy", "structlog",
 
 
 def has_server() -> bool:
-    """Whether a service can run here."""
+    """Whether the packages that a service needs are installed."""
     return all(find_spec(name) is not None for name in SERVER)
 
 
 def require_server(what: str) -> None:
-    """ServerNotInstalled unless a service can run here."""
+    """Raise ServerNotInstalled unless the packages that a service needs are installed."""
     if not has_server():
         raise ServerNotInstalled(what=what)

@@ -1,4 +1,4 @@
-"""Named points at which a test can pull the plug: `SUBLET_CRASH_AT=submit.after` ends the process there, hard."""
+"""Named points where a test can kill the process: `SUBLET_CRASH_AT=submit.after` ends it there without cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a folder that is brought to a session: its files, without those that stay behind."""
+"""Lists the files of a folder that is sent to a session, without the ignored ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class LinkLeadsOut(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """A file or a folder: its path below the top, the file that is read, and its size."""
+    """A file or folder: its path relative to the top, the path to read it from, and its size."""
 
     path: str
     source: str
@@ -25,9 +25,9 @@ class FolderEntry:
 
 
 def walk(top: str, ignore: Ignore, without: str = "") -> Iterator[FolderEntry]:
-    """All that is in a folder, each folder before its content; a link is what it leads to, if that is inside.
+    """Yield everything in a folder, each subfolder before its content; links are followed if they stay inside.
 
-    A folder `without` is left out, whatever leads to it: the one that a copy is made in can't be part of it.
+    The folder `without` is left out, even if a link leads to it: a copy can't contain the folder that it is made in.
     """
     top = os.path.realpath(top)
     left_out = os.path.realpath(without) if without else ""

@@ -1,4 +1,4 @@
-"""SIGHUP to a service: read the settings and open the log anew, unless it came because its terminal was closed."""
+"""SIGHUP to a service: reload the settings and reopen the log, unless it was sent because the terminal closed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import signal
 
 
 class Hangup:
-    """What SIGHUP means to this process, as it was when it began."""
+    """How this process treats SIGHUP, decided by the state that it started in."""
 
     def __init__(self) -> None:
-        """Before anything else handles the signal."""
-        self._ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # by nohup
+        """Record that state; call this before anything else handles the signal."""
+        self._ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup does
         self._had_terminal = _has_terminal()
         if not self._had_terminal:
-            signal.signal(signal.SIGHUP, _do_nothing)  # one that comes too early is lost, and harms nothing
+            signal.signal(signal.SIGHUP, _do_nothing)  # a signal during start-up is ignored instead of fatal
 
     def is_end(self) -> bool:
-        """Whether the terminal that the service ran in has gone."""
+        """Whether the terminal that the service was started in has closed, so that the service should stop."""
         return self._had_terminal and not self._ignored and not _has_terminal()
 
 

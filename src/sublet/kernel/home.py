@@ -1,6 +1,6 @@
 """Where Sublet keeps its state: everything is below one directory, SUBLET_HOME.
 
-Paths are plain text here: the command line looks at one of them, and pathlib would be a tenth of its start-up time.
+Paths are plain strings here: importing pathlib would take a tenth of the command line's start-up time.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 @dataclass(frozen=True)
 class Home:
-    """The places below SUBLET_HOME."""
+    """The files and directories in SUBLET_HOME."""
 
     root: str
 
     @property
     def settings(self) -> str:
-        """The operator's file."""
+        """The operator's settings file."""
         return os.path.join(self.root, "sublet.toml")
 
     @property
@@ -34,41 +34,41 @@ class Home:
 
     @property
     def run(self) -> str:
-        """What lives as long as a service runs."""
+        """The directory of files that exist only while a service runs."""
         return os.path.join(self.root, "run")
 
     @property
     def socket(self) -> str:
-        """Where the personal service listens; only its owner can reach it."""
+        """The personal service's Unix socket, which only its owner can connect to."""
         return os.path.join(self.run, "sublet.sock")
 
     @property
     def state(self) -> str:
-        """Which process serves, since when and where: pid, start, url, socket."""
+        """The file that records the process that serves: pid, start, url, socket."""
         return os.path.join(self.run, "service.json")
 
     @property
     def port(self) -> str:
-        """The TCP port that the personal service had last."""
+        """The file with the TCP port that the personal service used last."""
         return os.path.join(self.root, "port")
 
     @property
     def systems(self) -> str:
-        """The person's own systems, a file each."""
+        """The directory of the person's own systems, one file each."""
         return os.path.join(self.root, "systems")
 
     @property
     def gateways(self) -> str:
-        """The tokens for gateways that the person signed in to, a file each."""
+        """The directory of tokens for gateways that the person signed in to, one file each."""
         return os.path.join(self.root, "gateways")
 
     @property
     def log(self) -> str:
-        """What the service that started by itself has said."""
+        """The log of a service that a command started in the background."""
         return os.path.join(self.root, "logs", "service.log")
 
     def find_log(self) -> str:
-        """Where its service logs to: the file that its settings name, else its own."""
+        """Return the service's log file: the one named in its settings, or the default."""
         import tomllib  # only where something is wrong, or slow
 
         try:
@@ -80,20 +80,20 @@ class Home:
         return os.path.join(self.root, named) if isinstance(named, str) and named else self.log
 
     def make(self) -> None:
-        """Make the directories, for their owner alone; refuse what someone else made first."""
+        """Create the directories, accessible to their owner only; raise UnusableHome or UnsafeHome if that fails."""
         for directory in (self.root, self.run, os.path.dirname(self.log)):
             try:
                 os.makedirs(directory, mode=0o700, exist_ok=True)
             except OSError as error:
                 raise UnusableHome(home=self.root, why=error.strerror) from error
-            if not os.access(directory, os.W_OK | os.X_OK):  # root too can't write to a file system that is read-only
+            if not os.access(directory, os.W_OK | os.X_OK):  # even root can't write to a read-only file system
                 is_read_only = bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
                 raise UnusableHome(home=self.root, why=os.strerror(errno.EROFS if is_read_only else errno.EACCES))
         require_safe(self.root)
 
 
 def sublet_home() -> Home:
-    """The home that the environment names: SUBLET_HOME, else a place in the user's data directory."""
+    """Return the home that SUBLET_HOME names, or the default in the user's data directory; refuse an unsafe one."""
     data = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     root = os.path.abspath(os.environ.get("SUBLET_HOME") or os.path.join(data, "sublet"))
     require_safe(root)
@@ -101,14 +101,14 @@ def sublet_home() -> Home:
 
 
 def require_safe(root: str) -> None:
-    """Refuse a home that others own, can write or can put another in place of: its settings start programs."""
+    """Raise UnsafeHome if others own, can write to or can replace a home: its settings start programs."""
     why = find_danger(root)
     if why:
         raise UnsafeHome(home=root, why=why)
 
 
 def find_danger(root: str) -> str:
-    """What makes a home, and what lies directly in it, unsafe; nothing if it is safe or isn't there yet."""
+    """Return why a home or a file directly in it is unsafe; empty if it is safe or doesn't exist yet."""
     try:
         link, home = os.lstat(root), os.stat(root)
     except OSError:

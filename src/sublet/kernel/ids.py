@@ -1,4 +1,4 @@
-"""Random ids, drawn from a supply: a look at the system's randomness lets all other threads go first."""
+"""Random ids, drawn from a pool: each call of os.urandom releases the GIL, so that all other threads run first."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import os
 import threading
 from uuid import UUID
 
-SUPPLY = 256  # ids that one look is good for
+SUPPLY = 256  # ids that one call of os.urandom provides
 SIZE = 16  # bytes of an id
 
 
 class IdSupply:
-    """Random bytes that nobody has used yet. A forked process draws its own."""
+    """A pool of unused random bytes; a forked process discards it and fills its own."""
 
     def __init__(self) -> None:
-        """Empty until the first id is drawn."""
+        """Start with an empty pool."""
         self._unused = b""
         self._lock = threading.Lock()
         os.register_at_fork(after_in_child=self._discard)
 
     def draw(self, count: int) -> list[str]:
-        """So many new UUIDs of version 4."""
+        """Return `count` new UUIDs of version 4."""
         return [str(UUID(bytes=raw, version=4)) for raw in self._draw_raw(count)]
 
     def _draw_raw(self, count: int) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Which files of a folder stay behind: the patterns of a .gitignore file, and those that nearly everybody wants."""
+"""Which files of a folder aren't sent along: those that match patterns like .gitignore's, by a file or by default."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-# What is made anew wherever it is needed, or is of no use elsewhere.
+# Files that are regenerated where they are needed, or useless elsewhere.
 CLUTTER = (
     *(".git/", ".hg/", ".svn/", "__pycache__/", "*.pyc", ".venv/", "venv/", "node_modules/", ".tox/", ".nox/"),
     *(".mypy_cache/", ".ruff_cache/", ".pytest_cache/", ".ipynb_checkpoints/", ".DS_Store", ".subletignore"),
 )
-# What opens doors elsewhere, and has no place among the files of a computation.
+# Credentials, which a computation's files should never include.
 SECRETS = (
     *(".ssh/", ".gnupg/", ".aws/", ".kube/", ".env", ".env.*", ".netrc", ".pgpass", ".git-credentials"),
     *("*.pem", "*.key", "*.p12", "*.pfx", "id_rsa*", "id_ed25519*", "id_ecdsa*"),
@@ -19,14 +19,14 @@ SECRETS = (
 
 
 class Ignore:
-    """Patterns as in .gitignore: the last that matches a path decides, and `!` takes a path back in."""
+    """Patterns as in .gitignore: the last one that matches a path decides, and `!` includes a path again."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """Blank lines and comments mean nothing."""
+        """Parse the lines of an ignore file; blank lines and comments are skipped."""
         self._rules = [rule for line in lines if (rule := _rule(line))]
 
     def skips(self, path: str, *, is_folder: bool) -> bool:
-        """Whether this path, relative to the folder, stays behind; whether a folder above it does is asked of that."""
+        """Whether the path, relative to the folder, is ignored by itself; the caller checks its parent folders."""
         for is_kept, folders_only, pattern in reversed(self._rules):
             if (is_folder or not folders_only) and pattern.fullmatch(path):
                 return not is_kept
@@ -52,7 +52,7 @@ def _rule(line: str) -> tuple[bool, bool, re.Pattern[str]] | None:
 
 
 def _translate(pattern: str) -> str:
-    """A pattern's expression: `*` and `?` stay within a name, `**` may go over folders."""
+    """Translate a pattern to a regular expression: `*` and `?` match within a name, `**` also across folders."""
     expression, at = "", 0
     while at < len(pattern):
         rest = pattern[at:]

@@ -1,4 +1,4 @@
-"""Calls to an issuer of tokens, such as an IAM, from a terminal: a form is sent, and a JSON object comes back."""
+"""Calls to a token issuer, such as an IAM, from a terminal: sends a form and returns the JSON object in the answer."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LATER = "Try again in a while; if it stays so, ask the operator of the service t
 
 
 class NoRedirects(HTTPRedirectHandler):
-    """Follows none: what is sent is for the address that it was sent to, and for no other."""
+    """A handler that follows no redirects, so that secrets are sent to the intended address only."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Nowhere."""
+        """Return None, so that the redirect isn't followed."""
 
 
 def call_issuer(title: str, address: str, form: Mapping[str, str] | None = None) -> tuple[int, dict[str, Any]]:
-    """The status and the JSON object that come back; ProviderUnreachable if nothing does that can be read."""
+    """Return the issuer's status and JSON object; raise ProviderUnreachable if there is no valid answer."""
     headers = {"Accept": "application/json", "User-Agent": "sublet"}
     content = urlencode(form).encode() if form is not None else None
     opener = build_opener(ProxyHandler({}), NoRedirects)
@@ -48,7 +48,7 @@ def call_issuer(title: str, address: str, form: Mapping[str, str] | None = None)
 
 
 def discover(title: str, issuer: str) -> dict[str, Any]:
-    """What an issuer says of itself, as OpenID Connect Discovery has it."""
+    """Fetch an issuer's OpenID Connect configuration, and check that it names this issuer."""
     check_address(title, issuer, issuer, "issuer")
     status, metadata = call_issuer(title, f"{issuer.rstrip('/')}/.well-known/openid-configuration")
     if status != 200:
@@ -60,7 +60,7 @@ def discover(title: str, issuer: str) -> dict[str, Any]:
 
 
 def check_address(title: str, issuer: str, address: object, name: str) -> str:
-    """One of its addresses: by https, unless it is on this machine as its issuer is."""
+    """Return an issuer's address if it is https, or http while both it and the issuer are on this machine."""
     text = address if isinstance(address, str) else ""
     try:
         parts, own = urlsplit(text), urlsplit(issuer)
@@ -73,10 +73,10 @@ def check_address(title: str, issuer: str, address: object, name: str) -> str:
 
 
 def unreachable(title: str, why: str) -> ProviderUnreachable:
-    """An issuer that can't be asked."""
+    """Return the error for an issuer that can't be reached or gives an unusable answer."""
     return ProviderUnreachable(provider=title, why=f"{why.rstrip('.')}.", hint=LATER)
 
 
 def printable(text: object, most: int = 200) -> str:
-    """What an issuer wrote, without anything that a terminal would obey."""
+    """Return an issuer's text for display, without control characters and cut to `most` characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in str(text)[:most])

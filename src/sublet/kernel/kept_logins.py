@@ -1,4 +1,4 @@
-"""Logins to services elsewhere: tokens in files that are one person's alone, renewed by their issuer in silence."""
+"""Logins to other services: tokens in files that only their owner can read, renewed automatically by their issuer."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from sublet.kernel.errors import NotSignedIn
 from sublet.kernel.home import Home
 from sublet.kernel.quoting import quote
 
-EARLY = 30.0  # seconds before a token expires, at which it is renewed
-USUAL_LIFE = 3600.0  # of a token whose issuer says nothing of its end
+EARLY = 30.0  # seconds before its expiry at which a token is renewed
+USUAL_LIFE = 3600.0  # seconds, of a token whose issuer names no expiry
 PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLogin:
-    """A token for a service, and how another is got when it expires."""
+    """A token for a service, and the means to renew it."""
 
     access: str = field(repr=False)
-    expires: float = 0.0  # seconds since 1970; 0: it is not known, and it is never renewed
-    refresh: str = field(default="", repr=False)  # empty: a person has to sign in again
-    title: str = ""  # of its issuer, as people know it
+    expires: float = 0.0  # seconds since 1970; 0: unknown, and never renewed
+    refresh: str = field(default="", repr=False)  # empty: the person has to sign in again when it expires
+    title: str = ""  # the issuer's name for people
     client_id: str = ""
     token_endpoint: str = ""
     revocation_endpoint: str = ""
-    target: Mapping[str, str] = field(default_factory=dict)  # words of a form that say which service it is for
+    target: Mapping[str, str] = field(default_factory=dict)  # form fields that name the service which accepts the token
 
     @property
     def is_due(self) -> bool:
-        """Whether it should be renewed before it is shown."""
+        """Whether the token should be renewed before it is used."""
         return bool(self.expires) and time.time() >= self.expires - EARLY
 
 
 def read_grant(login: KeptLogin, answer: Mapping[str, Any]) -> KeptLogin:
-    """A login with the tokens that an issuer gave; the old refresh token counts on where it gave no other."""
+    """Return the login with an issuer's new tokens; it keeps its refresh token if the issuer sent no new one."""
     life, refresh = answer.get("expires_in"), answer.get("refresh_token")
     seconds = float(life) if isinstance(life, int | float) and not isinstance(life, bool) else USUAL_LIFE
     kept = refresh if isinstance(refresh, str) and refresh else login.refresh
@@ -46,22 +46,22 @@ def read_grant(login: KeptLogin, answer: Mapping[str, Any]) -> KeptLogin:
 
 
 def keep_login(home: Home, service: str, login: KeptLogin) -> None:
-    """Keep a login, in place of what was kept for this service."""
+    """Store a login, replacing an earlier one for the same service."""
     make_directory(home)
     write_private(_file(home, service), json.dumps(asdict(login)))
 
 
 def load_login(home: Home, service: str) -> KeptLogin | None:
-    """The login that is kept for a service."""
+    """Return the stored login for a service, or None."""
     text = read_private(_file(home, service))
     try:
         return KeptLogin(**json.loads(text)) if text else None
     except (ValueError, TypeError):
-        return None  # of another version: as if there were none
+        return None  # written by an incompatible version: treat it as missing
 
 
 def forget_login(home: Home, service: str) -> None:
-    """Forget it."""
+    """Delete the stored login for a service, if there is one."""
     try:
         os.unlink(_file(home, service))
     except FileNotFoundError:
@@ -69,9 +69,10 @@ def forget_login(home: Home, service: str) -> None:
 
 
 def renew_login(home: Home, service: str, stale: str) -> KeptLogin | None:
-    """A login whose token is another than the stale one; of many programs at once, one asks for it.
+    """Return a login with a token other than the stale one; of several processes, only one asks the issuer.
 
-    None if there is none; NotSignedIn if the issuer gives no more, ProviderUnreachable if it can't be asked.
+    Return None if there is no login. Raise NotSignedIn if the issuer refuses, or ProviderUnreachable if it can't be
+    reached.
     """
     import fcntl
 
@@ -101,7 +102,7 @@ def _ask_for_another(service: str, login: KeptLogin) -> KeptLogin:
 
 
 def find_token(home: Home, url: str) -> str:
-    """The token of the login to the service at this address, renewed if it is due; empty: there is none."""
+    """Return the token for the service at this address, renewed if due; empty if there is no login."""
     service = full_address(url)
     login = load_login(home, service)
     if login and login.is_due:
@@ -110,7 +111,7 @@ def find_token(home: Home, url: str) -> str:
 
 
 def full_address(url: str) -> str:
-    """An address as logins know it: with its port, and without a slash at its end."""
+    """Normalize a service's address for looking up its login: with its port, without a trailing slash."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
@@ -118,14 +119,14 @@ def full_address(url: str) -> str:
 
 
 def make_directory(home: Home) -> None:
-    """Make the directory of logins, for its owner alone."""
+    """Create the directory of logins, accessible only to its owner."""
     os.makedirs(home.root, mode=0o700, exist_ok=True)
     os.makedirs(home.gateways, mode=0o700, exist_ok=True)
     os.chmod(home.gateways, 0o700)
 
 
 def read_private(place: str) -> str:
-    """What a file says; empty if it can't be read."""
+    """Return a file's text, or an empty string if it can't be read."""
     try:
         with open(place, encoding="utf-8") as file:
             return file.read().strip()
@@ -134,7 +135,7 @@ def read_private(place: str) -> str:
 
 
 def write_private(place: str, text: str) -> None:
-    """Put it there at once and whole; nobody else can read it at any time."""
+    """Write a file atomically, never readable by others."""
     part = f"{place}.{os.getpid()}"
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "w") as file:
         file.write(text + "\n")

@@ -1,4 +1,4 @@
-"""The service's log in a file: it rotates by size, and is opened anew for logrotate."""
+"""The service's log in a file: it rotates by size, and can be reopened for logrotate."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ STDERR = 2
 
 
 class LogFile:
-    """A file that takes all that this process writes to its standard error.
+    """A log file that receives everything this process writes to standard error.
 
-    A file that grew beyond `largest` bytes becomes `NAME.1`, that `NAME.2`, and so on; `keep` of those stay.
+    When it exceeds `largest` bytes, it is renamed to `NAME.1`, the previous one to `NAME.2`, and so on; `keep` of them
+    are kept.
     """
 
     def __init__(self, path: Path, largest: int, keep: int) -> None:
-        """Not opened yet; `largest` 0: it never rotates by itself."""
+        """Configure the file without opening it; if `largest` is 0, it never rotates by itself."""
         self.path, self.largest, self.keep = path, largest, keep
         self._size = 0
 
     def open(self) -> None:
-        """Write to the file of this name from now on, also if another one has been moved away."""
+        """Redirect standard error to the file of this name, also after logrotate has renamed the previous one."""
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sys.stderr.flush()
         os.dup2(file, STDERR)
@@ -33,7 +34,7 @@ class LogFile:
         self._size = os.fstat(STDERR).st_size
 
     def write(self, text: str) -> None:
-        """Write a line, and rotate after it if that is due; on a full disk lines are lost."""
+        """Write a line, then rotate if that is due; on a full disk, lines are lost."""
         with contextlib.suppress(OSError):
             sys.stderr.write(text)
             self._size += len(text.encode("utf-8", "replace"))
@@ -42,12 +43,12 @@ class LogFile:
                 self._rotate()
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Flush standard error."""
         with contextlib.suppress(OSError):
             sys.stderr.flush()
 
     def _rotate(self) -> None:
-        self._size = 0  # also if it can't be renamed: it is tried again once as much was written
+        self._size = 0  # also if renaming fails, so that it is retried only after as many bytes again
         for number in range(self.keep, 0, -1):
             older = self.path.with_name(f"{self.path.name}.{number - 1}") if number > 1 else self.path
             with contextlib.suppress(FileNotFoundError):
@@ -59,7 +60,7 @@ class LogFile:
 
 @contextlib.contextmanager
 def redirect_stderr(file: LogFile | None) -> Iterator[None]:
-    """Have the log in this file; what goes wrong at the end is again told where the service was started."""
+    """Redirect standard error to this file; restore it at the end, so that final errors reach the terminal."""
     if file is None:
         yield
         return

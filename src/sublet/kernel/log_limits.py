@@ -1,4 +1,4 @@
-"""A log that can't flood: beyond a rate, lines about the same event are counted instead of written."""
+"""A rate limit for the log: beyond the limit, lines about the same event are counted instead of written."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import monotonic
 
-MOST_EVENTS = 2000  # that are known at a time
-TELL_AFTER = 30.0  # seconds after which lines that were left out are told, if nothing is written about their event
+MOST_EVENTS = 2000  # tracked at a time
+TELL_AFTER = 30.0  # seconds after which omitted lines are reported, even if their event isn't logged again
 
 
 @dataclass(frozen=True, slots=True)
 class LogRate:
-    """How many bytes about one event may come at once, and how many a second after that."""
+    """How many bytes one event can log at once, and how many per second after that."""
 
     burst: float
     per_second: float
 
 
-USUAL = LogRate(burst=4 << 20, per_second=128 << 10)  # what people do
+USUAL = LogRate(burst=4 << 20, per_second=128 << 10)  # for ordinary events
 TROUBLE = LogRate(burst=256 << 10, per_second=4 << 10)  # warnings and errors, some with a traceback
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What was written about one event: the bytes that it has left, as of then, and the lines that were left out."""
+    """One event's token bucket: the bytes left at time `at`, and the lines omitted since the last report."""
 
     left: float
     at: float
     omitted: int = 0
-    since: float = 0.0  # when the first of these was left out
+    since: float = 0.0  # when the first of these lines was omitted
 
 
 class LogLimiter:
-    """Decides which lines are written. An event's own lines can't push those of others out of the log."""
+    """Decides which lines are written, by event, so that one frequent event can't crowd out the others."""
 
     def __init__(self, rates: Mapping[str, LogRate] | None = None, clock: Callable[[], float] = monotonic) -> None:
-        """Nothing was written yet; `rates` are by level, and other levels have the usual one."""
+        """Set the rates by level; other levels have the usual rate."""
         self._rates = {"warning": TROUBLE, "error": TROUBLE, "critical": TROUBLE} if rates is None else rates
         self._clock = clock
         self._seen: dict[tuple[str, str], _Seen] = {}
-        self._short: set[tuple[str, str]] = set()  # events of which lines were left out
+        self._short: set[tuple[str, str]] = set()  # events with omitted lines
 
     def admit(self, event: str, level: str, size: int) -> bool:
-        """Whether a line of so many bytes can be written; else it is counted."""
+        """Whether a line of `size` bytes can be written; if not, the line is counted as omitted."""
         rate, now = self._rates.get(level, USUAL), self._clock()
         seen = self._seen.get((event, level))
         if seen is None:
@@ -60,7 +60,7 @@ class LogLimiter:
         return True
 
     def take_omitted(self, event: str, level: str) -> Mapping[str, int]:
-        """How many lines were left out, by event: of this one, and of those about which none came since."""
+        """Return and reset the counts of omitted lines: of this event, and of others omitted for long."""
         counts: dict[str, int] = {}
         for key in tuple(self._short):
             seen = self._seen.get(key)
@@ -71,7 +71,7 @@ class LogLimiter:
         return counts
 
     def _make_room(self) -> None:
-        """Forget events that were not written about for the longest time."""
+        """Remove the events that weren't logged for the longest time."""
         if len(self._seen) >= MOST_EVENTS:
             for key in sorted(self._seen, key=lambda key: self._seen[key].at)[: MOST_EVENTS // 10]:
                 del self._seen[key]

@@ -1,4 +1,4 @@
-"""Structured logs: facts in the past tense, JSON in the service, plain for a person."""
+"""Structured logs: facts in the past tense, as JSON in the service or as plain text for a person."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _without_secrets(_logger: Any, _method: str, event: structlog.typing.EventDi
 
 
 class _Lines:
-    """A file to log to that never fails: on a full disk lines are lost, and whoever logs goes on."""
+    """A stream for logging that never raises: on a full disk, lines are lost."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -38,7 +38,7 @@ class _Lines:
 
 
 class _Limited:
-    """Draws lines as another does, as long as there are not too many about one event."""
+    """A processor that renders lines with another one, subject to the rate limit of each event."""
 
     def __init__(self, draw: structlog.typing.Processor) -> None:
         self._draw = draw
@@ -59,13 +59,13 @@ class _Limited:
 
 
 class _Forward(logging.Handler):
-    """Has what libraries log in our own log, each line as one of ours."""
+    """A handler that passes what libraries log to the service's own log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log it as an event that is named by the library's logger."""
+        """Log the record as an event named after the library's logger."""
         log = structlog.get_logger()
         facts = {"exc_info": record.exc_info} if record.exc_info else {}
-        with contextlib.suppress(Exception):  # a record that can't be formatted must not stop who logs it
+        with contextlib.suppress(Exception):  # a record that can't be formatted must not stop its caller
             log.log(record.levelno, record.name, says=record.getMessage().strip(), **facts)
 
 

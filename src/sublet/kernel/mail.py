@@ -24,17 +24,17 @@ LONGEST_SUBJECT = 200
 
 @dataclass(slots=True)
 class Mail:
-    """Sends mail as the settings say."""
+    """A client of the mail server in the settings."""
 
     settings: MailSettings
 
     @property
     def possible(self) -> bool:
-        """Whether there is a server to send by."""
+        """Whether a mail server is configured."""
         return bool(self.settings.host)
 
     async def send(self, to: str, subject: str, text: str) -> None:
-        """Hand a text to the mail server; MailNotSent if it does not take it."""
+        """Send a mail; raise MailNotSent if the mail server doesn't accept it."""
         message = self.compose(to, subject, text)
         if not self.possible:
             raise MailNotSent(address=message["To"], why="no mail server is set.")
@@ -58,7 +58,7 @@ class Mail:
         log.info("mail.sent", address=message["To"])
 
     async def send_each(self, people: Sequence[str], subject: str, text: str) -> bool:
-        """Send the same to each; whether somebody was reached."""
+        """Send the same mail to each address; return whether at least one was sent."""
         if not self.possible:
             return False
         sent = await asyncio.gather(*(self.send(to, subject, text) for to in people), return_exceptions=True)
@@ -68,7 +68,7 @@ class Mail:
         return any(failure is None for failure in sent)
 
     def compose(self, to: str, subject: str, text: str) -> EmailMessage:
-        """The mail itself; neither an address nor a subject can add a line to its head."""
+        """Compose the mail; neither the address nor the subject can inject header lines."""
         sender = check_address(self.settings.sender) if self.settings.sender else f"sublet@{_fqdn()}"
         message = EmailMessage(policy=SMTP)
         message["From"] = sender

@@ -1,6 +1,7 @@
-"""The master key: a file outside SUBLET_HOME with which a service seals the secrets that it stores.
+"""The master key: a file outside SUBLET_HOME with which a service encrypts the secrets that it stores.
 
-Each line is a key: its id and 32 random bytes. The first seals; all of them open, so that keys can be changed.
+Each line is a key: its id and 32 random bytes. The first key encrypts; all of them decrypt, so that keys can be
+rotated.
 """
 
 from __future__ import annotations
@@ -15,31 +16,31 @@ from dataclasses import dataclass, field
 
 from sublet.kernel.errors import BadMasterKey
 
-CREDENTIAL = "sublet-master-key"  # its name among systemd's credentials
+CREDENTIAL = "sublet-master-key"  # the name of systemd's credential
 _LINE = re.compile(r"sublet-key ([0-9a-f]{8}) ([A-Za-z0-9+/]{43}=)")
-_MOST = 1 << 16  # bytes of such a file
+_MOST = 1 << 16  # bytes read of a key file
 
 
 @dataclass(frozen=True, slots=True)
 class MasterKey:
-    """One key of the file."""
+    """One key of a key file."""
 
     id: str
     secret: bytes = field(repr=False)
 
     @property
     def line(self) -> str:
-        """As it stands in the file."""
+        """The key as a line of the file."""
         return f"sublet-key {self.id} {base64.b64encode(self.secret).decode()}\n"
 
 
 def new_key() -> MasterKey:
-    """A key that nobody has seen."""
+    """Generate a random key."""
     return MasterKey(secrets.token_hex(4), secrets.token_bytes(32))
 
 
 def make(file: str, *, more: bool = False) -> MasterKey:
-    """Write a new file with one key; or, with `more`, put a new key before those that it has."""
+    """Write a new key file with one key or, with `more`, add a new key in front of the file's keys."""
     key = new_key()
     before = "".join(old.line for old in _parse_key(file, _content(file, credential=False))) if more else ""
     part = f"{file}.{secrets.token_hex(4)}"
@@ -65,7 +66,7 @@ def make(file: str, *, more: bool = False) -> MasterKey:
 
 
 def find(setting: str) -> str:
-    """The file that the setting names, else systemd's credential; empty: there is none."""
+    """Return the key file that the setting names, or else systemd's credential; empty if there is neither."""
     if setting:
         return setting
     directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
@@ -74,14 +75,14 @@ def find(setting: str) -> str:
 
 
 def read(file: str, home: str) -> tuple[MasterKey, ...]:
-    """The keys of a file that lies outside SUBLET_HOME, and that nobody else can read or replace."""
+    """Return the keys of a file; raise BadMasterKey if it is in SUBLET_HOME, or if others can read or write it."""
     outside(file, home)
     directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
     return _parse_key(file, _content(file, credential=bool(directory) and os.path.dirname(file) == directory))
 
 
 def outside(file: str, home: str) -> None:
-    """Refuse a file that lies in SUBLET_HOME, whatever links lead there."""
+    """Raise BadMasterKey if the file is in SUBLET_HOME, after following links."""
     within = os.path.realpath(home)
     if os.path.commonpath([os.path.realpath(file), within]) == within:
         raise BadMasterKey(file=file, why=f"it lies in SUBLET_HOME, beside what it seals ({within})")
@@ -99,7 +100,10 @@ def _content(file: str, *, credential: bool) -> str:
 
 
 def _check(file: str, status: os.stat_result, credential: bool) -> None:
-    """Whether it is its owner's alone. The group's bits of systemd's credentials are the mask of their access list."""
+    """Raise BadMasterKey unless only its owner can access the file.
+
+    The group bits of systemd's credentials are the mask of their access list, so reading by the group is allowed there.
+    """
     if not stat.S_ISREG(status.st_mode):
         raise BadMasterKey(file=file, why="it is no file")
     if status.st_uid not in (os.getuid(), 0):

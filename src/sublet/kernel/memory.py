@@ -1,7 +1,7 @@
-"""Gives memory that was freed back to the operating system, so that a service that runs for months stays small.
+"""Returns freed memory to the operating system, so that a service that runs for months stays small.
 
-The C library keeps what was freed in the arena of each thread for the next allocation there. What a reader needed for a
-moment would stay for ever, a little more of it as the database grows.
+The C library keeps freed memory in each thread's arena for the next allocation there. Memory that a reader needed only
+briefly would stay for ever, and grow with the database.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ import ctypes
 from functools import cache
 from typing import Any
 
-PAUSE = 5.0  # seconds; it takes a few thousandths of one
+PAUSE = 5.0  # seconds; a call takes a few milliseconds
 
 
 async def trim_often() -> None:
-    """Do so every now and then, until this is cancelled; at once over where the C library can't."""
+    """Trim the memory every few seconds until cancelled; return at once if the C library can't."""
     while find_trim():
         await asyncio.sleep(PAUSE)
         await asyncio.to_thread(trim_memory)
 
 
 def trim_memory() -> None:
-    """Give back all pages on which nothing is."""
+    """Return all unused pages to the operating system."""
     if trim := find_trim():
         trim(0)
 
 
 @cache
 def find_trim() -> Any:
-    """The function of the GNU C library that does it; None with another library."""
+    """Return malloc_trim of the GNU C library, or None with another C library."""
     try:
         return ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError):

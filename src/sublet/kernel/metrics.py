@@ -1,11 +1,11 @@
-"""What Prometheus can scrape, kept in a registry of our own."""
+"""The service's Prometheus metrics, in registries of their own."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 registry = CollectorRegistry()
-of_platforms = CollectorRegistry()  # what names them
+of_platforms = CollectorRegistry()  # metrics with a platform's name
 
 offersets = Counter("sublet_offersets", "Offer sets made, by answer.", ["result"], registry=registry)
 moves = Counter("sublet_session_moves", "Sessions that entered a phase.", ["phase"], registry=registry)
@@ -19,5 +19,5 @@ platform_errors = Counter(
 
 
 def page(whole: bool) -> bytes:
-    """All of it, or all that names no platform, in Prometheus' text form."""
+    """Return the metrics in Prometheus' text format; those that name platforms only if `whole`."""
     return generate_latest(registry) + (generate_latest(of_platforms) if whole else b"")

@@ -1,7 +1,8 @@
-r"""Paths as text that can be stored, sent and typed: names of files are bytes, and some are no UTF-8.
+r"""Paths as text that can be stored, sent and typed: file names are bytes, and some aren't valid UTF-8.
 
-Python reads such a byte as half of a surrogate pair, which neither a database, nor JSON, nor an address can hold. Here
-it is written as `\xff`, and a backslash that could be read as one of those as `\x5c`. All other paths are as they are.
+Python reads an invalid byte as half of a surrogate pair, which neither a database, nor JSON, nor a URL can hold. Here
+it is written as `\xff`, and a backslash that could be mistaken for such an escape as `\x5c`. All other paths are
+unchanged.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ _SURROGATES = 0xDC00
 
 
 def show_path(path: str) -> str:
-    """A path of a system as text."""
+    """Return a file system's path as text, with escapes for invalid bytes."""
     return _HIDDEN.sub(lambda letter: f"\\x{ord(letter[0]) & 0xFF:02x}", path)
 
 
 def restore_path(text: str) -> str:
-    """The path that a text stands for; it never has more folders than the text."""
+    """Return the path that a text from `show_path` stands for; it never has more folders than the text."""
 
     def restore(letter: re.Match[str]) -> str:
         byte = int(letter[1], 16)

@@ -1,4 +1,4 @@
-"""How long a regular expression may take: one that a stranger wrote must not keep a service busy."""
+"""Bounds how long a regular expression can take, so that one from a stranger can't keep a service busy."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ NEVER = MOST_TRIES + 1
 
 
 def pattern_problem(pattern: str) -> str:
-    """Why a pattern can't be used; empty if it can."""
+    """Return why a pattern can't be used, or an empty string if it can."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # of what a later Python may read otherwise
+            warnings.simplefilter("error", FutureWarning)  # about syntax whose meaning a later Python may change
             parsed = list(_parser.parse(pattern))
         ways = _ways(parsed)
     except (re.error, OverflowError, RecursionError, FutureWarning) as error:
@@ -32,7 +32,7 @@ def pattern_problem(pattern: str) -> str:
 
 
 def _ways(parts: Any) -> int:
-    """In how many ways a sequence of parts could be tried at most, on a text of the longest length."""
+    """Return an upper bound for the ways to match a sequence of parts against a text of the longest length."""
     number = 1
     for operation, argument in parts:
         number = min(number * _ways_of(operation, argument), NEVER)
@@ -54,4 +54,4 @@ def _ways_of(operation: Any, argument: Any) -> int:
         return _ways(argument)
     if operation is c.BRANCH:
         return min(sum(_ways(branch) for branch in argument[1]), NEVER)
-    return NEVER  # what looks back or ahead
+    return NEVER  # lookaheads, lookbehinds and back references

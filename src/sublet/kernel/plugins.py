@@ -1,4 +1,4 @@
-"""Plug-ins by the group of their entry points. What is installed is read once: there may be hundreds of packages."""
+"""Plug-ins by the group of their entry points. Installed packages are scanned once, since there may be hundreds."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ GROUPS = ("sublet.kinds", "sublet.platforms", "sublet.movers")
 
 
 def list_platform_kinds() -> frozenset[str]:
-    """The kinds of platform that are installed, none of which is loaded for it."""
+    """Return the installed kinds of platform, without loading any of them."""
     return frozenset(entry.name for entry in plugins("sublet.platforms"))
 
 
 def plugins(group: str) -> EntryPoints:
-    """Those of a group."""
+    """Return the entry points of a group."""
     entries: EntryPoints = _list_installed().select(group=group)
     return entries
 
 
 @cache
-def _list_installed() -> Any:  # of a class that depends on the version of Python
+def _list_installed() -> Any:  # its class depends on the version of Python
     return entry_points()

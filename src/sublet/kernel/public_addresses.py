@@ -1,4 +1,4 @@
-"""Only public addresses: what strangers ask for must not reach this machine or its private networks."""
+"""Restricts connections to public addresses: strangers' requests must not reach this machine or private networks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class NotPublic(Exception):
 
 
 async def public_addresses(host: str, port: int) -> list[str]:
-    """What a name means now, if all of that is public; NotPublic otherwise."""
+    """Resolve a host name; raise NotPublic unless all of its addresses are public."""
     entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if not addresses or not all(map(_public, addresses)):
@@ -22,11 +22,11 @@ async def public_addresses(host: str, port: int) -> list[str]:
     return addresses
 
 
-HOLDS_IPV4 = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))  # NAT64, and the oldest writing of all
+HOLDS_IPV4 = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))  # NAT64, and the old IPv4-compatible form
 
 
 def _public(text: str) -> bool:
-    """Whether it is public itself, and so is an IPv4 address that it stands for."""
+    """Whether an address is public, and so is any IPv4 address embedded in it."""
     address = ipaddress.ip_address(text.partition("%")[0])
     inner = _inner(address) if isinstance(address, ipaddress.IPv6Address) else None
     return address.is_global and not address.is_multicast and (inner is None or _public(str(inner)))
@@ -39,17 +39,17 @@ def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 class PublicOnly(httpx2.AsyncHTTPTransport):
-    """Looks each name up itself and connects to what it found, so that a second answer can't lead elsewhere."""
+    """A transport that resolves names itself and connects to the address that it checked, against DNS rebinding."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Refuse a private address, also one that a redirection leads to."""
+        """Send the request, or raise UnsupportedProtocol if its host isn't public, also after a redirect."""
         host, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
         try:
             addresses = await public_addresses(host, port)
         except NotPublic as error:
             raise httpx2.UnsupportedProtocol(str(error), request=request) from error
         pinned = (
-            httpx2.Request(  # its header Host keeps the name, and so does the request that a redirection is read by
+            httpx2.Request(  # the Host header and the caller's request keep the name, which redirects are resolved by
                 request.method,
                 request.url.copy_with(host=addresses[0]),
                 headers=request.headers,

@@ -1,4 +1,4 @@
-"""Text as a part of an address or of a file's name, without the standard library's slow module for addresses."""
+"""Percent-encoding for URLs and file names, without the standard library's urllib, which is slow to import."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 def quote(text: str, safe: frozenset[int] = SAFE) -> str:
-    """Text as part of an address."""
+    """Percent-encode text for use in a URL."""
     return "".join(chr(byte) if byte in safe else f"%{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))

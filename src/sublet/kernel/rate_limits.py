@@ -1,4 +1,4 @@
-"""A rate limit: so many at once, and no more than so many in such a time, as in `200/10m`."""
+"""A rate limit, such as `200/10m`: the most at once, and the most within that time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from sublet.booking.model.amounts import duration_text, parse_duration
 from sublet.kernel.errors import BadAmount
 
 _FORM = re.compile(r"([1-9][0-9]{0,8})\s*/\s*(\S.*)")
-_UNITS = frozenset({"s", "m", "h", "d"})  # `30/m` is `30/1m`
+_UNITS = frozenset({"s", "m", "h", "d"})  # `30/m` means `30/1m`
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So many at once, and no more than so many in such a time."""
+    """At most `most` at once, and at most `most` within the time `per`."""
 
     most: int
     per: timedelta
@@ -26,12 +26,12 @@ class RateLimit:
         return self.per.total_seconds() / self.most
 
     def __str__(self) -> str:
-        """As it is written in the settings."""
+        """Return the limit as it is written in the settings."""
         return f"{self.most}/{duration_text(self.per)}"
 
 
 def parse_rate_limit(text: str) -> RateLimit:
-    """The rate limit in `200/10m`, `30/h` or `5/1m30s`."""
+    """Parse a rate limit such as `200/10m`, `30/h` or `5/1m30s`; raise BadAmount if it is malformed."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         raise BadAmount(text=text[:40], what="a rate limit", example="200/10m")

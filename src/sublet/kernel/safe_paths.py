@@ -1,14 +1,16 @@
-"""Whether others could put something else in a path's place, or write what lies there: they could run programs as us.
+"""Checks whether others could replace or write a file at some path, and so run programs as this user.
 
-Whoever can write a directory can rename what is in it. So each directory, and each link, on the way to a path has to
-belong to this user or to root, and be writable by nobody else, unless its sticky bit keeps everyone to their own files.
-Three things look dangerous and are not refused, since nobody could do anything about them and nothing is lost by them:
+Anyone who can write to a directory can rename the files in it. So each directory and each link on the way to a path has
+to belong to this user or to root, and be writable by nobody else, unless its sticky bit keeps everyone to their own
+files.
 
-- a group in which nobody else is, such as the private groups that many distributions give each user;
-- an owner without an id in this user namespace (containers: root outside is `nobody` in them), where only that owner
-  can write; it may as well be root, and most often is;
-- an owner or a group that can write above the user's own home directory: they can change the user's shell anyway. What
-  *everyone* can write is refused there, too.
+Three things look dangerous and are accepted, since the user couldn't change them and they add no risk:
+
+- a group without other members, such as the private groups that many distributions give each user;
+- an owner without an id in this user namespace (in containers, root outside is `nobody`), where only that owner can
+  write; it may as well be root, and most often is;
+- an owner or a group that can write above the user's own home directory: they could change the user's shell anyway. A
+  directory that *everyone* can write to is refused there, too.
 """
 
 from __future__ import annotations
@@ -20,33 +22,33 @@ from collections.abc import Iterator
 ROOT = 0
 MOST_LINKS = 40  # as many as the kernel follows
 ALL_IDS = 2**32 - 1
-LOCAL_SOURCES = frozenset({"files", "systemd", "altfiles", "db"})  # of accounts; these can be listed as a whole
+LOCAL_SOURCES = frozenset({"files", "systemd", "altfiles", "db"})  # account databases that can be listed completely
 
 
 def find_danger_above(path: str) -> str:
-    """Which directory or link on the way to a path lets others put another in its place; nothing if none does."""
+    """Return which directory or link on the way to a path lets others replace it; empty if none does."""
     for place in _list_places(path):
         try:
             status = os.lstat(place)
         except OSError:
-            break  # nothing is there yet, or nobody but its owner sees it
+            break  # it doesn't exist yet, or only its owner can see it
         if danger := _find_danger_in(place, status):
             return danger
     return ""
 
 
 def is_trusted(status: os.stat_result) -> bool:
-    """Whether it belongs to this user, or to root, who can do everything anyway."""
+    """Whether a file belongs to this user or to root, who can do everything anyway."""
     return status.st_uid in (os.geteuid(), ROOT)
 
 
 def is_writable_by_others(path: str, status: os.stat_result) -> bool:
-    """Whether more than its owner and root can change it."""
+    """Whether anyone but its owner and root can write to a file."""
     return bool(status.st_mode & stat.S_IWOTH) or _is_writable_by_a_group(path, status)
 
 
 def name_user(uid: int) -> str:
-    """What someone is called, for a sentence."""
+    """Return a user's name, or their id in words if they have no name."""
     import pwd
 
     try:
@@ -56,7 +58,7 @@ def name_user(uid: int) -> str:
 
 
 def _list_places(path: str) -> Iterator[str]:
-    """Each directory in which a name on the way is looked up, and each link, as the kernel meets them."""
+    """Yield each directory that is searched on the way to a path, and each link, as the kernel meets them."""
     at, rest, links = "/", path.split("/")[::-1], 0
     while rest:
         name = rest.pop()
@@ -81,7 +83,7 @@ def _list_places(path: str) -> Iterator[str]:
 
 
 def _find_danger_in(place: str, status: os.stat_result) -> str:
-    """What others could do with a directory or a link on the way."""
+    """Return what is unsafe about a directory or link on the way to a path; empty if it is safe."""
     is_link, is_sticky = stat.S_ISLNK(status.st_mode), bool(status.st_mode & stat.S_ISVTX)
     if not is_link and not is_sticky and status.st_mode & stat.S_IWOTH:
         return f"everyone can write in {place}"
@@ -94,7 +96,7 @@ def _find_danger_in(place: str, status: os.stat_result) -> str:
 
 
 def _is_writable_by_a_group(path: str, status: os.stat_result) -> bool:
-    """Whether others can write by a group, or by an access control list, which shows as the group's right."""
+    """Whether others can write by a group or an access control list, whose mask is shown as the group's bits."""
     if not status.st_mode & stat.S_IWGRP:
         return False
     return _has_list(path) or not _is_alone_in(status.st_gid)
@@ -108,7 +110,7 @@ def _has_list(path: str) -> bool:
 
 
 def _is_alone_in(gid: int) -> bool:
-    """Whether nobody but this user and root is in a group: a private one, or one that no other account has."""
+    """Whether a group has no members but this user and root, also not as anyone's primary group."""
     import grp  # only in this rare case
     import pwd
 
@@ -127,17 +129,17 @@ def _is_alone_in(gid: int) -> bool:
 
 
 def _lists_all_accounts() -> bool:
-    """Whether all accounts of this machine can be listed: those of a directory service mostly can't."""
+    """Whether getpwall lists all accounts of this machine: those of a directory service are mostly omitted."""
     try:
         with open("/etc/nsswitch.conf", encoding="utf-8", errors="replace") as file:
             lines = [line.partition("#")[0].partition(":") for line in file]
     except OSError:
-        return True  # there is nothing but files then
+        return True  # then accounts come from files only
     return all(LOCAL_SOURCES.issuperset(words.split()) for what, _, words in lines if what.strip() == "passwd")
 
 
 def _is_foreign(status: os.stat_result) -> bool:
-    """Whether its owner may be someone who has no id in this user namespace, as root outside of most containers."""
+    """Whether the owner may have no id in this user namespace, like the host's root in most containers."""
     try:
         with open("/proc/sys/kernel/overflowuid", encoding="ascii") as file:
             overflow = int(file.read())
@@ -153,7 +155,7 @@ def _is_above_home(place: str) -> bool:
 
 
 def _find_own_directory() -> str:
-    """This user's home directory, as the machine knows it, whatever the environment says."""
+    """Return this user's home directory from the account database, whatever the environment says."""
     import pwd
 
     try:

@@ -1,4 +1,4 @@
-"""A secret that an operator keeps in a file: read when it is needed, and only if nobody else can read it."""
+"""A secret in an operator's file: read when it is needed, and only if nobody else can read it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def read_secret_file(file: Path) -> str:
-    """What is in it; ValueError, without the secret, if it can't be read, is empty, or others can read it."""
+    """Return the secret; raise ValueError if the file is empty, can't be read, or others can read it."""
     try:
         if stat.S_IMODE(file.stat().st_mode) & 0o077:
             raise ValueError(f"others can read {file}; `chmod 600` it")

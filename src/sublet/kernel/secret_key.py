@@ -1,4 +1,4 @@
-"""The key in SUBLET_HOME that sessions' secrets are made from: made once, whole or not at all."""
+"""The key in SUBLET_HOME from which sessions' secrets are derived: created once, and atomically."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIZE = 32  # bytes
 
 
 def read_or_make_key(file: Path) -> bytes:
-    """The key, made if there is none; a file that isn't a whole key is refused, since anybody could guess it."""
+    """Return the key, created if it is missing; raise BadSecretKey if the file has another size, as a truncated one."""
     if not file.exists():
         _make_key(file)
     key = file.read_bytes()
@@ -23,7 +23,7 @@ def read_or_make_key(file: Path) -> bytes:
 
 
 def _make_key(file: Path) -> None:
-    """Write a key that survives a loss of power; of several processes that make one, one wins."""
+    """Write a key durably; if several processes do so at once, the first one's key is used."""
     part = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as opened:

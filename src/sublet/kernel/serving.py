@@ -1,4 +1,4 @@
-"""How a service is to be started, and which process serves a home."""
+"""The options to start a service with, and the record of which process serves a home."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from dataclasses import dataclass
 
 from sublet.kernel.home import Home
 
-IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)  # by nohup, or by a shell in the background
+IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)  # nohup and background shells ignore them
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """What `sublet serve` was told; what is None comes from the settings."""
+    """The options of `sublet serve`; None means the value from the settings."""
 
     host: str | None = None
     port: int | None = None
-    platform: str | None = None  # one platform of this kind, instead of those in the settings: "memory"
-    config: str | None = None  # another settings file
+    platform: str | None = None  # only one platform, of this kind, instead of those in the settings: "memory"
+    config: str | None = None  # the settings file, instead of the default
     gateway: bool = False
     database: str | None = None
-    socket: str | None = None  # another path than the one in SUBLET_HOME
-    personal: bool = False  # started by itself: the socket, and a free TCP port for the pages
+    socket: str | None = None  # the Unix socket, instead of the one in SUBLET_HOME
+    personal: bool = False  # started by a command: on the Unix socket, and on a free TCP port for web pages
     verbose: bool = False
 
 
 @dataclass(frozen=True)
 class Serving:
-    """The process that serves a home: its pid, when that began, and where it listens."""
+    """The process that serves a home: its pid, its start time, and where it listens."""
 
     pid: int
-    start: int  # the process's start time as the kernel counts it, so that a reused pid is not taken for it
-    url: str  # of its TCP port; empty when there is none
+    start: int  # the process's start time in the kernel's ticks, to recognize a reused pid
+    url: str  # the address of its TCP port; empty if there is none
     socket: str
 
 
 def process_start(pid: int) -> int | None:
-    """When a process began, in the kernel's clock ticks; None when there is no such process, or only its remains."""
+    """Return when a process started, in the kernel's clock ticks; None if it doesn't exist or is a zombie."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             state, *rest = file.read().rpartition(")")[2].split()
@@ -48,7 +48,7 @@ def process_start(pid: int) -> int | None:
 
 
 def record_serving(home: Home, url: str, socket: str) -> None:
-    """Write down that this process serves the home."""
+    """Record that this process serves the home."""
     pid = os.getpid()
     record = {"pid": pid, "start": process_start(pid), "url": url, "socket": socket}
     part = f"{home.state}.{pid}"
@@ -58,7 +58,7 @@ def record_serving(home: Home, url: str, socket: str) -> None:
 
 
 def read_serving(home: Home) -> Serving | None:
-    """The process that serves the home, if it is still there."""
+    """Return the process that serves the home, or None if it has ended."""
     try:
         with open(home.state, encoding="utf-8") as file:
             serving = Serving(**json.load(file))
@@ -68,7 +68,7 @@ def read_serving(home: Home) -> Serving | None:
 
 
 def heed_signals() -> None:
-    """Do nothing where a signal was ignored: what is ignored is handed on to all that is started here."""
+    """Replace ignored signals by a handler that does nothing, since child processes inherit ignored signals."""
     for number in IGNORED:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, _nothing)

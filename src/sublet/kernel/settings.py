@@ -1,4 +1,4 @@
-"""What an operator can set: one TOML file, environment over it, the command line over both."""
+"""The operator's settings: from one TOML file, overridden by the environment, then by the command line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from sublet.kernel.settings_trust import IssuerSettings, Origin, PolicySettings
 
 
 def _image(value: object) -> object:
-    """`python = "docker://…/python:3.12@sha256:…"`, or a table with location and digest."""
+    """Validate an image: `"docker://…/python:3.12@sha256:…"`, or a table with location and digest."""
     if isinstance(value, str):
         location, _, digest = value.partition("@")
         value = {"location": location, "digest": digest}
@@ -300,7 +300,7 @@ class Settings(BaseModel):
         description="Name → kind and the settings of that kind of platform.",
     )
 
-    _text: str = PrivateAttr("")  # of the file that they were read from
+    _text: str = PrivateAttr("")  # the text of the settings file
     _file: Path = PrivateAttr(Path(FILE))
 
     @property
@@ -309,16 +309,16 @@ class Settings(BaseModel):
         return self.database or f"sqlite:///{self.home / 'sublet.db'}"
 
     def is_set(self, name: str) -> bool:
-        """Whether someone set it; else it is as it comes."""
+        """Whether a setting was given explicitly, and isn't the default."""
         return name in self.model_fields_set
 
     def take_up(self, new: Settings, names: Sequence[str]) -> None:
-        """Change these settings in place: whoever holds them reads the new values from now on."""
+        """Change these settings in place, so that every object that holds them sees the new values."""
         self.__dict__.update({name: getattr(new, name) for name in names})
 
     @classmethod
     def load(cls, home: Path, config: Path | None = None, **overrides: Any) -> Settings:
-        """Read the file (`sublet.toml` in `home`, or another), then the environment, then what is given here."""
+        """Read the file (`sublet.toml` in `home`, or `config`), then the environment, then the overrides given here."""
         file = config or home / FILE
         text = _read(file) if config or file.exists() else ""
         values = _parse(file, text)
@@ -335,7 +335,7 @@ class Settings(BaseModel):
         return settings
 
     def refuse(self, path: Sequence[str | int], why: str, hint: str = "") -> BadSettings:
-        """The error of a value that can't be taken, with its line."""
+        """Return the error for an unacceptable value, with its line in the file."""
         detail = at_line(find_line(self._text, path), at_setting(path, why))
         return BadSettings(file=self._file, detail=detail, hint=hint)
 
@@ -357,18 +357,18 @@ def _parse(file: Path, text: str) -> dict[str, Any]:
 
 
 def _list_known(path: Sequence[str | int]) -> list[str]:
-    """The settings that there are where this one was looked for."""
+    """Return the names of the settings in the table that a path leads to."""
     model: Any = Settings
     for part in path[:-1]:
         if isinstance(model, type) and issubclass(model, BaseModel):
             model = model.model_fields[str(part)].annotation
-        else:  # name → a table of settings
+        else:  # a map from names to tables of settings
             model = (*get_args(model), None)[-1] if get_args(model) else None
     return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """`SUBLET_HOLD=10m` sets `hold`; only the plain ones can be set so."""
+    """Return the settings that the environment sets, as `SUBLET_HOLD=10m` does; only plain ones can be set so."""
     plain = {name for name in Settings.model_fields if name not in _NOT_PLAIN}
     named = {f"{ENVIRONMENT}{name.upper()}": name for name in plain}
     return {named[key]: value for key, value in environment.items() if key in named}

@@ -1,4 +1,4 @@
-"""Where in sublet.toml a setting is, for errors that name its line."""
+"""Finds the line of a setting in sublet.toml, for error messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VALUE = re.compile(rf"\s*({KEY})\s*=")
 
 
 def find_line(text: str, path: Sequence[str | int]) -> int:
-    """The line of a setting, or of the table that it would be in; 0: neither is in this text."""
+    """Return the line of a setting, or of the table that it would be in; 0 if neither is in the text."""
     wanted = tuple(str(part) for part in path)
     best, depth = 0, 0
     for number, here in _list_keys(text):
@@ -28,24 +28,24 @@ def find_line(text: str, path: Sequence[str | int]) -> int:
 
 
 def at_line(line: int, why: str) -> str:
-    """What is wrong, with its line if that is known."""
+    """Prefix an error message with its line, if that is known."""
     return f"line {line}: {why}" if line else why
 
 
 def at_setting(path: Sequence[str | int], why: str) -> str:
-    """What is wrong, with the setting that it is about."""
+    """Prefix an error message with the setting's name."""
     return f"{'.'.join(map(str, path))}: {why}"
 
 
 def describe_error(error: ErrorDetails, known: Sequence[str]) -> str:
-    """What is wrong with a setting; `known` are the names that it could have."""
+    """Return a validation error in words; `known` are the names that the setting could have."""
     if error["type"] == "extra_forbidden":
         return f"there is no such setting{suggest(str(error['loc'][-1]), known)}"
-    return error["msg"].removeprefix("Value error, ")  # as pydantic begins what a check of ours says
+    return error["msg"].removeprefix("Value error, ")  # pydantic's prefix for errors of our own validators
 
 
 def suggest(name: str, known: Sequence[str]) -> str:
-    """The nearest known name, as a question; empty: none is near."""
+    """Return a question that suggests the closest known name; empty if none is close."""
     near = get_close_matches(name, known, 1)
     return f"; did you mean {near[0]}?" if near else ""
 
@@ -69,7 +69,7 @@ def _list_keys(text: str) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _split(key: str) -> tuple[str, ...]:
-    """The parts of a dotted key, as TOML reads it."""
+    """Return the parts of a dotted TOML key."""
     parts, value = [], tomllib.loads(f"{key} = 0")
     while isinstance(value, dict):
         [(name, value)] = value.items()

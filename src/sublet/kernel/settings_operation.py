@@ -1,4 +1,4 @@
-"""What an operator can set about running a service for many people."""
+"""Settings for running a service for many people."""
 
 from __future__ import annotations
 
@@ -201,5 +201,5 @@ class ThrottleSettings(BaseModel):
 
     @property
     def limits(self) -> Mapping[str, RateLimit]:
-        """Each limit by its name."""
+        """All rate limits by name."""
         return {name: getattr(self, name) for name in type(self).model_fields}

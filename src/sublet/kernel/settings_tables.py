@@ -1,4 +1,4 @@
-"""The tables of the settings: each is a `[table]` of the file, about one thing."""
+"""The tables of the settings file: each class is one `[table]`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AnnexSettings(BaseModel):
 
 
 def _issuer(address: str) -> str:
-    """An issuer's address: by https, or on this machine."""
+    """Validate an issuer's address: https, or http on this machine."""
     parts = urlsplit(address)
     near = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
     if not parts.hostname or not (parts.scheme == "https" or near) or parts.query or parts.fragment:

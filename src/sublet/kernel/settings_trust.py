@@ -1,4 +1,4 @@
-"""What an operator can set about whom a service trusts: a policy service, and issuers of tokens."""
+"""Settings about whom a service trusts: a policy service, and issuers of tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.kernel.settings_tables import Duration, Issuer
 
 
 def _origin(text: str) -> str:
-    """An origin as browsers name it."""
+    """Validate an origin, in the form that browsers send."""
     if text != "*" and not re.fullmatch(r"https?://[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?", text):
         raise ValueError("an origin is a scheme and a host in small letters, as in https://portal.example.org, or *")
     return text

@@ -1,4 +1,4 @@
-"""Names of things by the beginning of their id: three letters at least, and as many as tell them apart."""
+"""Short ids: a unique prefix of at least three characters names a session, an offer or another object."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _LETTERS = frozenset("0123456789abcdef-")
 
 
 def require_length(name: str, noun: str) -> None:
-    """Refuse the beginning of an id that is too short to name anything."""
+    """Raise IdTooShort if a prefix of an id is too short."""
     if 0 < len(name) < SHORTEST and set(name.lower()) <= _LETTERS:
         raise IdTooShort(name=name, noun=noun, least=SHORTEST)
 
 
 def pick_one(name: str, noun: str, matches: Sequence[T], describe: Callable[[T], str]) -> T | None:
-    """The only one of those whose ids begin like this; Ambiguous, which lists them, if there are several."""
+    """Return the only object whose id has this prefix, or None; raise Ambiguous, listing them, if there are several."""
     if len(matches) > 1:
         require_length(name, noun)
     return pick_named(name, noun, matches, describe)
 
 
 def pick_named(name: str, noun: str, candidates: Sequence[T], describe: Callable[[T], str], hint: str = "") -> T | None:
-    """The only one of this name; Ambiguous, which lists them, if there are several."""
+    """Return the only object of this name, or None; raise Ambiguous, listing them, if there are several."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None
     more = f"; and {len(candidates) - MOST_SHOWN} more" if len(candidates) > MOST_SHOWN else ""

@@ -1,8 +1,8 @@
-"""Short paths to directories in which there are Unix sockets: the address of one has 107 bytes at most.
+"""Short paths to directories of Unix sockets, whose addresses have at most 107 bytes.
 
-Such a path is a symbolic link with a random name, in a directory where nobody else can replace what is ours. Sockets
-themselves stay in their own directory, which only we can enter, so that no link is worth keeping: it is found again by
-where it leads, and made again if someone removed it for its age.
+Such a path is a symbolic link with a random name, in a directory where nobody else can replace this user's files. The
+sockets stay in their own directory, which only this user can enter, so links needn't be recorded: a link is found again
+by its target, and made again if a cleanup of old files removed it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LONGEST = LONGEST_SOCKET - 33  # bytes of a directory: ssh and HTCondor make soc
 PLACES = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 (a link is made there exclusively, with a random name)
 PREFIX = "sublet-to-"
 TRIES = 4
-_known: dict[str, str] = {}  # a directory → the link that this process used last
+_known: dict[str, str] = {}  # directory → the link that this process used last
 
 
 def shorten(directory: Path, places: Sequence[str] = PLACES) -> Path:
-    """A path to this directory that is short enough for sockets in it: its own, else a link, made if need be.
+    """Return a path to the directory that is short enough for sockets in it: its own, or a link, made if necessary.
 
-    It stays as it is where it is not there yet, and where no link can be made.
+    Return the directory's own path if it doesn't exist yet, or if no link can be made.
     """
     whole = os.path.abspath(directory)
     if len(os.fsencode(whole)) <= LONGEST or not os.path.isdir(whole):
@@ -40,7 +40,7 @@ def shorten(directory: Path, places: Sequence[str] = PLACES) -> Path:
 
 
 def remove_links(directory: Path, places: Sequence[str] = PLACES) -> None:
-    """Remove all links of ours to a directory that is given up."""
+    """Remove all of this user's links to a directory that isn't used any more."""
     whole = os.path.abspath(directory)
     _known.pop(whole, None)
     for link in list(_list_links(whole, places)):
@@ -49,12 +49,12 @@ def remove_links(directory: Path, places: Sequence[str] = PLACES) -> None:
 
 
 def fits(path: str | Path) -> bool:
-    """Whether a Unix socket can have this path."""
+    """Whether a path is short enough for a Unix socket."""
     return len(os.fsencode(path)) <= LONGEST_SOCKET
 
 
 def _holds(link: str, whole: str) -> bool:
-    """Whether a link leads there; one that is gone is made again by the same name, which others may remember."""
+    """Whether a link leads to the directory; a missing link is made again, since other processes may use its name."""
     with suppress(OSError):
         if not os.path.lexists(link):
             os.symlink(whole, link)
@@ -62,7 +62,7 @@ def _holds(link: str, whole: str) -> bool:
 
 
 def _make(whole: str, places: Sequence[str]) -> str:
-    """A new link, in the first place that takes it; those that lead nowhere any more are removed there."""
+    """Make a new link in the first place that allows it, and remove dangling ones there; return "" if none does."""
     for place in _list_safe(places):
         for link, target in _list_ours(place):
             if not os.path.lexists(target):
@@ -75,7 +75,7 @@ def _make(whole: str, places: Sequence[str]) -> str:
             except FileExistsError:
                 continue
             except OSError:
-                break  # a full disk, or a read-only one: the next place may do
+                break  # a full or read-only disk: try the next place
             return link
     return ""
 
@@ -85,7 +85,7 @@ def _list_links(whole: str, places: Sequence[str]) -> Iterator[str]:
 
 
 def _list_ours(place: str) -> Iterator[tuple[str, str]]:
-    """The links of this user's in a place, each with where it leads."""
+    """Yield this user's links in a directory, each with its target."""
     try:
         names = sorted(os.listdir(place))
     except OSError:
@@ -96,12 +96,12 @@ def _list_ours(place: str) -> Iterator[tuple[str, str]]:
 
 
 def _list_safe(places: Sequence[str]) -> Iterator[str]:
-    """The places where nobody else can replace what we make."""
+    """Yield the directories in which nobody else can replace this user's files."""
     return (place for place in places if os.path.isdir(place) and not find_danger_above(f"{place}/{PREFIX}"))
 
 
 def _leads_to(link: str) -> str:
-    """Where a link of ours leads; empty if it is none."""
+    """Return the target of a link of this user; empty if it is another's, or no link."""
     try:
         return os.readlink(link) if os.lstat(link).st_uid == os.getuid() else ""
     except OSError:

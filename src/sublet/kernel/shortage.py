@@ -1,22 +1,22 @@
-"""Running out of file descriptors, processes or memory: a condition of this machine that passes, nobody's mistake."""
+"""Shortages of file descriptors, processes or memory: temporary states of this machine, not errors of the caller."""
 
 from __future__ import annotations
 
 import errno
 
-SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})  # EAGAIN: as fork says it
-MOST_CAUSES = 20  # a chain of exceptions can be a circle
+SHORT = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN})  # EAGAIN: from fork
+MOST_CAUSES = 20  # a chain of exceptions can be circular
 
 
 def is_shortage(error: BaseException | None) -> bool:
-    """Whether this very exception says that the machine has too little of something at the moment."""
+    """Whether this exception itself, not its cause, means that the machine is short of a resource."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in SHORT)
 
 
 def find_shortage(error: BaseException) -> str:
-    """What the machine was short of, in its own words, if that is behind an exception; else nothing.
+    """Return the system's message about a shortage that caused the exception; empty if there was none.
 
-    Whoever raised it may have put it into other words: the exceptions that led to it are looked through too.
+    The whole chain of causes is searched, since the shortage may have been wrapped in other exceptions.
     """
     at: BaseException | None = error
     for _ in range(MOST_CAUSES):

@@ -1,4 +1,4 @@
-"""A private SSH key: read once from what a person gives, and then only sealed or in an agent; or made for a machine."""
+"""Private SSH keys: parsed once when a person provides one, then kept only encrypted or in an agent; or generated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OPENSSH = "BEGIN OPENSSH PRIVATE KEY"
 
 
 def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
-    """The key without its passphrase, as ssh-add reads it, and its public half; BadKey tells nothing of it."""
+    """Return the private key without its passphrase, and its public key; errors reveal nothing about the key."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -21,7 +21,7 @@ def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
     except TypeError as error:
         if not passphrase:
             raise PassphraseNeeded from error
-        return read_key(text)  # it has none
+        return read_key(text)  # the key has no passphrase
     except (ValueError, UnsupportedAlgorithm) as error:
         why = "its passphrase is another" if passphrase else "it is no private key that can be read"
         raise BadKey(why=why) from None if isinstance(error, ValueError) else error
@@ -35,7 +35,7 @@ def read_key(text: str, passphrase: str = "") -> tuple[str, str]:
 
 
 def make_key() -> tuple[str, str]:
-    """A new key without a passphrase, as ssh reads it, and its public half."""
+    """Generate a key without a passphrase; return the private key in OpenSSH's format, and its public key."""
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric import ed25519
 

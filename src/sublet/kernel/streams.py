@@ -1,4 +1,4 @@
-"""Reads streams so that whoever stops before the end lets go of the file or connection behind them at once."""
+"""Reads streams so that a reader that stops early releases the file or connection behind them at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Item = TypeVar("Item")
 
 @asynccontextmanager
 async def closing(stream: AsyncIterator[Item]) -> AsyncIterator[AsyncIterator[Item]]:
-    """Close a stream when its reader is done with it, however that ended.
+    """Close a stream when its reader is done with it, also after an error.
 
-    A generator that is only forgotten is closed by the event loop at some later time, and one that it reads from is
-    closed beside it: two that close the same connection at once.
+    A generator that is merely dropped is closed later by the event loop, at the same time as the generator that it
+    reads from, so that both would close the same connection at once.
     """
     try:
         yield stream
@@ -25,7 +25,7 @@ async def closing(stream: AsyncIterator[Item]) -> AsyncIterator[AsyncIterator[It
 
 
 async def read_up_to(most: int, stream: AsyncIterator[bytes]) -> bytes:
-    """All of a stream; of one that is longer, a little more than `most` bytes, by which its reader sees it."""
+    """Read a whole stream; stop soon after `most` bytes, so that a longer result shows that the stream is too long."""
     content = bytearray()
     async with closing(stream):
         async for piece in stream:

@@ -1,4 +1,4 @@
-"""Values as words. Every command needs these, so that nothing is imported here that is slow to load."""
+"""Values in words. Every command imports this module, so it imports nothing that is slow to load."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ STEPS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def count_text(number: int, noun: str) -> str:
-    """`1 offer`, `3 offers`."""
+    """Return a number with its noun: `1 offer`, `3 offers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def describe_duration(length: timedelta, units: int | None = None) -> str:
-    """`10 min`, `1 h 30 min`, `0.5 s`: as a person reads it, exactly or to so many units from the largest on."""
+    """Return a duration for people, exactly or to so many units: `10 min`, `1 h 30 min`, `0.5 s`."""
     seconds = abs(length.total_seconds())
     if units is None and seconds < 60:
         return f"{seconds:g} s"

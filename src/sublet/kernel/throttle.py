@@ -1,7 +1,7 @@
-"""How often someone may try something: beyond that they are told to wait, and for how long.
+"""Rate limits on what a person or host tries; beyond a limit, they are told how long to wait.
 
-What is counted here is counted in this process alone: several processes let through several times as much. What must
-hold across all of them (the tries of one code) is counted in the database, beside the thing that is tried.
+Tries are counted in this process only: several processes allow several times as many. Limits that must hold across all
+of them (such as the tries of one code) are counted in the database, beside the thing that is tried.
 """
 
 from __future__ import annotations
@@ -14,39 +14,39 @@ from time import monotonic
 from sublet.kernel.errors import TooMany
 from sublet.kernel.rate_limits import RateLimit
 
-MOST_KNOWN = 20_000  # of those who tried something; whoever tried the least is forgotten first
+MOST_KNOWN = 20_000  # callers; those with the fewest recent tries are forgotten first
 
 
 class Throttle:
-    """Who has tried what, as one number each: when their tries will be forgotten."""
+    """The recent tries of each caller, as one number each: the time at which they will no longer count."""
 
     def __init__(self, limits: Mapping[str, RateLimit], clock: Callable[[], float] = monotonic) -> None:
-        """Nobody has tried anything yet; the limits are the operator's, by their names in the settings."""
+        """Start without any tries; `limits` are the operator's, by their names in the settings."""
         self._limits = limits
         self._clock = clock
         self._until: dict[tuple[str, str], float] = {}
 
     def spend(self, what: str, who: str) -> None:
-        """Count one try; TooMany if there were too many already, which is not counted again."""
+        """Count one try; raise TooMany, without counting it, if there were too many already."""
         limit, now = self._limits[what], self._clock()
         until = max(self._until.get((what, who), now), now)
         wait = until + limit.each - now - limit.per.total_seconds()
-        if wait > 1e-6:  # less is the error of sums
+        if wait > 1e-6:  # less is a rounding error
             raise TooMany(seconds=math.ceil(wait))
         if len(self._until) >= MOST_KNOWN and (what, who) not in self._until:
             self._forget(now)
         self._until[what, who] = until + limit.each
 
     def change_limits(self, limits: Mapping[str, RateLimit]) -> None:
-        """Use other limits from now on; what was tried before still counts."""
+        """Use new limits from now on; earlier tries still count."""
         self._limits = limits
 
     def __len__(self) -> int:
-        """How many are known."""
+        """Return how many callers are remembered."""
         return len(self._until)
 
     def _forget(self, now: float) -> None:
-        """Make room: for all whose tries are over, and for a tenth at least."""
+        """Forget all callers whose tries no longer count, and at least a tenth of all callers."""
         order = sorted(self._until, key=self._until.__getitem__)
         few = len(order) // 10
         for number, key in enumerate(order):
@@ -56,7 +56,7 @@ class Throttle:
 
 
 def neighbours(host: str) -> str:
-    """A host as it is counted: IPv6 gives everyone as many addresses as they like, so a whole /64 is one."""
+    """Return the address or network that a host is counted as: a whole /64 for IPv6, since one user can have it all."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whom to trust over TLS: the certificate authorities of this machine, read once for many calls."""
+"""The certificate authorities that this machine trusts for TLS, loaded once for many calls."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import httpx2
 
-READ_ANEW = 3600  # seconds after which an operator's change of the authorities counts
+READ_ANEW = 3600  # seconds after which changed authorities are loaded
 
 
 def trust_machine(*, environment: bool = True) -> ssl.SSLContext:
-    """The machine's authorities, or with `environment` those that SSL_CERT_FILE or SSL_CERT_DIR names.
+    """Return a TLS context with the machine's authorities; `environment` honours SSL_CERT_FILE and SSL_CERT_DIR.
 
-    To read them takes longer than most calls do.
+    It is cached, since loading the authorities takes longer than most calls.
     """
     return _read(environment, int(time.monotonic() // READ_ANEW))
 

@@ -1,4 +1,4 @@
-"""Values as texts, and texts as names of files."""
+"""Values as text, and text as file names."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sublet.kernel.data_urls import find_name, is_data_url
 
 
 def value_text(value: Any) -> str:
-    """A text as it is, anything else as JSON."""
+    """Return text unchanged, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def directory_name(name: str) -> str:
-    """A resource's name as the name of its directory."""
+    """Return a resource's name as a valid directory name."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "data"
 
 
 def last_name(location: str) -> str:
-    """What a location is called: the last part of its path, or the name of a file that it holds itself."""
+    """Return the file name in a location: the last part of its path, or the name that a data URL gives."""
     if is_data_url(location):
         location = find_name(location)
     plain = unquote(urlsplit(location).path if ":" in location else location).rstrip("/").rpartition("/")[2]

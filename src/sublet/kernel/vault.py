@@ -1,4 +1,4 @@
-"""The vault: secrets that have to be stored and used again are stored sealed (AES-GCM), each for one purpose."""
+"""The vault: encrypts secrets that have to be stored and used again (AES-GCM), each for one purpose."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 FORM = "sealed1"
-HOME = "home"  # the id of the key that is derived from SUBLET_HOME/key, in personal mode
+HOME = "home"  # the id of the key derived from SUBLET_HOME/key, in personal mode
 _NONCE = 12
 
 
 class Vault:
-    """Seals and opens. The master key is read anew each time, so a changed file counts at once and none stays about."""
+    """Encrypts and decrypts secrets. The master key is read each time, so a changed file has effect at once."""
 
     def __init__(self, home: Path, master_key: str = "", own: Callable[[], bytes] | None = None) -> None:
-        """`own` gives the home's key: a personal service seals small secrets by it where there is no master key."""
+        """`own` returns the home's key, with which a personal service encrypts most secrets if it has no master key."""
         self._home = home
         self._file = master_key
         self._own = own
 
     @property
     def ready(self) -> bool:
-        """Whether there is a master key's file."""
+        """Whether there is a file with the master key."""
         return bool(find(self._file))
 
     def check(self, purpose: str) -> None:
-        """NoMasterKey or BadMasterKey, if nothing can be sealed for this purpose."""
+        """Raise NoMasterKey or BadMasterKey if nothing can be encrypted for this purpose."""
         self._keys(purpose)
 
     def seal(self, purpose: str, text: str) -> str:
-        """The text, so that only this service can read it again, and only for the same purpose."""
+        """Encrypt a text so that only this service can decrypt it, and only for the same purpose."""
         key = self._keys(purpose)[0]
         nonce = secrets.token_bytes(_NONCE)
         sealed = nonce + _cipher(key).encrypt(nonce, text.encode(), _context(key.id, purpose))
         return f"{FORM}.{key.id}.{base64.urlsafe_b64encode(sealed).decode()}"
 
     def open(self, purpose: str, sealed: str) -> str:
-        """What was sealed for this purpose."""
+        """Decrypt a text that was encrypted for this purpose; raise NotSealedHere if that isn't possible."""
         from cryptography.exceptions import InvalidTag
 
         form, _, rest = sealed.partition(".")
@@ -66,14 +66,14 @@ class Vault:
         return text.decode()
 
     def reseal(self, purpose: str, sealed: str) -> str:
-        """The same under the newest key; as it is, if that sealed it."""
+        """Encrypt a sealed text again with the newest key; return it unchanged if that is its key already."""
         newest = self._keys(purpose)[0]
         if sealed.startswith(f"{FORM}.{newest.id}."):
             return sealed
         return self.seal(purpose, self.open(purpose, sealed))
 
     def _keys(self, purpose: str, id: str = "") -> tuple[MasterKey, ...]:
-        """The newest first. What the home's own key sealed can be opened by it, whatever came later."""
+        """Return the keys, newest first; the home's own key is last, to decrypt secrets from before a master key."""
         file = find(self._file)
         own = self._own is not None and not purpose.startswith("account:")
         keys = read(file, str(self._home)) if file and id != HOME else ()

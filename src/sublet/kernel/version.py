@@ -1,3 +1,3 @@
-"""Which version of Sublet this code is, known without a look at what is installed, which would take long."""
+"""Sublet's version as a constant: looking it up in the installed packages' metadata would be slow."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Between views and JSON, both ways, by the dataclasses' own types."""
+"""Converts views to JSON and back, by the types of their dataclasses."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ UNITS = {"Y": "days", "W": "weeks", "D": "days", "H": "hours", "M": "minutes", "
 
 
 def read(view: type[T], value: Any) -> T:
-    """The view that this JSON value stands for; fields that a newer service added are left out."""
+    """Build a view from a JSON value; unknown fields, which a newer service may have added, are ignored."""
     kind: Any = view
     made: T = _reader(kind)(value)
     return made
 
 
 def plain(value: Any) -> Any:
-    """A view, or a collection of views, as JSON knows it."""
+    """Return a view, or a collection of views, as a JSON value."""
     write = _WRITERS[type(value)]
     return value if write is None else write(value)
 
 
 class _Writers(dict[type, Read | None]):
-    """How values of a type are written; None: as they are. Found once for each type, because answers have many."""
+    """The function that writes values of a type, or None to write them unchanged; cached per type for speed."""
 
     def __missing__(self, kind: type) -> Read | None:
         write = self[kind] = _find_writer(kind)
@@ -69,18 +69,18 @@ def _write_list(value: Iterable[Any]) -> list[Any]:
 
 
 def read_instant(text: str) -> datetime:
-    """An aware instant in UTC."""
+    """Parse an ISO 8601 instant to an aware datetime in UTC."""
     instant = datetime.fromisoformat(text)
     return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
 
 
 def instant_text(instant: datetime) -> str:
-    """ISO 8601 in UTC, with a Z."""
+    """Format an instant as ISO 8601 in UTC, with a Z."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def read_duration(text: str) -> timedelta:
-    """An ISO 8601 duration, as services write it; a year is 365 days there, and months don't occur."""
+    """Parse an ISO 8601 duration, as services write it; a year is 365 days, and months aren't supported."""
     duration, number = timedelta(0), ""
     for letter in text.lstrip("-").removeprefix("P"):
         if letter in UNITS:
@@ -92,7 +92,7 @@ def read_duration(text: str) -> timedelta:
 
 
 def duration_iso(duration: timedelta) -> str:
-    """An ISO 8601 duration: days, hours, minutes, seconds."""
+    """Format a duration as ISO 8601: days, hours, minutes, seconds."""
     sign, whole = ("-", -duration) if duration < timedelta(0) else ("", duration)
     minutes, seconds = divmod(whole.seconds, 60)
     hours, minutes = divmod(minutes, 60)

@@ -1,4 +1,4 @@
-"""Whether this is a place where a service can live: not a login node, not a network home. Says why, and where else."""
+"""Checks whether a service can run on this machine: not on a login node, nor with its home on a network file system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-# SQLite's write-ahead log needs shared memory and locks that these don't give.
+# SQLite's write-ahead log needs shared memory and locks, which these don't provide.
 NETWORK = frozenset(
     {
         "nfs",
@@ -33,26 +33,26 @@ OVERRIDE = "SUBLET_ANYWAY"
 
 @dataclass(frozen=True)
 class Facts:
-    """What counts for it."""
+    """The facts about a machine that decide whether a service can run on it."""
 
     home: str
-    filesystem: str  # of the home: ext4, nfs4 …
+    filesystem: str  # the type of the home's file system: ext4, nfs4 …
     hostname: str
     slurm: bool  # this machine can submit to Slurm
-    slurmd: bool  # and also runs Slurm's jobs
-    in_job: bool  # and this is one of them
+    slurmd: bool  # this machine also runs Slurm's jobs
+    in_job: bool  # this process is in such a job
 
 
 @dataclass(frozen=True)
 class Objection:
-    """Why not here, and what to do."""
+    """A reason not to run a service here, and what to do instead."""
 
     why: str
     advice: str
 
 
 def objections(facts: Facts) -> Sequence[Objection]:
-    """What speaks against a service here."""
+    """Return the reasons against a service on this machine."""
     texts = []
     if on_network(facts.filesystem):
         texts.append(
@@ -73,12 +73,12 @@ def objections(facts: Facts) -> Sequence[Objection]:
 
 
 def on_network(filesystem: str) -> bool:
-    """Whether a file system of this type is on other machines; FUSE counts unless it is known to be local."""
+    """Whether a type of file system is remote; FUSE is, except for types that are known to be local."""
     return filesystem in NETWORK or (filesystem.startswith("fuse") and filesystem not in LOCAL_FUSE)
 
 
 def probe(home: str) -> Facts:
-    """Look around."""
+    """Collect the facts about this machine."""
     return Facts(
         home=home,
         filesystem=filesystem_of(home, _mounts()),
@@ -90,7 +90,7 @@ def probe(home: str) -> Facts:
 
 
 def filesystem_of(path: str, mounts: Iterable[str]) -> str:
-    """The type of the file system that a path is, or will be, on, by the lines of /proc/self/mountinfo."""
+    """Return the type of the file system that a path is or would be on; `mounts` are lines of /proc/self/mountinfo."""
     real = os.path.realpath(path)
     longest, kind = "", "unknown"
     for line in mounts:
@@ -118,5 +118,5 @@ def _runs(name: str) -> bool:
                     if file.read().strip() == name:
                         return True
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the process has ended meanwhile
     return False

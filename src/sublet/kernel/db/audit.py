@@ -1,4 +1,4 @@
-"""Who did what, and was let or refused: rows that are only ever added."""
+"""The audit log: who did what, and whether it was allowed; rows are only ever added."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ audit = Table(
     metadata,
     Column("id", Serial, primary_key=True),
     Column("time", BigInteger, nullable=False),
-    Column("person", Text, nullable=False),  # who did it; empty: nobody who is known
-    Column("action", Text, nullable=False),  # as in rule.add, sign-in.refused
+    Column("person", Text, nullable=False),  # who did it; empty: unknown
+    Column("action", Text, nullable=False),  # such as rule.add, sign-in.refused
     Column("noun", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("detail", Text, nullable=False),
@@ -36,29 +36,29 @@ ADD = insert(audit).values({column.name: bind(column.name) for column in audit.c
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One act."""
+    """One action in the audit log."""
 
     time: datetime
-    person: str  # who did it; empty: nobody who is known
-    action: str  # as in rule.add or sign-in.refused
+    person: str  # who did it; empty: unknown
+    action: str  # such as rule.add or sign-in.refused
     noun: str = ""
     name: str = ""
     detail: Mapping[str, Any] = field(default_factory=dict)
     host: str = ""
-    id: int = 0  # once it is stored
+    id: int = 0  # 0 until it is stored
 
 
 class Audit:
-    """The audit log, as one transaction sees it and adds to it."""
+    """The audit log, as one transaction reads it and adds to it."""
 
     def __init__(self, sql: Sql) -> None:
-        """Added entries are written together, when the transaction ends."""
+        """Collect added entries, to write them together when the transaction ends."""
         self._sql = sql
         self._added: list[dict[str, Any]] = []
         self._settled = 0
 
     def add(self, entry: AuditEntry) -> None:
-        """Write it down; no secret belongs in there. `list` shows it once this write is committed."""
+        """Add an entry, which must not contain secrets; `list` returns it only after the commit."""
         self._added.append(
             {
                 "time": micros(entry.time),
@@ -72,15 +72,15 @@ class Audit:
         )
 
     def settle(self) -> None:
-        """What one work added is to stay."""
+        """Keep the entries of the unit of work that has just succeeded."""
         self._settled = len(self._added)
 
     def revert(self) -> None:
-        """Drop what one work added."""
+        """Discard the entries of the unit of work that has just failed."""
         del self._added[self._settled :]
 
     def flush(self) -> None:
-        """Write what was added."""
+        """Insert the collected entries."""
         self._sql.change_many(ADD, self._added)
         self._added, self._settled = [], 0
 
@@ -97,9 +97,9 @@ class Audit:
         before: int | None = None,
         limit: int = 100,
     ) -> list[AuditEntry]:
-        """Entries in the order in which they were written, after one that was seen already.
+        """Return entries in the order in which they were written, from after the id `after`.
 
-        With `before` the newest come first: those before one that was seen already, or all with 0.
+        With `before`, the newest come first: those before that id, or all of them if it is 0.
         """
         order = audit.c.id if before is None else audit.c.id.desc()
         query = select(audit).where(audit.c.id > after).order_by(order).limit(limit)

@@ -1,6 +1,6 @@
-"""Backup and restore: one private file with the database and what else of SUBLET_HOME a service needs.
+"""Backup and restore: one private file with the database and the other files of SUBLET_HOME that a service needs.
 
-What is sealed stays sealed: the master key is outside SUBLET_HOME, and is in no backup.
+Encrypted secrets stay encrypted: the master key is outside SUBLET_HOME, and isn't in the backup.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sublet.kernel.home import Home
 
 FORMAT = 1
 MANIFEST = "manifest.json"
-# What lives as long as a service or a session does, what can be fetched again, and what is copied in another way.
+# Temporary files of services and sessions, files that can be fetched again, and the database, which has its own copy.
 LEFT_OUT = frozenset(
     {"run", "logs", "platforms", "fetching", "htcondor", "splits", "ap", "backups", "database.json"}
     | {"sublet.db", "sublet.db-wal", "sublet.db-shm", "sublet.db-journal", "pilots/releases"}
@@ -45,25 +45,25 @@ UNREADABLE = (
     gzip.BadGzipFile,
     zlib.error,
 )
-STAYS = frozenset({"run", "logs"})  # these say nothing about whether a home is used
-UNTOUCHED = frozenset({"platforms", "ap", "htcondor", "backups"})  # sessions' own files, and others that no backup has
+STAYS = frozenset({"run", "logs"})  # these don't mean that a home is in use
+UNTOUCHED = frozenset({"platforms", "ap", "htcondor", "backups"})  # sessions' files, and others that aren't in backups
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackupManifest:
-    """What a backup is of."""
+    """A description of a backup's contents."""
 
     format: int = FORMAT
     sublet: str  # the version that made it
     created: str
     database: str  # sqlite or postgresql
-    events: int = 0  # that it had ever had
+    events: int = 0  # ever recorded
     sessions: int = 0
     files: dict[str, str] = field(default_factory=dict)  # name → SHA-256
 
 
 def make_backup(home: Home, database: str, to: Path, version: str, config: Path | None = None) -> BackupManifest:
-    """Write a backup; the service may run. `config`: settings that are not in SUBLET_HOME."""
+    """Write a backup; the service may be running. `config` is a settings file outside SUBLET_HOME."""
     if to.exists():
         raise NotBackedUp(why=f"{to} is there already", hint="Choose another name.")
     if not to.parent.is_dir():
@@ -81,7 +81,7 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
             manifest = BackupManifest(sublet=version, created=made, database=copied.kind, files=files, **facts)
             part = Path(place) / "backup.tar.gz"
             _pack(part, named, manifest)
-            os.link(part, to)  # never over another file
+            os.link(part, to)  # unlike a rename, it never replaces a file
     except OSError as error:
         raise NotBackedUp(why=f"{error.filename or to}: {error.strerror}") from error
     return manifest
@@ -90,10 +90,10 @@ def make_backup(home: Home, database: str, to: Path, version: str, config: Path 
 def restore_backup(
     home: Home, find_database: Callable[[Path | None], str], file: Path, *, replace: bool = False
 ) -> tuple[BackupManifest, str]:
-    """Put back what a backup has, all of it or nothing; also where what was there before is now.
+    """Restore a backup, completely or not at all; return its manifest and where the replaced files are kept.
 
-    `find_database` tells the database's address by the settings in the backup, if it has some. A copy of a SQLite
-    database, as there is from before an upgrade, replaces the database alone.
+    `find_database` returns the database's address by the settings in the backup, if it has any. A plain copy of a
+    SQLite database, such as the one made before an upgrade, replaces only the database.
     """
     with _hold_stopped(home, file):
         root = Path(home.root)
@@ -118,7 +118,7 @@ def restore_backup(
 
 
 def _entries(root: Path) -> list[str]:
-    """What a home has that makes it a used one."""
+    """Return the names of the files that show that a home is in use."""
     return sorted(entry.name for entry in root.iterdir() if entry.name not in STAYS and not _is_ours(entry.name))
 
 
@@ -128,7 +128,7 @@ def _is_sqlite(file: Path) -> bool:
 
 
 def _take_copy(file: Path, staging: Path) -> BackupManifest:
-    """A copy of a SQLite database, as if it were a backup of nothing else."""
+    """Copy a plain SQLite database to the staging directory, and describe it like a backup of only a database."""
     to = staging / DATABASE
     shutil.copyfile(file, to)
     copied = copy_of(f"{SQLITE}{to}")
@@ -140,7 +140,7 @@ def _take_copy(file: Path, staging: Path) -> BackupManifest:
 def _replace_all(
     root: Path, there: list[str], staging: Path, copied: DatabaseCopy, file: Path, *, replace: bool
 ) -> str:
-    """Put in what was unpacked; where what was there before is, if there was anything."""
+    """Put the unpacked files and database in place; return where the replaced files are, or "" if there were none."""
     is_used = bool(there) or copied.is_used()
     if is_used and not replace:
         why = f"{root} is in use: it has {', '.join(there[:4]) or copied.address}"
@@ -159,7 +159,7 @@ def _replace_all(
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
-    """Everything that belongs into a backup, by its name below SUBLET_HOME."""
+    """Yield each file that belongs in a backup, by its path below SUBLET_HOME."""
     for directory, folders, names in os.walk(root):
         below = Path(directory).relative_to(root)
         folders[:] = sorted(
@@ -192,7 +192,10 @@ def _pack(part: Path, named: dict[str, Path], manifest: BackupManifest) -> None:
 
 
 def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
-    """Write one file, for its owner alone. Extracting safely is not in every Python yet: Debian 12's has no filters."""
+    """Write one file, accessible only to its owner.
+
+    It doesn't use tarfile's extraction filters, which older versions of Python, such as Debian 12's, lack.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     body = archive.extractfile(entry)
     with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as made:
@@ -201,7 +204,7 @@ def _write_entry(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: Path)
 
 
 def _unpack(file: Path, staging: Path) -> BackupManifest:
-    """Unpack all of it, and see that it is as it was when it was made."""
+    """Unpack a backup, and check each file against its digest in the manifest."""
     try:
         with tarfile.open(file, "r:*") as archive:
             for entry in archive:
@@ -222,7 +225,7 @@ def _unpack(file: Path, staging: Path) -> BackupManifest:
 
 
 def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[[], None]:
-    """Move what is there aside, and what was unpacked in; on any failure, everything back. How to undo it."""
+    """Move existing files aside and unpacked ones in, all or none of them; return a function that undoes it."""
     moved: list[tuple[Path, Path]] = []
 
     def move(source: Path, to: Path) -> None:
@@ -248,7 +251,7 @@ def _swap(root: Path, staging: Path, aside: Path, there: list[str]) -> Callable[
 
 @contextmanager
 def _hold_stopped(home: Home, file: Path) -> Iterator[None]:
-    """Hold the lock of the home's service, so that none runs or begins."""
+    """Hold the lock of the home's service, so that none is running or can start."""
     home.make()
     with open(f"{home.socket}.lock", "a", encoding="utf-8") as lock:
         try:

@@ -1,4 +1,4 @@
-"""Copies of a database, taken while it is used: SQLite's by its backup interface, PostgreSQL's by pg_dump."""
+"""Copies of a database while it is in use: SQLite's with its backup API, PostgreSQL's with pg_dump."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIDES = ("", "-wal", "-shm", "-journal")
 
 
 class DatabaseCopy(Protocol):
-    """One kind of database: how it is copied and put back."""
+    """How one kind of database is copied and restored."""
 
     @property
     def kind(self) -> str:
@@ -29,57 +29,57 @@ class DatabaseCopy(Protocol):
 
     @property
     def address(self) -> str:
-        """Its address, without a password."""
+        """The database's address, without a password."""
 
     def is_used(self) -> bool:
-        """Whether there is anything in it."""
+        """Whether the database exists and has content."""
 
     def save(self, to: Path) -> None:
-        """Write a copy, as of one moment."""
+        """Write a consistent copy of the database."""
 
     def look_at(self, copy: Path) -> dict[str, Any]:
-        """How many events and sessions a copy has."""
+        """Return the numbers for a manifest: sessions and, if known, events."""
 
     def check(self, copy: Path, file: Path) -> None:
-        """NotRestored unless a copy is whole."""
+        """Raise NotRestored unless a copy is intact."""
 
     def load(self, copy: Path, aside: Path) -> None:
-        """Put a copy in the database's place, or fail and change nothing; what is there goes to a directory."""
+        """Replace the database by a copy; the replaced one is kept in the directory `aside`."""
 
 
 def copy_of(url: str) -> DatabaseCopy:
-    """How the database at this address is copied."""
+    """Return the DatabaseCopy for the database at this address."""
     file = sqlite_file(url)
     return SqliteCopy(file) if file is not None else PostgresCopy(url)
 
 
 def save_sqlite(source: str, to: Path) -> None:
-    """Copy a SQLite database as of one moment, with what is in its write-ahead log, whoever writes meanwhile."""
+    """Copy a SQLite database consistently, including its write-ahead log, while others may write to it."""
     os.close(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(source, timeout=30)) as reading, closing(sqlite3.connect(to)) as writing:
         reading.execute("PRAGMA query_only = ON")
         reading.backup(writing)
-        writing.execute("PRAGMA journal_mode = DELETE")  # the copy is one file
+        writing.execute("PRAGMA journal_mode = DELETE")  # so that the copy is a single file
 
 
 @dataclass(frozen=True)
 class SqliteCopy:
-    """An embedded database."""
+    """Copies of a SQLite database."""
 
     file: str
     kind: str = "sqlite"
 
     @property
     def address(self) -> str:
-        """As the settings have it."""
+        """The database's address, as in the settings."""
         return f"{SQLITE}{self.file}"
 
     def is_used(self) -> bool:
-        """Whether there is a file."""
+        """Whether the database's file exists."""
         return os.path.exists(self.file)
 
     def save(self, to: Path) -> None:
-        """By SQLite's backup interface."""
+        """Write a copy with SQLite's backup API."""
         if not os.path.exists(self.file):
             raise NotBackedUp(
                 why=f"there is no database {self.file}", hint="Set SUBLET_HOME, or --config, to the service's."
@@ -92,18 +92,18 @@ class SqliteCopy:
             raise NotBackedUp(why=f"{self.file} is damaged: {wrong}", hint="`sublet doctor` says what to do.")
 
     def look_at(self, copy: Path) -> dict[str, Any]:
-        """By asking it."""
+        """Return how many events and sessions the copy has."""
         with closing(sqlite3.connect(copy)) as connection:
             events, sessions = (connection.execute(query).fetchone() for query in (EVENTS, SESSIONS))
         return {"events": events[0] if events else 0, "sessions": sessions[0]}
 
     def check(self, copy: Path, file: Path) -> None:
-        """All of its pages and indexes."""
+        """Raise NotRestored if SQLite's integrity check of the copy fails."""
         if wrong := _integrity(copy):
             raise NotRestored(file=file, why=f"the database in it is damaged: {wrong}", hint="Take another backup.")
 
     def load(self, copy: Path, aside: Path) -> None:
-        """By rename; a log of the old one is never read into the new one."""
+        """Rename a copy into place, after moving the old file and its write-ahead log aside."""
         Path(self.file).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = Path(f"{self.file}.restored")
         shutil.copyfile(copy, part)
@@ -116,37 +116,37 @@ class SqliteCopy:
 
 @dataclass(frozen=True)
 class PostgresCopy:
-    """A database of a PostgreSQL server; its own programs do the work."""
+    """Copies of a PostgreSQL database, made by PostgreSQL's own programs."""
 
     url: str
     kind: str = "postgresql"
 
     @property
     def address(self) -> str:
-        """Without the password."""
+        """The database's address, without the password."""
         return self._split()[0]
 
     def is_used(self) -> bool:
-        """Whether there are tables."""
+        """Whether the database has tables."""
         return self._ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") != "0"
 
     def save(self, to: Path) -> None:
-        """By pg_dump, in one snapshot."""
+        """Write a dump of one snapshot with pg_dump."""
         self._run("pg_dump", "--format=custom", "--no-owner", f"--file={to}", wrong=NotBackedUp)
         os.chmod(to, 0o600)
 
     def look_at(self, copy: Path) -> dict[str, Any]:
-        """How many sessions there are now."""
+        """Return how many sessions the live database has now; events aren't counted."""
         return {"sessions": int(self._ask(SESSIONS))}
 
     def check(self, copy: Path, file: Path) -> None:
-        """That pg_restore can list it."""
+        """Raise NotRestored unless pg_restore can list the dump."""
         done = subprocess.run([_program("pg_restore"), "--list", str(copy)], capture_output=True, text=True)
         if done.returncode:
             raise NotRestored(file=file, why=f"the database in it is damaged: {_last(done.stderr)}")
 
     def load(self, copy: Path, aside: Path) -> None:
-        """By pg_restore, in one transaction; what was there is dumped aside before."""
+        """Restore a dump with pg_restore, in one transaction; the previous content is dumped to `aside` first."""
         if self.is_used():
             self.save(aside / DATABASE)
         words = ("--clean", "--if-exists", "--no-owner", "--single-transaction", "--exit-on-error", str(copy))
@@ -165,7 +165,7 @@ class PostgresCopy:
         return done.stdout
 
     def _split(self) -> tuple[str, str]:
-        """The address without its password, and that: a password is never among the words of a command."""
+        """Return the address without its password, and the password, which must never be in a command's arguments."""
         parts = urlsplit(self.url)
         login, _, host = parts.netloc.rpartition("@")
         user, _, password = login.partition(":")

@@ -1,4 +1,4 @@
-"""One database, SQLite or PostgreSQL: how it is opened, what its connections are set to, what its errors mean."""
+"""One database, SQLite or PostgreSQL: its connections and their settings, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -19,48 +19,48 @@ log = structlog.get_logger()
 BUSY = 30  # seconds that a writer waits for another process
 WRITES = 0x5375626C6574  # PostgreSQL's advisory lock that makes writes serial: "Sublet"
 READERS = 4
-FULL = "disk is full"  # in SQLite's words
+FULL = "disk is full"  # as in SQLite's message
 
 SQLITE = (
-    "PRAGMA auto_vacuum = INCREMENTAL",  # first: a database that is new takes it; others are made so at an upgrade
+    "PRAGMA auto_vacuum = INCREMENTAL",  # must come first; existing databases are converted by an upgrade
     f"PRAGMA busy_timeout = {BUSY * 1000}",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # a booking that was acknowledged survives a power cut
     "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",  # savepoints keep copies of pages, which need not go through a file
+    "PRAGMA temp_store = MEMORY",  # savepoints copy pages, which needn't go to a file
     "PRAGMA wal_autocheckpoint = 8192",  # pages; with SQLite's 1000 a busy writer spends its time on checkpoints
 )
 POSTGRES = f"-c lock_timeout={BUSY}s -c idle_in_transaction_session_timeout={BUSY}s -c timezone=UTC"
 
 
 class Database:
-    """A connection pool for the one writer, one for the readers, and what differs between the two databases."""
+    """A connection pool for the one writer, one for the readers, and the differences between the two databases."""
 
     def __init__(self, url: str) -> None:
-        """Read the address; nothing is opened before it is used, but a SQLite file is made, for its owner alone."""
+        """Parse the address; connections open on first use, but a SQLite file is created, private to its owner."""
         self.url = _parse(url)
         self.where = _address(self.url)
         self.postgres = self.url.get_backend_name() == "postgresql"
-        self.discreet = False  # whether what goes wrong may be heard by strangers
+        self.discreet = False  # whether error messages may reach strangers
         self._file: tuple[int, int] | None = None  # device and inode of SQLite's file
         make = self._make_postgres if self.postgres else self._make_sqlite
         self.writing = make(1, False)
-        self.reading = make(READERS + 3, True)  # and who glances, checks it, or reads in a thread of its own
+        self.reading = make(READERS + 3, True)  # plus the glance, the guard, and readers in threads of their own
 
     def begin(self, connection: Connection) -> None:
-        """Begin to write: from here to the commit no other process writes."""
+        """Begin a write transaction: no other process writes until it is committed."""
         connection.begin()
         if self.postgres:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITES})")
 
     def begin_reading(self, connection: Connection) -> None:
-        """Begin to read: from the first look on, nothing that others write is seen."""
+        """Begin a read transaction: it sees one snapshot, from its first query on."""
         connection.begin()
         if self.postgres:
-            connection.exec_driver_sql("SELECT 1")  # whether the server was restarted since the last time
+            connection.exec_driver_sql("SELECT 1")  # fails here if the server was restarted meanwhile
 
     def meaning(self, error: BaseException) -> BaseException:
-        """What an error that came out of the database's driver is to a caller."""
+        """Translate an exception of the database's driver to the error that the caller should get."""
         orig = (error.orig or error) if isinstance(error, StatementError) else error
         module: Any = self.writing.dialect.dbapi
         if isinstance(error, SubletError):
@@ -72,9 +72,9 @@ class Database:
         return error
 
     def describe_broken(self, why: str) -> BrokenStore:
-        """The error of a database that can't be used; strangers are not told where it is, or who it takes us for."""
+        """Return the error for an unusable database; strangers see neither its address nor its user name."""
         if "I/O error" in why and self.is_disk_full():
-            why = f"database or {FULL}"  # SQLite may call that an I/O error
+            why = f"database or {FULL}"  # SQLite may report a full disk as an I/O error
         room = "Free some space there; the service continues as soon as it can write again." if FULL in why else ""
         if not self.discreet:
             return BrokenStore(where=self.where, why=why, hint=room)
@@ -84,16 +84,16 @@ class Database:
         return BrokenStore(message, why=short, hint="Try again later; the service's log has details for its operator.")
 
     def is_disk_full(self) -> bool:
-        """Whether a SQLite file has no room to grow."""
+        """Whether the disk of a SQLite database is full."""
         return not self.postgres and is_disk_full(self.url.database or "")
 
     def check_room(self) -> None:
-        """BrokenStore if the next write would find no room."""
+        """Raise BrokenStore if the disk has no room for the next write."""
         if self.is_disk_full():
             raise self.describe_broken(f"database or {FULL}")
 
     def check_file(self) -> None:
-        """BrokenStore if the file that was opened has been removed or replaced: what is written now would be lost."""
+        """Raise BrokenStore if the open file was removed or replaced, since new writes would be lost."""
         if self._file is None:
             return
         try:
@@ -152,7 +152,7 @@ class Database:
             ) from error
 
 
-# By the driver itself: everything begins so, and SQLAlchemy takes many times as long for it.
+# Through the driver's cursor: every transaction begins so, and SQLAlchemy takes many times as long.
 
 
 def _begin_immediate(connection: Connection) -> None:
@@ -164,7 +164,7 @@ def _begin_deferred(connection: Connection) -> None:
 
 
 def address_of(url: str) -> str:
-    """The address of a database as it is shown: without a password."""
+    """Return a database's address for display, without a password."""
     return _address(_parse(url))
 
 

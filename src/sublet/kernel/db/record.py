@@ -1,7 +1,7 @@
-"""What SUBLET_HOME remembers of its database, so that one that is gone, cut or damaged is not taken for a new one.
+"""A record of the database in SUBLET_HOME, so that a lost, truncated or damaged one isn't mistaken for a new one.
 
-The service writes down now and then how many events its database has ever had. The database itself is always ahead of
-that: if it is behind, committed work has been lost.
+The service records now and then how many events its database has ever had. The database is always ahead of the record:
+if it is behind, committed work has been lost.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from dataclasses import asdict, dataclass
 
 FILE = "database.json"
 SQLITE = "sqlite:///"
-LARGE = 256 << 20  # bytes; a larger database is checked page by page only where that is asked for: by doctor
+LARGE = 256 << 20  # bytes; a larger database is checked page by page only by `sublet doctor`
 ROOM = 64 << 10  # bytes; with less, the next write to a SQLite database may fail
 EVENTS = "SELECT seq FROM sqlite_sequence WHERE name = 'events'"
 
 
 @dataclass(frozen=True)
 class DatabaseRecord:
-    """The database of a home, as it was when the service last looked."""
+    """The database of a home, as the service last recorded it."""
 
     database: str  # its address, without a password
-    events: int  # that it has ever had
+    events: int  # ever recorded
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Why a database must not be used, and what to do."""
+    """Why a database must not be used, and what to do about it."""
 
     why: str
     advice: str
-    is_lost: bool = True  # else it is whole, as far as can be seen, and can't be read at present
+    is_lost: bool = True  # False: it seems intact, but can't be read at the moment
 
 
 def record_path(home: str) -> str:
-    """Where it is written down."""
+    """Return the path of the record."""
     return os.path.join(home, FILE)
 
 
 def read_record(home: str) -> DatabaseRecord | None:
-    """What is written down; None: nothing, or nothing that can be read."""
+    """Return the record; None if there is none that can be read."""
     try:
         with open(record_path(home), encoding="utf-8") as file:
             values = json.load(file)
@@ -53,7 +53,7 @@ def read_record(home: str) -> DatabaseRecord | None:
 
 
 def write_record(home: str, record: DatabaseRecord) -> None:
-    """Write it down, by rename."""
+    """Write the record atomically."""
     part = f"{record_path(home)}.{os.getpid()}"
     with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         json.dump(asdict(record), file)
@@ -61,12 +61,12 @@ def write_record(home: str, record: DatabaseRecord) -> None:
 
 
 def sqlite_file(database: str) -> str | None:
-    """The file of a SQLite database's address; None: it is another kind of database."""
+    """Return the file of a SQLite database's address; None for another kind of database."""
     return database.removeprefix(SQLITE) if database.startswith(SQLITE) else None
 
 
 def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | None:
-    """What is wrong with the database at this address, as far as its files and the record tell."""
+    """Return what is wrong with the database, as far as its files and the record show; None if nothing is."""
     record, file = read_record(home), sqlite_file(database)
     known = record if record and record.database == database else None
     if file is None:
@@ -85,7 +85,7 @@ def find_damage(home: str, database: str, *, thorough: bool = True) -> Damage | 
 
 
 def find_loss(home: str, database: str, events: int) -> Damage | None:
-    """Whether it has had fewer events than the record says."""
+    """Return the damage if the database has had fewer events than the record says, else None."""
     record = read_record(home)
     if record is None or record.database != database or events >= record.events:
         return None
@@ -96,14 +96,14 @@ def find_loss(home: str, database: str, events: int) -> Damage | None:
 
 
 def check_pages(file: str) -> str:
-    """What SQLite finds wrong with the pages of a file; empty: nothing. OperationalError if it could not look."""
+    """Return what SQLite's quick check finds wrong, or ""; raise OperationalError if the file can't be read."""
     with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
         answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     return "" if answer == "ok" else answer
 
 
 def is_disk_full(path: str) -> bool:
-    """Whether the disk of a file has no room left for a write of the database's."""
+    """Whether the disk of this file has no room for another write."""
     try:
         return shutil.disk_usage(os.path.dirname(path)).free < ROOM
     except OSError:
@@ -111,7 +111,7 @@ def is_disk_full(path: str) -> bool:
 
 
 def count_events(file: str) -> int:
-    """How many events a SQLite database has ever had."""
+    """Return how many events a SQLite database has ever had."""
     with closing(sqlite3.connect(_read_only(file), uri=True, timeout=5)) as connection:
         if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").fetchone():
             return 0
@@ -124,7 +124,7 @@ def _describe_damage(home: str, file: str, wrong: str) -> Damage:
 
 
 def _unreadable(file: str, error: sqlite3.OperationalError) -> Damage:
-    """SQLite could not read, lock or extend a file: that says nothing of what is in it."""
+    """Describe a file that SQLite can't read, lock or extend, which doesn't mean that its content is damaged."""
     directory = os.path.dirname(file)
     if is_disk_full(file):
         return Damage(
@@ -148,6 +148,6 @@ def _quote(path: str) -> str:
 
 
 def _read_only(file: str) -> str:
-    """The address by which SQLite reads a file; where nothing can be written beside it, as one that never changes."""
+    """Return the URI to read a SQLite file; in a directory without write access, the file is opened as immutable."""
     fixed = "" if os.access(os.path.dirname(file), os.W_OK) else "&immutable=1"
     return f"file:{_quote(file)}?mode=ro{fixed}"

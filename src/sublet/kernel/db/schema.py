@@ -1,4 +1,4 @@
-"""What all tables have in common: how things are named, and the types of ids and serial numbers."""
+"""What all tables share: the naming convention, and the types of ids and serial numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ NAMES = {
 }
 metadata = MetaData(naming_convention=NAMES)
 
-# Ids are compared byte by byte, so that a prefix is a range whatever the database's language is.
+# Ids are compared bytewise, so that a prefix is a range in any collation of the database.
 Id = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
 Serial = BigInteger().with_variant(Integer(), "sqlite")

@@ -1,28 +1,28 @@
-"""Room in a SQLite file that nothing uses any more is given back to the file system, a little at a time."""
+"""Returns unused pages of a SQLite file to the file system, a few at a time."""
 
 from __future__ import annotations
 
 from sublet.kernel.db.sql import Sql
 
-LITTLE = 1024  # free pages (4 MiB) that are kept for what comes next
-SHARE = 8  # and so is an eighth of the file
-INCREMENTAL = 2  # SQLite's number for a file that can shrink
+LITTLE = 1024  # free pages (4 MiB) that are kept for new data
+SHARE = 8  # an eighth of the file is kept, too
+INCREMENTAL = 2  # SQLite's code for incremental auto-vacuum
 
 
 class Space:
-    """The file's room, as one transaction sees and changes it."""
+    """The free space of the database's file, within one transaction."""
 
     def __init__(self, sql: Sql) -> None:
-        """Of this transaction."""
+        """Work in the transaction of `sql`."""
         self._sql = sql
 
     def give_back(self, most: int) -> int:
-        """Free as many pages as this at most; how many more could be. PostgreSQL does that by itself."""
+        """Free at most `most` pages; return how many more could be freed. PostgreSQL needs nothing here."""
         if self._sql.dialect != "sqlite" or self._number("auto_vacuum") != INCREMENTAL:
             return 0
         surplus = self._number("freelist_count") - max(LITTLE, self._number("page_count") // SHARE)
         cursor = self._sql.connection.connection.cursor()
-        for _ in range(min(surplus, most)):  # Python's driver takes one step of it, and each step frees one page
+        for _ in range(min(surplus, most)):  # Python's driver runs only one step, which frees one page
             cursor.execute("PRAGMA incremental_vacuum(1)")
             cursor.fetchall()
         cursor.close()

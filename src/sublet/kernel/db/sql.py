@@ -1,4 +1,4 @@
-"""Statements on one connection: written once with SQLAlchemy, compiled once, run by the driver itself."""
+"""Statements on one connection: written with SQLAlchemy, compiled once, and run directly by the driver."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _compiled: dict[str, WeakKeyDictionary[ClauseElement, tuple[str, dict[str, Any]]
 
 
 class Sql:
-    """Runs statements on one connection, inside whatever transaction it is in."""
+    """Runs statements on one connection, within its current transaction."""
 
     def __init__(self, connection: Connection) -> None:
-        """The connection stays the caller's."""
+        """Use the connection, which remains the caller's to close."""
         self.connection = connection
         self._cursor = connection.connection.cursor()
         self._dialect = connection.dialect
@@ -38,19 +38,20 @@ class Sql:
         self._recalled: dict[tuple[ClauseElement, tuple[Any, ...]], list[Row]] = {}
 
     def rows(self, statement: ClauseElement, params: Params) -> list[Row]:
-        """All rows of a constant query."""
+        """Return all rows of a constant query."""
         self._run(statement, params)
         return self._cursor.fetchall()  # type: ignore[return-value]
 
     def row(self, statement: ClauseElement, params: Params) -> Row | None:
-        """The first row of a constant query."""
+        """Return the first row of a constant query, or None."""
         self._run(statement, params)
         return self._cursor.fetchone()
 
     def recall(self, statement: Select[Any] | CompoundSelect[Any], params: Params) -> list[Row]:
-        """All rows of a constant query, read once in a transaction, until one of its tables is changed in it.
+        """Return all rows of a constant query, cached until one of its tables is changed in this transaction.
 
-        For what every work of a transaction reads anew and almost none changes: nobody else changes it meanwhile.
+        For data that every unit of work of a write transaction reads and almost none changes; no other process can
+        change it meanwhile.
         """
         key = (statement, tuple(params.values()))
         rows = self._recalled.get(key)
@@ -59,22 +60,22 @@ class Sql:
         return rows
 
     def forget(self) -> None:
-        """Read all of that anew: a transaction begins, or a part of it is undone."""
+        """Clear the cache of `recall`, when a transaction begins or a part of it is rolled back."""
         self._recalled.clear()
 
     def number(self, statement: ClauseElement, params: Params) -> int:
-        """The one number of a constant query; 0 if there is none."""
+        """Return the single number that a constant query selects; 0 if there is none."""
         row = self.row(statement, params)
         return int(row[0]) if row else 0
 
     def change(self, statement: ClauseElement, params: Params) -> int:
-        """Run a constant statement that changes rows and say how many."""
+        """Run a constant statement that changes rows; return how many it changed."""
         self._note_change(statement)
         self._run(statement, params)
         return self._cursor.rowcount
 
     def change_many(self, statement: ClauseElement, params: Sequence[Params]) -> None:
-        """Run a constant statement once for each."""
+        """Run a constant statement once for each set of parameters."""
         self._note_change(statement)
         if len(params) == 1:
             self._run(statement, params[0])
@@ -83,20 +84,20 @@ class Sql:
             self._cursor.executemany(text, [{**constants, **row} for row in params] if constants else params)
 
     def select(self, statement: Executable) -> list[Row]:
-        """All rows of a query that is put together when it is needed."""
+        """Return all rows of a query that was built for this call."""
         return [tuple(row) for row in self.connection.execute(statement)]
 
     def modify(self, statement: Executable) -> int:
-        """Run a statement that is put together when it is needed, and say how many rows it changed."""
+        """Run a statement that was built for this call; return how many rows it changed."""
         self.forget()
         return int(self.connection.execute(statement).rowcount)
 
     def word(self, words: str) -> None:
-        """Run one of SQL's own words on transactions."""
+        """Run a transaction control statement, such as SAVEPOINT."""
         self._cursor.execute(words)
 
     def _note_change(self, statement: ClauseElement) -> None:
-        """Recall nothing that this may change."""
+        """Clear the cache of `recall` if the statement may change one of its tables."""
         table = getattr(statement, "table", None)
         if self._recalled and any(table is None or table in _tables(query) for query, _ in self._recalled):
             self.forget()
@@ -116,24 +117,24 @@ class Sql:
 
 @cache
 def _tables(query: ClauseElement) -> frozenset[Table]:
-    """The tables that a constant query reads."""
+    """Return the tables that a constant query reads."""
     return frozenset(element for element in iterate(query) if isinstance(element, Table))
 
 
 def bind(name: str) -> BindParameter[Any]:
-    """A place in a constant statement for a value that comes when it is run; a constant NULL is `null()`."""
+    """Return a parameter of a constant statement, whose value is given at each run; a constant NULL is `null()`."""
     return bindparam(name, required=False)
 
 
 def plain(text: str) -> str:
-    """A text as both databases can store it: PostgreSQL knows no NUL, and neither knows half a character."""
+    """Return text that both databases can store, with NUL characters and lone surrogates replaced."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 def dump(adapter: TypeAdapter[Any], value: object) -> str:
-    """A value as JSON."""
+    """Return a value as JSON; raise BadRequest if it can't be serialized."""
     try:
         return adapter.dump_json(value).decode()
     except PydanticSerializationError as error:
@@ -141,10 +142,10 @@ def dump(adapter: TypeAdapter[Any], value: object) -> str:
 
 
 def micros_or_none(time: datetime | None) -> int | None:
-    """A time that may be missing, as it is stored."""
+    """Return an optional time as it is stored."""
     return None if time is None else micros(time)
 
 
 def moment_or_none(stored: int | None) -> datetime | None:
-    """A stored time that may be missing."""
+    """Return an optional stored time as a datetime."""
     return None if stored is None else moment(stored)

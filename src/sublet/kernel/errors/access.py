@@ -1,4 +1,4 @@
-"""Errors of who may do what."""
+"""Errors of authorization."""
 
 from __future__ import annotations
 

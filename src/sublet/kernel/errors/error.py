@@ -1,4 +1,4 @@
-"""What all errors are: a sentence, a hint, a status and an exit code."""
+"""The base of all errors: a message, a hint, an HTTP status and an exit code."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ class SubletError(Exception):
     """Something went wrong."""
 
     hint: ClassVar[str] = ""
-    status: ClassVar[int] = 500  # what HTTP would call it
+    status: ClassVar[int] = 500  # of the HTTP response
     exit_code: ClassVar[int] = 1  # 1 refused, 2 usage, 3 unreachable, 4 login needed
 
     def __init__(self, message: str = "", *, hint: str = "", **values: object) -> None:
-        """Say it in the caller's words, else in the docstring's, with the values put in."""
+        """Use the given message, or else the class's docstring with the values filled in."""
         self.values = values
         template = message or (type(self).__doc__ or "").strip()
         self.message = _make_text(template if message else _fill(template, values))
         self.advice = _make_text(hint or _fill(type(self).hint, values))
         super().__init__(self.message)
         if self.advice:
-            self.add_note(f"hint: {self.advice}")  # below a traceback, for whoever doesn't catch it
+            self.add_note(f"hint: {self.advice}")  # shown below the traceback if nothing catches the error
 
     @property
     def clause(self) -> str:
-        """The message without its full stop, to stand within another sentence."""
+        """The message without its full stop, for use within another sentence."""
         return self.message.removesuffix(".")
 
     @property
     def sentences(self) -> str:
-        """The message and the hint, one after the other."""
+        """The message followed by the hint."""
         needs_stop = self.advice and not self.message.endswith((".", "!", "?", "…"))
         return f"{self.message}{'.' if needs_stop else ''} {self.advice}".strip()
 
@@ -41,12 +41,12 @@ class SubletError(Exception):
 
 
 def _make_text(words: str) -> str:
-    """What can be stored and sent: names of files are bytes, and those that are no UTF-8 are written as `\\xff`."""
+    r"""Return text that can be stored and sent: invalid bytes, as in file names, become escapes such as `\\xff`."""
     if words.isascii():
         return words
     try:
         raw = words.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # half of a pair that stands for no byte
+    except UnicodeEncodeError:  # a lone surrogate that doesn't stand for a byte
         raw = words.encode("utf-8", "backslashreplace")
     return raw.decode("utf-8", "backslashreplace")
 

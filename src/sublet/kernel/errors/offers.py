@@ -1,4 +1,4 @@
-"""Errors between a request and its session: offers that are gone, and none at all."""
+"""Errors between a request and its session: offers that have expired, and requests without offers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Refusal(Protocol):
 
     @property
     def field(self) -> str:
-        """The field of the request."""
+        """The field of the request that can't be met."""
 
     @property
     def message(self) -> str:
@@ -42,19 +42,19 @@ class Refusal(Protocol):
 
     @property
     def wanted(self) -> str:
-        """What was asked for."""
+        """The value that was requested."""
 
     @property
     def limit(self) -> str:
-        """What there is."""
+        """The value that is available."""
 
     @property
     def nearest(self) -> str:
-        """The nearest thing that would be possible."""
+        """The closest alternative that would be possible."""
 
     @property
     def platform(self) -> str:
-        """The platform that said so."""
+        """The platform that gave this reason."""
 
 
 class NoOffers(SubletError):
@@ -65,13 +65,13 @@ class NoOffers(SubletError):
 
     @property
     def reasons(self) -> tuple[Refusal, ...]:
-        """Why not, as in `Offers.reasons`."""
+        """The reasons, as in `Offers.reasons`."""
         reasons = self.values.get("reasons", ())
         return reasons if isinstance(reasons, tuple) else ()
 
     @classmethod
     def because(cls, reasons: Sequence[Refusal]) -> NoOffers:
-        """The same, in the words of these reasons."""
+        """Return the error with these reasons as its message."""
         nearest = "; ".join(reason.nearest for reason in reasons if reason.nearest)
         words = " ".join(reason.message for reason in reasons)
         return cls(words, hint=f"What would be possible: {nearest}." if nearest else "", reasons=tuple(reasons))

@@ -1,4 +1,4 @@
-"""Errors of what was asked: it can't be read, is too large, or names what there is not."""
+"""Errors of requests: malformed, too large, or naming something that doesn't exist."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class NotOverYet(SubletError, TimeoutError):
 
     @property
     def session(self) -> str:
-        """The id of the session, which goes on: `client.session(error.session)`."""
+        """The id of the session, which continues: `client.session(error.session)`."""
         return str(self.values.get("id") or self.values.get("session", ""))
 
 
