@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # typing's own takes as long to load as all that comes before it: till then Ctrl-C isn't heeded
+TYPE_CHECKING = False  # importing typing would double the time until Ctrl-C is handled
 if TYPE_CHECKING:
     from typing import Any
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Each name, and the module that has it: the command line starts without them.
+# Public name → its module, imported on first use, so that the command line starts without them.
 _FROM = {
     "AsyncClient": "client",
     "AsyncOffer": "client",
@@ -71,7 +71,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, loaded when it is used."""
+    """Return a public name, imported when it is first used."""
     if name == "__version__":
         from importlib.metadata import version  # slow to load
 
@@ -84,6 +84,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What there is."""
+    """Return the public names."""
     own = {name for name in globals() if name.startswith("__")}
     return sorted(own | set(__all__))

@@ -68,7 +68,7 @@ def build_annexes(
     movers: Movers,
     credentials: CredentialOpener,
 ) -> AnnexCases:
-    """The use cases of annexes, each from what it uses."""
+    """Build the use cases of annexes."""
     registry = Annexes(store, now, signals, authority)
     templates = Templates(store, now, authority)
     node_releases = NodeReleases(settings, platforms, access_points)

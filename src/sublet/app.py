@@ -1,4 +1,4 @@
-"""Opens a service: its store, its platforms and its loop; and lets go of them."""
+"""Opens and closes a service: its store, its platforms and its loop."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from sublet.wiring import build_service
 
 @contextlib.asynccontextmanager
 async def open_service(settings: Settings, *, now: Clock = utc_now, loop: bool = True) -> AsyncIterator[Service]:
-    """Open the store and the platforms, start the loop; on leaving, let go: what runs goes on."""
-    settings = settings.model_copy()  # this one is the service's own, and changes when settings are reloaded
+    """Open the store and the platforms, and start the loop; on exit, close them and leave sessions running."""
+    settings = settings.model_copy()  # the service's own copy, which changes when settings are reloaded
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     guard = DatabaseGuard(settings)
     store = await _open_store(settings, guard)
@@ -67,7 +67,7 @@ async def _open_store(settings: Settings, guard: DatabaseGuard) -> Store:
 
 
 async def _check_mode(settings: Settings, store: Store) -> None:
-    """Refuse to take a gateway's database for a person's own, because its settings are gone."""
+    """Raise BadSettings if the mode isn't set and the database is a gateway's: its settings may have been lost."""
     if settings.is_set("mode") or not await store.read(lambda tx: tx.people.list(limit=1)):
         return
     why = "it is not set, and the database has the people of a gateway"
@@ -76,7 +76,7 @@ async def _check_mode(settings: Settings, store: Store) -> None:
 
 
 def build_loop(service: Service) -> Loop:
-    """The loop that carries this service's sessions on, and keeps true what is not a session itself."""
+    """Build the loop that advances this service's sessions and runs the periodic work of the other subjects."""
     annexes = service.annexes
     of_annexes = (annexes.access_points, annexes.splits, annexes.drains) if has_owner(service.settings) else ()
     caretakers: list[Caretaker] = [
@@ -95,7 +95,7 @@ def build_loop(service: Service) -> Loop:
 
 
 def build_context(service: Service) -> LoopContext:
-    """What the steps of the loop work with."""
+    """Collect the objects that the loop's steps use."""
     return LoopContext(
         settings=service.settings,
         store=service.store,
@@ -121,7 +121,7 @@ def build_context(service: Service) -> LoopContext:
 
 @contextlib.asynccontextmanager
 async def _working(service: Service, guard: DatabaseGuard, *, loop: bool) -> AsyncIterator[None]:
-    """Run the loop and what works beside it."""
+    """Run the loop and the other background tasks."""
     carrier = build_loop(service)
     sweeper = Sweeper(build_context(service), service.apps.catalogue, service.scratch)
     reservations = ReservationCare(service.store, service.platforms, service.now)

@@ -1,4 +1,4 @@
-"""Builds what has to do with other brokers: how they are shown who asks, and which there are."""
+"""Builds the use cases of other brokers: which brokers are known, and how to authenticate people to them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build_changes(
     *,
     own_logins: bool,
 ) -> tuple[PlatformChanges, Brokers]:
-    """What keeps the platforms of these sources, and the brokers that are added, as they are wanted."""
+    """Build the use cases that keep the known platforms, and the brokers that people add, up to date."""
     source = BrokerPlatforms(store)
     kept = ServiceTokens(store, vault)
     owner = getpass.getuser() if own_logins else ""

@@ -1,4 +1,4 @@
-"""The errors that programs catch: `except sublet.errors.LoginNeeded`. All of them are in `kernel/errors/`."""
+"""The errors that programs catch, as in `except sublet.errors.LoginNeeded`; defined in `kernel/errors/`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads the plug-ins that a service uses, each with what is wrong with those that can't be loaded."""
+"""Loads the plug-ins of a service, and reports why others can't be loaded."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from sublet.store.store import Store
 
 
 def load_executable_kinds(*, contained_only: bool) -> tuple[ExecutableKinds, dict[str, str]]:
-    """The kinds that are installed."""
+    """Load the installed kinds; return them, and the reasons of those that can't be loaded."""
     kinds = survey_kinds()
     return ExecutableKinds(kinds.by_name, contained_only), {f"kind {name}": why for name, why in kinds.broken.items()}
 
 
 def load_movers(policies: MoverPolicies, own: Sequence[AnyMover] = ()) -> tuple[Movers, dict[str, str]]:
-    """The movers that are installed, made for each of those they may work for; and `own`, which are the service's."""
+    """Load the installed movers once for each policy, and add the service's `own`; return also what can't be loaded."""
     usual, guests, reviewed = map(survey_movers, policies)
     broken = {f"mover {name}": why for name, why in usual.broken.items()}
 
@@ -45,11 +45,11 @@ def load_movers(policies: MoverPolicies, own: Sequence[AnyMover] = ()) -> tuple[
 
 
 def load_known_platforms(settings: Settings, *, own_logins: bool) -> tuple[dict[str, Platform], dict[str, str]]:
-    """The platforms of the settings; none is open yet."""
+    """Load the platforms in the settings, without opening them; return also what can't be loaded."""
     return admit_platforms(*load_platforms(settings.platforms, settings.refuse), own_logins=own_logins)
 
 
 def list_own_movers(store: Store, platforms: KnownPlatforms, area: UploadArea, *, own_logins: bool) -> list[Mover]:
-    """The movers that know what only the service knows: results, uploads, and logins if they are the asker's own."""
+    """Return the movers that need the service itself: for results, uploads and files over the asker's own logins."""
     files = SystemFilesMover(platforms, is_allowed=own_logins)
     return [SessionResultsMover(store, platforms), UploadMover(store, area), files]

@@ -1,4 +1,4 @@
-"""Builds the use cases about people: who someone is, and how they sign in."""
+"""Builds the use cases about people: who they are, and how they sign in."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_people(
     secrets: SessionSecrets,
     sessions: Sessions,
 ) -> PeopleCases:
-    """All of them, each from what it uses."""
+    """Build the use cases about people."""
     directory = People(settings, store, now, standings, authority, knows_people)
     tokens = Tokens(settings, store, now, names, standing, sessions, knows_people)
     sign_in_tokens = SignInTokens(settings)

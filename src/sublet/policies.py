@@ -1,4 +1,4 @@
-"""What the mode of a service means: the policies that are chosen by it, once, and passed on by the wiring."""
+"""The policies that follow from a service's mode, chosen once and passed on by the wiring."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from sublet.movers.port import Policy
 
 
 def has_owner(settings: Settings) -> bool:
-    """Whether it is one person's own service; else it is a gateway, for many."""
+    """Whether this is a personal service, rather than a gateway."""
     return settings.mode == "personal"
 
 
 class MoverPolicies(NamedTuple):
-    """What movers may bring, for each of those they work for."""
+    """What movers may transfer, depending on whom they work for."""
 
     usual: Policy
-    guests: Policy  # none of them sees this machine's files
-    reviewed: Policy  # with the service's own logins, for what was reviewed
+    guests: Policy  # can't read this machine's files
+    reviewed: Policy  # for reviewed apps, with the service's own logins
 
 
 def choose_mover_policies(settings: Settings) -> MoverPolicies:
-    """On a person's own machine all that they could fetch themselves; strangers' requests are limited."""
+    """Return the movers' policies: a personal service's owner isn't restricted, strangers' requests are."""
     known = Policy(
         rucio_server=settings.rucio_server,
         globus_transfer=settings.globus_transfer,

@@ -1,4 +1,4 @@
-"""Settings that were changed while the service runs: which are taken up at once, and which need a restart."""
+"""Reloads settings while the service runs: some take effect at once, others need a restart."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ RELOADED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """The names of settings that changed."""
+    """The names of the settings that changed."""
 
     taken: Sequence[str]
     need_restart: Sequence[str]
 
 
 def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Settings) -> Reloaded:
-    """Take up what can be changed while the service runs, and tell the rest in the log; BadSettings: nothing was."""
+    """Apply the settings that can change at runtime, and log those that need a restart; BadSettings changes nothing."""
     _check(settings, new)
     changed = [name for name in Settings.model_fields if getattr(new, name) != getattr(settings, name)]
     taken = [name for name in changed if name in RELOADED]
@@ -56,7 +56,7 @@ def reload_settings(settings: Settings, throttle: Throttle, mail: Mail, new: Set
 
 
 def _check(settings: Settings, new: Settings) -> None:
-    """A start by these settings would be refused, or be of another kind of service: as when the file is gone."""
+    """Raise BadSettings if the service couldn't start with the new settings, or would run in another mode."""
     if has_owner(new) != has_owner(settings):
         kinds = ("a personal service", "a gateway") if has_owner(settings) else ("a gateway", "a personal service")
         raise new.refuse(("mode",), "this is {}, and would be {} by these settings".format(*kinds))

@@ -1,4 +1,4 @@
-"""What `sublet doctor` looks at with the service's own eyes: its settings and its database. Needs `sublet[server]`."""
+"""Checks of `sublet doctor` that need the service's own code: of its settings and database. Needs `sublet[server]`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ PATIENCE = 5  # seconds for a connection to PostgreSQL
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """The settings as the service would read them."""
+    """The settings, as the service would read them."""
 
-    database: str  # its address
-    broken: Mapping[str, str]  # platforms whose plug-in can't be loaded, and why
+    database: str  # the database's address
+    broken: Mapping[str, str]  # platform → why its plug-in can't be loaded
     is_gateway: bool = False
-    networks: Mapping[str, str] = field(default_factory=dict)  # platform on this machine → policy of its containers
+    networks: Mapping[str, str] = field(default_factory=dict)  # platform on this machine → its containers' policy
 
 
 @dataclass(frozen=True)
 class PostgresState:
-    """A PostgreSQL database, as it answers now."""
+    """The state of a PostgreSQL database."""
 
     where: str  # without the password
     version: str = ""
@@ -39,17 +39,17 @@ class PostgresState:
 
 
 def read_settings(home: str) -> ReadSettings:
-    """Read the settings and try those of each platform; BadSettings says what is wrong."""
+    """Read the settings and load their platforms; raise BadSettings if a setting is wrong."""
     settings = Settings.load(Path(home))
     platforms, broken = load_platforms(settings.platforms, settings.refuse)
-    is_gateway = not has_owner(settings)  # its people are strangers to this machine
+    is_gateway = not has_owner(settings)  # its people must not reach this machine's network
     here = {name: platform for name, platform in platforms.items() if platform.is_here}
     networks = {name: platform.choose_network_policy(is_gateway) for name, platform in here.items()}
     return ReadSettings(settings.database_url, broken, is_gateway, networks)
 
 
 def look_at_postgres(url: str) -> PostgresState:
-    """Connect, and ask for its version."""
+    """Connect to a PostgreSQL database, and return its version or why it can't be used."""
     try:
         database = Database(url)
     except SubletError as error:

@@ -1,4 +1,4 @@
-"""The service: the use cases of each subject, for those who call them over HTTP and on pages."""
+"""The service: the use cases of each subject, as the API and the web pages call them."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ from sublet.store.store import Store
 
 @dataclass(frozen=True)
 class PeopleCases:
-    """Who someone is: people, their names, tokens, and how they sign in."""
+    """The use cases about people: identities, groups, tokens and sign-in."""
 
     directory: People
     names: PeopleNames
@@ -137,7 +137,7 @@ class PeopleCases:
 
 @dataclass(frozen=True)
 class AccessCases:
-    """Who may use what: rules, quotas, budgets, pledges, accounts, audit, usage."""
+    """The use cases about access: rules, quotas, budgets, pledges, accounts, audit, usage."""
 
     rules: AccessRules
     budgets: Budgets
@@ -154,7 +154,7 @@ class AccessCases:
 
 @dataclass(frozen=True)
 class AnnexCases:
-    """Leases, pilots and the jobs of HTCondor on them."""
+    """The use cases about annexes: leases, pilots and the HTCondor jobs on them."""
 
     registry: Annexes
     platforms: AnnexPlatforms
@@ -184,7 +184,7 @@ class AnnexCases:
 
 @dataclass(frozen=True)
 class AppCases:
-    """Apps: proposed, reviewed, and run by name."""
+    """The use cases about apps: proposals, reviews and runs."""
 
     catalogue: AppCatalogue
     approved: PinnedApps
@@ -197,7 +197,7 @@ class AppCases:
 
 @dataclass(frozen=True)
 class UploadCases:
-    """Files that people send: on their way in, kept, and removed."""
+    """The use cases about uploads: transfer, storage and cleanup."""
 
     transfers: UploadTransfers
     kept: Uploads
@@ -206,7 +206,7 @@ class UploadCases:
 
 @dataclass(frozen=True)
 class NoticeCases:
-    """Who is told of what happens to a session."""
+    """The use cases about notifications of sessions' changes."""
 
     hooks: Hooks
     telling: WebhookDelivery
@@ -214,12 +214,12 @@ class NoticeCases:
 
 @dataclass
 class Service:
-    """Ask, accept, run, look: `service.sessions.accept(...)`, `service.annexes.leases.shutdown(...)`."""
+    """All use cases of a service, as in `service.sessions.accept(...)` or `service.annexes.leases.shutdown(...)`."""
 
     settings: Settings
     store: Store
     now: Clock
-    # what the use cases share
+    # shared by the use cases
     platforms: KnownPlatforms
     kinds: ExecutableKinds
     movers: Movers
@@ -264,7 +264,7 @@ class Service:
     pausing: Pausing
     drains: Drains
     drafts: Drafts
-    # platforms: which there are, and signing in to them
+    # platforms, and signing in to them
     brokers: Brokers
     broker_outbox: BrokerOutbox
     changes: PlatformChanges
@@ -281,16 +281,16 @@ class Service:
 
     @property
     def mode_word(self) -> Literal["personal", "gateway"]:
-        """What it tells others that it is; it decides by its policies, never by this."""
+        """The mode, for display only; decisions are made by the policies that were chosen from it."""
         return self.settings.mode
 
     @property
     def version(self) -> str:
-        """Sublet's own."""
+        """Sublet's version."""
         return VERSION
 
     async def scrape(self, whole: bool) -> bytes:
-        """The metrics page: the whole of it, or without what names platforms."""
+        """Return the metrics page; those that name platforms only if `whole`."""
         counts = await self.store.read(lambda tx: tx.sessions.count_by_phase())
         for phase, count in counts.items():
             metrics.sessions.labels(phase).set(count)

@@ -1,4 +1,4 @@
-"""Builds a service: out of settings, every use case from what it uses. Nothing is started here."""
+"""Builds a service from its settings, without starting anything."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ from sublet.store.store import Store
 
 
 def build_service(settings: Settings, store: Store, now: Clock = utc_now) -> Service:
-    """All use cases, each from what it uses; nothing is started."""
+    """Build all use cases of a service, without starting anything."""
     is_personal = has_owner(settings)
     knows_people = not is_personal
     kinds, bad_kinds = load_executable_kinds(contained_only=not is_personal)
