@@ -1,4 +1,4 @@
-"""The promises of a platform that is another broker, as rules that can be tried on a live one."""
+"""Conformance checks for a platform that is another broker."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ async def _ask(platform: Platform, executable: dict[str, Any]) -> PassedAnswer:
 
 
 async def find_no_answer(platform: Platform) -> str:
-    """What is wrong with how it answers a request for a command; empty if nothing."""
+    """Return what is wrong with the broker's answer to a request for a command; empty if nothing."""
     answered = await _ask(platform, COMMAND)
     return "" if answered.answer.offers or answered.answer.reasons else "it has neither offers nor reasons"
 
 
 async def find_refused_kind(platform: Platform) -> str:
-    """What is wrong with how it answers what it can't know; empty if nothing."""
+    """Return what is wrong with the broker's answer to an unknown kind of executable; empty if nothing."""
     answered = await _ask(platform, {"kind": f"urn:sublet:check:{uuid4()}"})
     kinds = [reason.kind for reason in answered.answer.reasons]
     return "it refuses the whole request instead of saying NO" if "urn:broker-refused" in kinds else ""
 
 
 async def find_kept_offer(platform: Platform) -> str:
-    """Which of its offers can be accepted although they were given back; empty if none."""
+    """Return the fault if the broker accepts an offer after it was rejected; empty if none."""
     answered = await _ask(platform, COMMAND)
     for offer in answered.answer.offers[:1]:
         key = f"check-{uuid4()}"

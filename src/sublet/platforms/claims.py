@@ -1,4 +1,4 @@
-"""Which process of a service brings something, so that another one can tell whether it still lives."""
+"""The identity of a service's process, so that another process can check whether it is still alive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sublet.platforms.local.shim.processes import boot_id, is_alive, start_time
 
 @dataclass(frozen=True, slots=True)
 class ServiceProcess:
-    """The process that brings something, so that another on the same machine can see whether it still lives."""
+    """The service process that transfers something, so that another on the same machine can check that it is alive."""
 
     host: str
     pid: int
@@ -20,16 +20,16 @@ class ServiceProcess:
 
     @classmethod
     def here(cls) -> ServiceProcess:
-        """This one."""
+        """Return the identity of the current process."""
         return cls(socket.gethostname(), os.getpid(), start_time(os.getpid()) or 0, boot_id())
 
     def __str__(self) -> str:
-        """In one line."""
+        """Write the identity in one line, as `is_dead` reads it."""
         return f"{self.host} {self.pid} {self.start} {self.boot}"
 
     @classmethod
     def is_dead(cls, text: str) -> bool:
-        """Whether what is written so is a process of this machine that has ended; of others nobody knows."""
+        """Whether this text names a process of this machine that has ended; False for processes of other machines."""
         host, *rest = text.split() or [""]
         if host != socket.gethostname() or len(rest) != 3:
             return False

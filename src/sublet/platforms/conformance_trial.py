@@ -1,4 +1,4 @@
-"""One rule's trial on a live platform: it runs small jobs under keys of its own, waits, and leaves nothing."""
+"""One rule's trial on a live platform: it runs small jobs under keys of its own, waits, and cleans up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sublet.kernel.errors import PlatformUnreachable
 from sublet.platforms.port import Platform
 from sublet.platforms.trials import WritesTrials
 
-PATIENCE = 60.0  # seconds that a live platform is given for each thing it should do, unless someone says otherwise
+PATIENCE = 60.0  # the default of how many seconds a live platform has for each step
 PAUSE = 0.02
 MEMORY = 128 << 20
 
@@ -23,24 +23,24 @@ class Broken(Exception):
 
 
 class ConformanceTrial:
-    """One rule's trial on one platform: it runs jobs under keys of its own, and leaves nothing."""
+    """One rule's trial on one platform: it runs jobs under keys of its own, and cleans up."""
 
     def __init__(self, platform: Platform, patience: float = PATIENCE) -> None:
-        """Nothing is run yet; whatever is waited for must come within `patience` seconds."""
+        """Prepare a trial without running anything; each wait lasts at most `patience` seconds."""
         self.platform, self.patience = platform, patience
         self.keys: list[str] = []
 
     def key(self) -> str:
-        """A key that nobody has used."""
+        """Return a new key."""
         self.keys.append(f"check-{uuid4()}")
         return self.keys[-1]
 
     async def submit(self, *argv: str, seconds: float = 0, code: int = 0, takes: str = "1h") -> str:
-        """Submit a small job; one that only plays is told how long it takes and how it exits."""
+        """Submit a small job; `code` and `takes` say how a simulated job exits and how long it takes."""
         return await self.platform.submit(self.job(*argv, seconds=seconds, code=code, takes=takes), self.key())
 
     def job(self, *argv: str, seconds: float = 0, code: int = 0, takes: str = "1h") -> Job:
-        """A small job; unless its time is said, it has as much as is waited for anything."""
+        """Make a small job; its time limit is `patience` unless `seconds` is given."""
         plain = Program(argv, environment={"SUBLET_PLAY_TAKES": takes, "SUBLET_PLAY_EXIT": str(code)})
         return Job(
             program=self.platform.write_trial(argv) if isinstance(self.platform, WritesTrials) else plain,
@@ -51,11 +51,14 @@ class ConformanceTrial:
         )
 
     async def state(self, job: str) -> JobState:
-        """What the platform says of it."""
+        """Ask the platform for a job's state."""
         return (await self.platform.ask([job]))[job]
 
     async def until(self, what: str, seen: Callable[[], Awaitable[object]]) -> None:
-        """Wait for something; Broken if it doesn't come. Who can't be reached for a moment is asked again."""
+        """Wait until `seen` returns something true; raise Broken after `patience`.
+
+        An unreachable platform is asked again.
+        """
         last: object = None
         try:
             async with asyncio.timeout(self.patience):
@@ -69,11 +72,11 @@ class ConformanceTrial:
             raise Broken(f"waited {self.patience:.0f} s for {what}, and saw {last}") from None
 
     async def wait_for_start(self, job: str) -> JobState:
-        """Its state once it runs, or has ended already."""
+        """Wait until a job runs or has already ended, and return its state."""
         return await self._wait_for(job, "start", State.RUNNING, State.ENDED)
 
     async def wait_for_end(self, job: str) -> JobState:
-        """Its state once it has ended."""
+        """Wait until a job has ended, and return its state."""
         state = await self._wait_for(job, "end", State.ENDED)
         if state.end is None:
             raise Broken("it has ended, and nothing says how")
@@ -91,7 +94,7 @@ class ConformanceTrial:
         return state
 
     async def clean(self) -> None:
-        """Stop and remove all that the trial ran."""
+        """Stop and remove everything that the trial ran."""
         for key in self.keys:
             if (job := await self.platform.find(key)) is not None:
                 await self.platform.cancel([job], "sublet platform check")
@@ -99,7 +102,7 @@ class ConformanceTrial:
             await self.remove(key)
 
     async def remove(self, key: str) -> None:
-        """Clean up after one job, once the platform has let go of all that it had."""
+        """Clean up after one job, once the platform has released everything that it used."""
 
         async def is_removed() -> bool:
             await self.platform.clean(key)

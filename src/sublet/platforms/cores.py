@@ -1,4 +1,4 @@
-"""Exact cores and GPUs for each running job: none is given to two while others are free."""
+"""Exact cores and GPUs for each running job: none is given to two jobs while others are free."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def lock(file: Path) -> Iterator[None]:
-    """One at a time, over all processes of this machine."""
+    """Hold an exclusive file lock, which counts for all processes of this machine."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -23,12 +23,15 @@ def lock(file: Path) -> Iterator[None]:
 
 
 def least_used(wanted: int, there: Sequence[int], used: Counter[int]) -> list[int]:
-    """So many of those that are there, the least used first; all of them if more are wanted."""
+    """Return `wanted` of these numbers, the least used first, or all of them if more are wanted."""
     return sorted(sorted(there, key=lambda core: (used[core], core))[:wanted])
 
 
 def allot(running: Path, key: str, wanted: dict[str, int], there: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Choose for one job and write it down in its mark; hold the lock meanwhile. A mark that is there stands."""
+    """Choose a job's cores and GPUs and record them in its file in `running`; an existing record is kept.
+
+    Hold the lock.
+    """
     used: dict[str, Counter[int]] = {kind: Counter() for kind in there}
     for name in os.listdir(running):
         given = read_mark(running / name)
@@ -42,7 +45,7 @@ def allot(running: Path, key: str, wanted: dict[str, int], there: Mapping[str, S
 
 
 def read_mark(file: Path) -> dict[str, list[int]]:
-    """What a running job was given; nothing if it has just ended."""
+    """Return the cores and GPUs that a running job was given; empty if the job has just ended."""
     try:
         given: dict[str, list[int]] = json.loads(file.read_bytes())
         return given

@@ -1,8 +1,8 @@
-"""The directory here of a session that runs at another service, which the loop asks about it.
+"""The local directory of a session that runs at another service, which the loop asks about the session.
 
-job.json   what it is, with its time in seconds
+job.json   the job, with its duration in seconds
 began      when it began to run there;  until: the moved end of its time
-cancel     who wants it stopped
+cancel     who cancelled it
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from sublet.platforms.sessiondir import SessionDir, moment
 
 
 class DistantSession(SessionDir):
-    """A session's directory, with what was asked for and how far it is."""
+    """The local directory of a session that runs elsewhere: its job and its progress."""
 
     @property
     def is_submitted(self) -> bool:
-        """Whether it was submitted."""
+        """Whether the session was submitted."""
         return self.read("job.json") is not None
 
     def read_job(self) -> dict[str, Any]:
-        """What it is."""
+        """Read the job; empty if the session wasn't submitted."""
         return dict(self.read("job.json") or {})
 
     @property
     def began(self) -> datetime | None:
-        """When it began to run there."""
+        """When the session began to run there; None if it hasn't."""
         text = self._text("began")
         return moment(float(text)) if text else None
 
     @property
     def until(self) -> datetime | None:
-        """The end of its time, which begins when it does; None: it has not begun."""
+        """The end of the session's time, which is counted from its start; None if it hasn't begun."""
         if text := self._text("until"):
             return moment(float(text))
         return self.began and self.began + timedelta(seconds=self.read_job()["seconds"])
 
     @property
     def cancelled_by(self) -> str | None:
-        """Who wants it stopped; None: nobody."""
+        """Who cancelled the session; None if nobody did."""
         return self._text("cancel") if (self.root / "cancel").exists() else None
 
     def cancel(self, by: str) -> None:
-        """Write down who wants it stopped; the first stands."""
+        """Record who cancelled the session; the first record stands."""
         with suppress(FileExistsError):
             file = os.open(self.root / "cancel", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "w") as opened:

@@ -1,4 +1,4 @@
-"""What this machine has: cores, memory, GPUs, room, and the tools that kinds can use."""
+"""What this machine has: cores, memory, GPUs, free disk space, and the tools that kinds can use."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ TOOLS = (
     "unsquashfs",
     "git",
 )
-CLUSTER_TOOLS = tuple(tool for tool in TOOLS if tool != "docker")  # its daemon is not for their users
+CLUSTER_TOOLS = tuple(tool for tool in TOOLS if tool != "docker")  # clusters don't let their users talk to the daemon
 CONTAINER_TOOLS = {name: name for name in ("podman", "apptainer", "singularity", "docker")} | {"charliecloud": "ch-run"}
 PROBE = 64 * MIB
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def cores() -> list[int]:
-    """The cores that we may use, by number."""
+    """Return the numbers of the cores that this process may use."""
     there = sorted(os.sched_getaffinity(0))
     return there[: cgroups.core_limit() or len(there)]
 
 
 def memory() -> int:
-    """The memory that we may use, less a small reserve for the machine itself, in bytes."""
+    """Return the memory in bytes that this process may use, less a small reserve for the machine itself."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     total = min(total, cgroups.memory_limit() or total)
     return (total - min(GIB, total // 10)) // MIB * MIB
 
 
 def gpus() -> int:
-    """How many NVIDIA GPUs the kernel shows."""
+    """Return how many NVIDIA GPUs the kernel shows."""
     try:
         return len(os.listdir("/proc/driver/nvidia/gpus"))
     except OSError:
@@ -64,12 +64,12 @@ def gpus() -> int:
 
 
 def scratch(path: Path) -> int:
-    """Half of the room that is free now, in whole GiB: the rest is for what nobody booked."""
+    """Return half of the free disk space, in whole GiB of bytes; the rest is left for use outside of bookings."""
     return shutil.disk_usage(path).free // 2 // GIB * GIB
 
 
 def tools() -> dict[str, str]:
-    """The tools that are there, with their paths: on the PATH, or beside the Python that runs us."""
+    """Return the installed tools with their paths: on the PATH, or beside the Python that runs the service."""
     beside = os.path.dirname(sys.executable)
     paths = {tool: path for tool in TOOLS if (path := shutil.which(tool) or shutil.which(tool, path=beside))}
     paths["python3"] = sys.executable
@@ -79,10 +79,10 @@ def tools() -> dict[str, str]:
 
 
 def docker_answers() -> bool:
-    """Whether the Docker daemon is there: its command alone can run nothing."""
+    """Whether the Docker daemon answers: without it, the command can't run anything."""
     host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
     if not host.startswith("unix://"):
-        return True  # a daemon elsewhere: asking it would take too long here
+        return True  # a remote daemon: asking it would take too long here
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(0.5)
         try:
@@ -94,7 +94,7 @@ def docker_answers() -> bool:
 
 
 def memory_note(groups: bool) -> str:
-    """In words, how a job's memory limit is enforced here: found out by trying, if control groups are to be used."""
+    """Describe how a job's memory limit is enforced here; if cgroups are to be used, try to make one."""
     group = cgroups.make(f"sublet-probe-{os.getpid()}", PROBE, 1, 1) if groups else None
     if group is None:
         return "memory is limited by watching each session's processes, with RLIMIT_DATA behind it"
@@ -103,9 +103,9 @@ def memory_note(groups: bool) -> str:
 
 
 def describe_volumes() -> tuple[bool, str]:
-    """Whether sessions have mounts of their own here, and in words how read-only volumes are enforced.
+    """Return whether sessions can have mount namespaces here, and describe how read-only volumes are enforced.
 
-    Found out by a process that tries it.
+    A child process tries to enter a namespace.
     """
     code = (
         "import sys; sys.path.append(sys.argv[1]); from shim.mounts import enter_own_namespace; enter_own_namespace()"
@@ -118,12 +118,12 @@ def describe_volumes() -> tuple[bool, str]:
 
 
 def network_notes(tools: Mapping[str, str], policy: str) -> list[str]:
-    """In words, which network the containers of each tool get here, and why."""
+    """Describe the network that each tool's containers get here, and why."""
     return [f"{tool}'s containers have {network.words}" for tool, network in find_networks(tools, policy).items()]
 
 
 def find_networks(tools: Mapping[str, str], policy: str) -> dict[str, Network]:
-    """Which network the containers of each tool get here."""
+    """Return the network that each tool's containers get here."""
     means = look_at_machine()
     there = (tool for tool, program in CONTAINER_TOOLS.items() if program in tools)
     return {tool: choose_networks(tool, policy, False, means)[0] for tool in there}

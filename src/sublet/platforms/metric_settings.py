@@ -1,4 +1,4 @@
-"""Metrics of a platform in its settings: by IVOA's names, or by URNs of others."""
+"""Performance metrics in a platform's settings, named by IVOA or by other URNs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ METRIC = "urn:ivoa:calycopis:metric:"
 
 
 def _metrics(value: object) -> object:
-    """A name without a URN is one of IVOA's; a single number is the least and the most."""
+    """Expand names without a URN to IVOA's, and single numbers to (least, most)."""
     if not isinstance(value, Mapping):
         return value
     return {

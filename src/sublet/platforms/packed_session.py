@@ -1,4 +1,4 @@
-"""A session's directory here, whose files go to where it runs as one archive, and come back as one."""
+"""A session's local directory, whose files are sent to where it runs as one archive, and come back as one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import IO
 
 from sublet.platforms.sessiondir import SessionDir
 
-SENT = ("work", "data", "storage")  # the parts of a session's directory that go along
+SENT = ("work", "data", "storage")  # the parts of a session's directory that are sent
 
 
 class PackedSession(SessionDir):
-    """A session's directory, its archives, and notes on what is known of it elsewhere."""
+    """A session's local directory, its archives, and notes on its state elsewhere."""
 
     def pack(self, limit: int | None = None) -> bytes | None:
-        """Its files as one archive; None if they are more than fits."""
+        """Pack the session's files into an archive; return None if it is larger than `limit`."""
         if limit is not None and self._measure() > 20 * limit:
             return None
         buffer = io.BytesIO()
@@ -31,7 +31,7 @@ class PackedSession(SessionDir):
         return content if limit is None or len(content) <= limit else None
 
     def pack_into(self, target: Path, without: Collection[str] = ()) -> int:
-        """The same in a file, without some of them; its size."""
+        """Pack the session's files into the file `target`, except those in `without`, and return its size."""
         with target.open("wb") as file, gzip.GzipFile(fileobj=file, mode="wb", mtime=0, compresslevel=1) as packed:
             self._write_archive(packed, without)
         return target.stat().st_size
@@ -54,27 +54,27 @@ class PackedSession(SessionDir):
         )
 
     def note(self, name: str, text: str) -> None:
-        """Write something down that must outlive the service."""
+        """Save a note that must survive a restart of the service."""
         self.write(name, text.encode())
 
     def read_note(self, name: str) -> str:
-        """What was written down; nothing, if it wasn't."""
+        """Read a note; empty if there is none."""
         return self._text(name)
 
     @property
     def cancelled_by(self) -> str:
-        """Who wanted it stopped."""
+        """Who cancelled the session; empty if nobody did."""
         return self._text("cancel")
 
     def cancel(self, by: str) -> None:
-        """Write down who wants it stopped; the first stands."""
+        """Record who cancelled the session; the first record stands."""
         with suppress(FileExistsError, FileNotFoundError):
             file = os.open(self.root / "cancel", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(file, "w") as opened:
                 opened.write(by)
 
     def remove_empty_parents(self) -> None:
-        """Folders that were there only for what is mounted in them are nothing that it left."""
+        """Remove empty folders that exist only as parents of mount points, so that they aren't taken for results."""
         for mount in (self.read("job.json") or {}).get("mounts", ()):
             for parent in self.inside(mount["target"]).parents:
                 if parent == self.work or not parent.is_dir() or any(parent.iterdir()):
@@ -82,7 +82,10 @@ class PackedSession(SessionDir):
                 parent.rmdir()
 
     def put_member(self, member: tarfile.TarInfo, content: IO[bytes] | None, brought: dict[str, list[int]]) -> None:
-        """One file or folder; links are left out, and what was brought and is as it was stays as it is here."""
+        """Extract one file or folder of the results.
+
+        Links are left out, and staged files that haven't changed are kept.
+        """
         relative = member.name.removeprefix("session/")
         if relative in ("stdout", "stderr") and content:
             _write(self.root / relative, content)
@@ -107,7 +110,10 @@ class PackedSession(SessionDir):
             os.utime(target, (member.mtime, member.mtime))
 
     def _make_way(self, target: Path, *, is_folder: bool = False) -> None:
-        """Have a folder for it, and nothing else in its place; no link below the working directory leads elsewhere."""
+        """Create a target's folder and remove whatever is in its place.
+
+        Links on the way are removed, so none leads outside.
+        """
         folder = target if is_folder else target.parent
         below = folder.relative_to(self.work).parts
         for count in range(1, len(below) + 1):
@@ -129,7 +135,7 @@ def _write(target: Path, content: IO[bytes]) -> None:
 
 
 def _belong_to_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """What goes elsewhere tells nobody who we are here."""
+    """Remove the local user and group from an archive's entry; drop everything but files, folders and links."""
     if not (entry.isreg() or entry.isdir() or entry.issym()):
         return None
     entry.uid = entry.gid = 0

@@ -1,4 +1,4 @@
-"""What a platform that sessions share directories on may be asked of those."""
+"""What can be asked about the directories that sessions share on a platform."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class MeasuresPlaces(Protocol):
-    """A platform that can say how large a directory is."""
+    """A platform that can measure the size of a directory."""
 
     async def measure_place(self, path: str) -> int:
-        """How many bytes the files below a directory there take."""
+        """Return the total size in bytes of the files below a directory."""
         ...

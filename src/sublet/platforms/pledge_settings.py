@@ -1,4 +1,4 @@
-"""A pledge, as the settings of a platform have it."""
+"""A pledge in the settings of a platform."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class PledgeSettings(BaseModel):
 
     @property
     def spoken(self) -> str:
-        """When it is in force, in words; empty: always."""
+        """The pledge's schedule as text; empty if the pledge is always in force."""
         return f"{self.when} ({self.zone})" if self.when else ""
 
     @property
     def pledged(self) -> Pledged:
-        """The same as a value."""
+        """The pledge as a value of the model."""
         when = parse_schedule(self.when, self.zone) if self.when else None
         return Pledged(self.cores, self.memory, self.gpus, self.storage, when)

@@ -1,4 +1,4 @@
-"""What the service asks of a platform: a survey, offers, and to run jobs and tell the truth about them."""
+"""The interface between the service and a platform: survey it, get offers, run jobs and report their states."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all if kn
 
 
 def quietly(done: int, total: int | None) -> None:
-    """Tell nobody how far it is."""
+    """Ignore the progress of a transfer."""
 
 
 @dataclass(frozen=True)
@@ -59,29 +59,29 @@ class Survey:
     nodes: tuple[Node, ...]
     pools: Mapping[str, int] = field(default_factory=dict)  # storage pool → bytes
     tools: Mapping[str, str] = field(default_factory=dict)  # tool → path or version, e.g. "podman": "/usr/bin/podman"
-    metrics: tuple[Quote, ...] = ()  # what it performs, as IVOA metrics
-    notes: tuple[str, ...] = ()  # in words: "memory is limited by cgroup v1"
+    metrics: tuple[Quote, ...] = ()  # its performance, as IVOA metrics
+    notes: tuple[str, ...] = ()  # for people, e.g. "memory is limited by cgroup v1"
     contained_only: bool = False
-    taken: tuple[Take, ...] = ()  # of a platform that is booked: what others have of its nodes, and what is no more
+    taken: tuple[Take, ...] = ()  # on a booked platform: the parts of nodes used by others, and nodes that are gone
     good_for: timedelta = timedelta(minutes=1)
-    trouble: str = ""  # why it can't be asked now, if this is what it had before
+    trouble: str = ""  # why the platform can't be surveyed now, if this survey is an older one
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """A file that a session left."""
+    """A file among a session's results."""
 
-    path: str  # relative to its working directory
+    path: str  # relative to the session's working directory
     size: int
     modified: datetime
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a session left in its working directory."""
+    """A session's results: the files in its working directory."""
 
     files: tuple[ResultFile, ...] = ()
-    folders: tuple[str, ...] = ()  # those with nothing in them; the others are told by their files
+    folders: tuple[str, ...] = ()  # only empty folders; the others follow from their files
 
 
 @dataclass(frozen=True)
@@ -92,31 +92,34 @@ class KeptFile:
     size: int
     used: datetime  # when it was last needed
     users: tuple[str, ...] = ()  # the sessions that need it now
-    label: str = ""  # what people call it
+    label: str = ""  # a name for people
 
 
 class ArchiveReader(Protocol):
-    """A file of this machine that may be an archive of an image; reading it takes a while."""
+    """A file on this machine that may be an image archive; its methods are slow, as they read it all."""
 
     def find_id(self) -> str:
-        """What a store of images knows the image by, which covers all of it; empty: it is no archive of one."""
+        """Return the ID by which an image store knows the image, which covers all its content.
+
+        Empty if it isn't one.
+        """
         ...
 
     def find_squashed_id(self) -> str:
-        """The digest of the file, if it is a Singularity image; empty: it is none."""
+        """Return the file's digest if it is a Singularity image, else an empty string."""
         ...
 
     def describe(self) -> ImageArchive | None:
-        """What it is and which digests it has, each layer checked; None if it is no archive of an image."""
+        """Describe the archive with its digests, after checking each layer; None if the file isn't an image archive."""
         ...
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """How a process of its own gets at a session's directory there while it runs."""
+    """How a separate process can access a session's directory on the platform while the session runs."""
 
-    words: tuple[str, ...]  # what runs a program there, with a channel to it; empty: the directory is seen from here
-    directory: str  # the session's directory, as it is seen from where the program runs
+    words: tuple[str, ...]  # the command that runs a program there; empty: the directory is local
+    directory: str  # the session's directory, as that program sees it
 
 
 OF_A_QUEUE = ("queue", "qos", "project")
@@ -131,15 +134,15 @@ class Platform(BaseModel):
     kind: ClassVar[str]
     terms: ClassVar[Literal["booked", "predicted", "remote"]]
     has_queues: ClassVar[bool] = False  # whether a request may name a queue, a quality of service and a project
-    fetches: ClassVar[bool] = True  # whether what runs there can fetch images from registries by itself
-    carries: ClassVar[bool] = False  # whether what was brought is sent from this machine to where it runs: `carry`
-    tells: ClassVar[bool] = False  # whether it has news of its own, and so is listened to
+    fetches: ClassVar[bool] = True  # whether jobs there can pull images from registries themselves
+    carries: ClassVar[bool] = False  # whether staged data must be sent from this machine to the platform: `carry`
+    tells: ClassVar[bool] = False  # whether it reports changes of jobs by itself: `news`
     is_here: ClassVar[bool] = False  # whether it is the machine that the service runs on
     runs_mpi: ClassVar[bool] = False  # whether it starts the tasks of MPI programs on their nodes by itself
     starts_each_node: ClassVar[bool] = False  # whether it starts a program on each of several nodes: `each_node`
-    addable_options: ClassVar[frozenset[str]] = frozenset()  # of its scheduler: those that a person may add to jobs
+    addable_options: ClassVar[frozenset[str]] = frozenset()  # scheduler options that a person may add to jobs
     has_places: ClassVar[bool] = False  # whether sessions there can share directories: `open_place`
-    plays: ClassVar[bool] = False  # whether it only plays: no process is run
+    plays: ClassVar[bool] = False  # whether it only simulates jobs and runs no processes
     name: str = Field(description="What the platform is called: its name in the settings.")
     pledges: dict[PledgeName, PledgeSettings] = Field(
         default_factory=dict,
@@ -163,201 +166,217 @@ class Platform(BaseModel):
 
     @property
     def stated_metrics(self) -> tuple[Quote, ...]:
-        """What its settings say that it performs."""
+        """The performance metrics that its settings state."""
         return tuple(Quote(name, least, most) for name, (least, most) in self.metrics.items())
 
     @property
     def site(self) -> str:
-        """Where it is, as far as others may come to be there under the same name; empty: always in the same place."""
+        """An identifier of its location, if another platform may later have the same name.
+
+        Empty if that never changes.
+        """
         return ""
 
     @property
     def asks_a_person(self) -> bool:
-        """Whether a person must sign in to it, by what its settings say."""
+        """Whether its settings say that a person must sign in to it."""
         return False
 
     @property
     def asleep(self) -> bool:
-        """Whether it can run nothing at present, and is asked only by name; what ran there can be looked at."""
+        """Whether it can run nothing at present, and is asked only by name; its past sessions can still be read."""
         return False
 
     def find_own_id(self, key: str) -> str:
-        """What the platform itself calls the job of a session, as far as that is known now: the id in `squeue`."""
+        """Return the platform's own ID of a session's job, such as the ID in `squeue`; empty if it isn't known now."""
         return ""
 
     def serves(self, person: str) -> bool:
-        """Whether this person may run something there."""
+        """Whether this person may run sessions there."""
         return True
 
     def hosts(self, person: str) -> bool:
-        """Whether this person is there at its owner's invitation: contained, and without the owner's files."""
+        """Whether this person is a guest of its owner, so that sessions are contained and can't see the owner's
+        files."""
         return False
 
     def choose_network_policy(self, is_for_stranger: bool) -> str:
-        """What network containers may have there; see `sublet.container_network`."""
+        """Return the network policy for containers there; see `sublet.kernel.container_network`."""
         return USUAL
 
     def lets_out(self, is_for_stranger: bool) -> bool | None:
-        """Whether containers there have a network that leads out; None: nobody knows."""
+        """Whether containers there can reach outside networks; None if unknown."""
         return None
 
     def can_take(self, option: str) -> bool:
-        """Whether a request may say this scheduler option here, so that it counts: one of `SchedulerOptions`."""
+        """Whether a request may set this scheduler option, one of `SchedulerOptions`, and it takes effect here."""
         return self.has_queues and option in OF_A_QUEUE
 
     def unfit(self, request: Request) -> Sequence[Reason]:
-        """What it could never run, whatever its calendar says; who answers with offers says so there too."""
+        """Return why this platform could never run the request.
+
+        Platforms that make their own offers repeat it there.
+        """
         return ()
 
     @property
     def chains(self) -> bool:
-        """Whether a job can wait in its queue until other jobs of the platform have ended well: `Job.after`."""
+        """Whether a job can wait in the queue until other jobs of the platform have succeeded: `Job.after`."""
         return False
 
     def hold_key(self, holding: Holding) -> None:
-        """Sign in with a key that is no file: this holds it while a login is being opened. Before it is opened."""
+        """Set where the private key comes from while a login is opened, if it isn't a file. Call this before `open`."""
 
     async def open(self, home: Path) -> None:
-        """Get ready; `home` is a directory of the service's own, for this platform."""
+        """Prepare the platform for use; `home` is its own directory in the service's home."""
 
     async def close(self) -> None:
-        """Let go; what runs goes on."""
+        """Release connections and other resources; running jobs continue."""
 
     @property
     def login(self) -> Login | None:
-        """The login that a person opens to what is behind it; None: nobody needs to sign in."""
+        """The login that a person opens to reach the platform; None if nobody needs to sign in."""
         return None
 
     @abstractmethod
     async def survey(self) -> Survey:
-        """What there is now."""
+        """Return what the platform has now."""
 
     def expire_survey(self) -> None:
-        """Something has changed there: the next survey asks anew, however new the last one is."""
+        """Make the next survey ask the platform again, however recent the last one is."""
 
     async def probe(self, tools: Mapping[str, str]) -> Live:
-        """What the system behind it says of itself, asked now; `tools` (name → module) are looked for."""
+        """Ask the system about itself now; `tools` (name → module) are looked for."""
         raise PlatformRefused(
             platform=self.name, why="it is no system with queues of its own", hint="Only systems can be probed."
         )
 
     async def offers(self, request: Request, ways: Sequence[str], now: datetime) -> Answer:
-        """Offers on *predicted* or *remote* terms; a *booked* platform is never asked: the calendar answers.
+        """Return offers on *predicted* or *remote* terms; a *booked* platform isn't asked, as its calendar answers.
 
-        It is cancelled if it takes too long: what it holds for the asker elsewhere by then, it gives back.
+        The call is cancelled if it takes too long; it must then release anything that it holds elsewhere.
         """
         return Answer()
 
     @abstractmethod
     async def place(self, key: str) -> Path | None:
-        """The session's directory, made if need be, where movers bring its data; None: nothing is to be brought."""
+        """Return the session's directory, created if necessary, into which movers stage data; None if none is
+        staged."""
 
     async def make_storage(self, key: str, name: str, pool: str) -> None:
-        """Make a session's storage where a pool keeps it, seen at `storage/NAME` of the session's directory."""
+        """Create a session's storage in a pool, visible as `storage/NAME` in the session's directory."""
 
     async def carry(self, key: str, progress: Progress = quietly) -> None:
-        """Send what was brought to `place` to where it will run, before it is submitted; what was sent isn't again."""
+        """Send staged data from `place` to where the job will run, before it is submitted.
+
+        Data already sent is skipped.
+        """
 
     async def session_directory(self, key: str) -> str:
-        """The session's directory as its program will see it: what was brought to `place` is below it then."""
+        """Return the session's directory as its program will see it; data staged in `place` is below it then."""
         return str(await self.place(key) or "/")
 
     async def keep(self, file: Path, digest: str = "", user: str = "", progress: Progress = quietly) -> str:
-        """Have a file there that many share, sent once; its path there, good while the session `user` is there.
+        """Keep a shared file on the platform, sent once; return its path, valid while the session `user` needs it.
 
-        With a digest it is that file, or PlatformRefused. Without a user it stays until it is long unused.
+        Raise PlatformRefused if the file doesn't match `digest`. Without a user it stays until it has long been unused.
         """
         return str(file)
 
     async def pull(self, image: str, tool: str, user: str) -> str | None:
-        """Have an image of a registry (`docker://NAME@sha256:…`) there as a file for `tool`, fetched once; its path.
+        """Pull a registry's image (`docker://NAME@sha256:…`) on the platform into a file for `tool`, once; return its
+        path.
 
-        None: it can't be fetched from there, so it must be brought.
+        Return None if it can't be pulled there and must be sent from here.
         """
         return None
 
     async def make_image(self, kept: str, tool: str, archive: ArchiveReader | None, user: str) -> bool:
-        """Have what `tool` runs made of an archive that is kept there, once for all; whether that is there now.
+        """Convert a kept archive into what `tool` runs, once for all sessions; return whether the result exists now.
 
-        Else a session makes it, within its time. `user` is the session that needs it; None: only the platform has the
-        archive.
+        If not, the session converts it within its own time. `user` is the session that needs it; `archive` is None if
+        only the platform has the archive.
         """
         return False
 
     async def find_image_maker(self, tool: str) -> str:
-        """Where a tool is there that pulls images of registries into files, or makes them; empty: there is no way."""
+        """Return the path of a tool there that can pull or build image files; empty if there is none."""
         return ""
 
     async def list_kept(self) -> Sequence[KeptFile]:
-        """The shared files that are kept there."""
+        """List the shared files that the platform keeps."""
         return ()
 
     async def let_go(self, *digests: str, idle: timedelta = timedelta(0)) -> Sequence[str]:
-        """Remove those of them (none named: of all) that no session needs, or needed for so long; which they were."""
+        """Remove the kept files with these digests, or all, that no session has needed for `idle`.
+
+        Return the removed ones.
+        """
         return ()
 
     async def open_place(self, path: str, scratch: str = "") -> str:
-        """The full path of a directory there that sessions share, or PlatformRefused if it can't be used.
+        """Return the full path of a shared directory, or raise PlatformRefused if it can't be used.
 
-        A directory for `scratch` is made below it, which nobody else can enter; without a path, below Sublet's own.
+        With `scratch`, a private directory of that name is made below it, or below Sublet's own directory if `path` is
+        empty.
         """
         raise PlatformRefused(platform=self.name, why="sessions there share no directory")
 
     async def remove_scratch(self, path: str, scratch: str) -> None:
-        """Remove such a directory with all that is in it."""
+        """Remove a scratch directory with everything in it."""
         raise PlatformRefused(platform=self.name, why="sessions there share no directory")
 
     async def carrier(self, key: str, program: str) -> Carrier:
-        """How to get at the session's directory with a program, given as a line for the shell there."""
+        """Return how to access the session's directory through a program, given as a shell command line."""
         raise PlatformRefused(platform=self.name, why="its nodes share no file system that can be reached from here")
 
     @abstractmethod
     async def find(self, key: str) -> str | None:
-        """The job that was submitted under this key, if there is one."""
+        """Return the ID of the job that was submitted under this key, or None."""
 
     @abstractmethod
     async def submit(self, job: Job, key: str) -> str:
-        """Start it, once: a second call with the same key returns the same job."""
+        """Submit a job once: a second call with the same key returns the same ID."""
 
     @abstractmethod
     async def ask(self, ids: Sequence[str]) -> Mapping[str, JobState]:
-        """The states of many jobs at once."""
+        """Return the states of many jobs at once."""
 
     async def news(self) -> Sequence[str] | None:
-        """Jobs that may have changed since the last call; None: it can't tell, ask them all."""
+        """Return the jobs that may have changed since the last call; None if that is unknown and all must be asked."""
         return None
 
     @abstractmethod
     async def cancel(self, ids: Sequence[str], by: str) -> None:
-        """Stop them, with all their processes."""
+        """Stop these jobs with all their processes."""
 
     @abstractmethod
     async def extend(self, id: str, until: datetime) -> None:
-        """Move the end of a job's time."""
+        """Move the end of a job's time limit."""
 
     @property
     def additions(self) -> Additions:
-        """What its settings add to every lease there."""
+        """What its settings add to every lease on it."""
         return Additions()
 
     async def give_back(self, id: str, nodes: Sequence[str]) -> None:
-        """Go on with fewer nodes: these are not needed any more."""
+        """Release these nodes of a job, which continues on the others."""
         raise PlatformRefused(platform=self.name, why="a job there keeps all its nodes until it ends", hint=INSTEAD)
 
     async def pause(self, id: str) -> str:
-        """Let a job stand still for a while, and say how: held in its queue, or stopped where it runs."""
+        """Pause a job, and return how: held in its queue, or stopped where it runs."""
         raise PlatformRefused(platform=self.name, why="it has no way to pause a job", hint=INSTEAD)
 
     async def resume(self, id: str) -> str:
-        """Let it go on, and say how; nothing, if it was not paused."""
+        """Resume a job, and return how; empty if it wasn't paused."""
         raise PlatformRefused(platform=self.name, why="it has no way to pause a job", hint=INSTEAD)
 
     @abstractmethod
     async def output(self, key: str, stream: Literal["stdout", "stderr"], offset: int, limit: int) -> bytes:
-        """Part of what it printed; works while it runs and after."""
+        """Return part of a session's output, while it runs or afterwards."""
 
     async def output_size(self, key: str, stream: Literal["stdout", "stderr"]) -> int:
-        """How many bytes it has printed; found by reading single bytes, where a platform has no better way."""
+        """Return the size of a session's output in bytes, by default by a binary search with single-byte reads."""
         low, high = 0, 1 << 16
         while await self.output(key, stream, high - 1, 1):
             low, high = high, high * 4
@@ -371,23 +390,31 @@ class Platform(BaseModel):
 
     @abstractmethod
     async def results(self, key: str) -> Results:
-        """The files in its working directory, and the folders in which there are none; not what was brought."""
+        """List the files and the empty folders in a session's working directory, without those that were staged
+        there."""
 
     @abstractmethod
     def read(self, key: str, path: str, offset: int = 0) -> AsyncIterator[bytes]:
-        """One of those files, from a byte on."""
+        """Read a result file, from an offset."""
 
     @abstractmethod
     async def clean(self, key: str) -> None:
-        """Remove all that the session left here."""
+        """Remove everything of the session from the platform."""
 
     async def come_home(self, key: str) -> None:
-        """Its results were fetched: where it was a guest nothing of it stays; what it printed can still be read."""
+        """Remove a guest session's files from the platform once its results are fetched.
+
+        Its output can still be read.
+        """
 
     async def list_left(self, age: timedelta = timedelta(0)) -> Sequence[str]:
-        """The sessions of this service that have had something there for so long, where it is a guest."""
+        """List this service's sessions that have had files there for at least `age`, on platforms where it is a
+        guest."""
         return ()
 
     async def sweep(self) -> Sequence[str]:
-        """Remove shared files that no session has needed for long, and what was cut off half way; which files."""
+        """Remove shared files that have long been unused, and remains of interrupted transfers.
+
+        Return the files removed.
+        """
         return ()

@@ -1,4 +1,4 @@
-"""The platforms that settings name, made from their plug-ins."""
+"""Makes the platforms that the settings name from their plug-ins."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Refuse = Callable[[Sequence[str | int], str], SubletError]
 
 
 def refuse_settings(path: Sequence[str | int], why: str) -> BadSettings:
-    """The error of settings that are in no file."""
+    """Return the error for settings that don't come from a file."""
     return BadSettings(f"The settings can't be used: {at_setting(path, why)}")
 
 
 def list_addable_options(kinds: Iterable[str]) -> frozenset[str]:
-    """Those options of schedulers that a person may add to jobs on platforms of these kinds."""
+    """Return the scheduler options that a person may add to jobs on platforms of these kinds."""
     classes: list[type[Platform]] = [plugins(GROUP)[kind].load() for kind in {*kinds}]
     return frozenset[str]().union(*(cls.addable_options for cls in classes))
 
@@ -31,7 +31,10 @@ def list_addable_options(kinds: Iterable[str]) -> frozenset[str]:
 def load_platforms(
     named: Mapping[str, Mapping[str, Any]], refuse: Refuse = refuse_settings
 ) -> tuple[dict[str, Platform], dict[str, str]]:
-    """The platforms of these names and settings; a plug-in that can't be loaded is shown as broken, not absent."""
+    """Make the platforms with these names and settings.
+
+    Also return the names whose plug-in can't be loaded, and why.
+    """
     entries = {entry.name: entry for entry in plugins(GROUP)}
     platforms: dict[str, Platform] = {}
     broken: dict[str, str] = {}
@@ -43,7 +46,7 @@ def load_platforms(
             raise refuse((PLATFORMS, name, "kind"), f"there is no {kind}, but {known}")
         try:
             cls: type[Platform] = entries[kind].load()
-        except Exception as error:  # the other door: a plug-in may fail in any way
+        except Exception as error:  # a plug-in may fail in any way, and must not take the service down
             broken[name] = f"{type(error).__name__}: {error}"
             continue
         try:

@@ -1,4 +1,4 @@
-"""The promise of a platform that holds its offers by reservations, as a rule that can be tried on a live one."""
+"""A conformance check for platforms that hold their offers by reservations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ MEMORY = 128 << 20
 
 
 async def find_kept_reservation(platform: Platform) -> str:
-    """What is wrong with how its booked offers are reserved and given up; empty if nothing, or it makes none."""
+    """Return what is wrong with how booked offers are reserved and released.
+
+    Empty if nothing, or if it reserves none.
+    """
     if not isinstance(platform, Reserves) or platform.terms == "booked":
         return ""
     compute = Compute(memory=Range.exactly(MEMORY))
@@ -20,7 +23,7 @@ async def find_kept_reservation(platform: Platform) -> str:
     answer = await platform.offers(request, ["exec"], datetime.now(UTC))
     keys = [offer.reservation for offer in answer.offers if offer.reservation]
     unlisted = set(keys) - {*await platform.list_reservations()}
-    for _ in range(2):  # what is gone is no error
+    for _ in range(2):  # twice, because giving up a reservation that is gone must be no error
         await platform.give_up(keys)
     kept = set(keys) & {*await platform.list_reservations()}
     if unlisted:

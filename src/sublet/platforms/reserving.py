@@ -1,4 +1,4 @@
-"""Reservations by which a platform holds what it offers: what one that makes them can be asked."""
+"""What can be asked of a platform that holds its booked offers by reservations."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Reserves(Protocol):
-    """A platform whose booked offers are reservations of its own, each under the key of the session to come."""
+    """A platform whose booked offers are its own reservations, each under the key of the future session."""
 
     async def list_reservations(self) -> Mapping[str, datetime]:
-        """The keys of those that this service made and has not given up, and when each was made."""
+        """Return the keys of this service's current reservations, and when each was made."""
         ...
 
     async def give_up(self, keys: Sequence[str]) -> None:
-        """Cancel them; one that is gone is no error."""
+        """Cancel these reservations; ignore any that no longer exist."""
         ...

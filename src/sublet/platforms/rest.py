@@ -1,4 +1,4 @@
-"""Calls to a platform with a REST API: one client, a token in a header, and errors in the other side's own words."""
+"""Calls to a platform's REST API: one client, a token in a header, and errors in the API's own words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sublet.kernel.tls import trust_machine
 from sublet.platforms.tokens import TokenSource
 
 PATIENCE = httpx2.Timeout(30.0, connect=10.0)
-KEPT_WORDS = 300  # characters of an answer that is no JSON
+KEPT_WORDS = 300  # characters that are kept of an answer that isn't JSON
 REFUSING = (401, 403)
-AWAY = (502, 503, 504)  # a proxy before a hub that is being restarted
+AWAY = (502, 503, 504)  # from a proxy in front of a hub that is restarting
 
 
 class RestCalls:
-    """Calls to everything below one address."""
+    """Calls to an API below one base address."""
 
     def __init__(
         self,
@@ -31,14 +31,17 @@ class RestCalls:
         transport: httpx2.AsyncBaseTransport | None = None,
         scheme: str = "token",
     ) -> None:
-        """Nobody is called yet; `scheme` is how the token is shown, and `transport` carries calls elsewhere."""
+        """Set up without connecting.
+
+        `scheme` is the Authorization scheme, and `transport` replaces the usual HTTP transport.
+        """
         self._scheme = scheme
         self.platform, self.address, self._token, self._transport = platform, address.rstrip("/"), token, transport
         self._client: httpx2.AsyncClient | None = None
 
     @property
     def client(self) -> httpx2.AsyncClient:
-        """Who carries the calls."""
+        """The HTTP client, created at its first use."""
         if self._client is None:
             usual = httpx2.AsyncHTTPTransport(verify=trust_machine(environment=False), trust_env=False)
             transport = self._transport or usual
@@ -46,21 +49,21 @@ class RestCalls:
         return self._client
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None
 
     async def authorize(self) -> dict[str, str]:
-        """The header that shows the token."""
+        """Return the Authorization header with the token."""
         return {"Authorization": f"{self._scheme} {await self._token.read()}"}
 
     def locate(self, *parts: str) -> str:
-        """The address below which these parts lie; a part's slashes stay, all else is quoted."""
+        """Return the URL of a path made of these parts; slashes inside a part are kept, other characters are quoted."""
         return "/".join((self.address, *(quote(part.strip("/")) for part in parts)))
 
     def locate_socket(self, path: str) -> str:
-        """The same for a WebSocket; the path has been quoted."""
+        """Return the WebSocket URL of a path that is already quoted."""
         place = urlsplit(self.address)
         scheme = "wss" if place.scheme == "https" else "ws"
         return f"{scheme}://{place.netloc}{place.path}{path}"
@@ -68,7 +71,7 @@ class RestCalls:
     async def call(
         self, method: str, url: str, body: object = None, *, allow: tuple[int, ...] = (), seconds: float | None = None
     ) -> httpx2.Response:
-        """One call; whatever is not a success, nor among `allow`, is raised in the other side's own words."""
+        """Make one call; raise the API's own words for any status that is neither a success nor in `allow`."""
         headers = await self.authorize()
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
@@ -84,7 +87,7 @@ class RestCalls:
 
     @asynccontextmanager
     async def stream(self, url: str) -> AsyncIterator[httpx2.Response]:
-        """What is at an address, in pieces."""
+        """Stream the answer to a GET request."""
         try:
             async with self.client.stream("GET", url, headers=await self.authorize()) as answer:
                 if not answer.is_success:
@@ -94,12 +97,12 @@ class RestCalls:
             raise self.unreachable(error) from error
 
     def unreachable(self, error: Exception) -> PlatformUnreachable:
-        """Nobody answered."""
+        """Return the error to raise if the API didn't answer."""
         why = str(error) or type(error).__name__
         return PlatformUnreachable(platform=self.platform, why=f"{self.address}: {why}")
 
     def refuse(self, status: int, body: bytes) -> PlatformUnreachable | PlatformRefused | TokenNeeded:
-        """What an answer means that is no success."""
+        """Return the error that an unsuccessful answer stands for."""
         words = read_words(body)
         if status in REFUSING:
             why = f"{status}{f': {words}' if words else ''}"
@@ -113,7 +116,7 @@ class RestCalls:
 
 
 def read_words(body: bytes) -> str:
-    """What an answer says, for a person: its message, if it is JSON, else its beginning, unless that is a page."""
+    """Return a readable message from an answer: its JSON message, or the start of its text; empty if it is HTML."""
     try:
         value: Any = json.loads(body)
     except ValueError:

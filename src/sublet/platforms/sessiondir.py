@@ -1,4 +1,4 @@
-"""One session's directory on this machine: what is written there before it runs, and read while and after it does."""
+"""One session's directory on this machine: written before it runs, and read during and after."""
 
 from __future__ import annotations
 
@@ -34,40 +34,40 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class Shim:
-    """Who stays with the job: a pid alone may have been given to another process since."""
+    """The supervisor process of a job; boot and start time distinguish it from a later process with the same pid."""
 
     pid: int
     start: int
     boot: str
     began: float
-    marks_begin: bool = False  # whether it leaves ran/begun; older ones did not
-    steady: float | None = None  # when it began, by the steady clock; older ones don't say
+    marks_begin: bool = False  # whether this shim writes ran/begun; older versions did not
+    steady: float | None = None  # its start on the monotonic clock; older versions don't record it
 
     @property
     def alive(self) -> bool:
-        """Whether it is still there."""
+        """Whether the shim process is still running."""
         return is_alive(self.pid, self.start, self.boot)
 
     @property
     def began_now(self) -> float:
-        """When it began, by the machine's clock as it is set now; an earlier start of the machine had another one."""
+        """When it began, corrected for changes of the wall clock since, unless the machine has been rebooted."""
         if self.steady is None or self.boot != boot_id():
             return min(self.began, clocks.wall())
         return self.steady + clocks.offset()
 
 
-OWN = ".sublet"  # in the working directory: what a kind put there to run the executable
+OWN = ".sublet"  # in the working directory: files that a kind needs to run the executable
 
 
 def moment(seconds: float) -> datetime:
-    """A point in time from its epoch seconds."""
+    """Convert epoch seconds to a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
 def age(path: Path) -> float:
-    """The seconds since something was last made, moved or changed; 0 if it isn't there.
+    """Return the seconds since a path's inode last changed; 0 if it doesn't exist.
 
-    A time to come is as long ago: the clock was set back.
+    A time in the future counts by its distance, because the clock may have been set back.
     """
     try:
         return abs(time.time() - path.stat().st_ctime)
@@ -79,7 +79,7 @@ class SessionDir:
     """One session's directory and the files in it."""
 
     def __init__(self, platform: str, home: Path, key: str) -> None:
-        """Know where it is; nothing is made yet."""
+        """Compute the paths without creating anything; raise PlatformRefused if the key isn't a valid name."""
         if not KEY.fullmatch(key):
             raise PlatformRefused(platform=platform, why=f"{key!r} can't be the name of a session's directory")
         self.platform = platform
@@ -90,12 +90,12 @@ class SessionDir:
         self.news = home / "news"
 
     def make(self) -> None:
-        """Make it, and what every session has in it."""
+        """Create the directory and the subdirectories that every session has."""
         for path in (self.root, self.work, self.root / "data", self.root / "tmp"):
             path.mkdir(mode=0o700, exist_ok=True)
 
     def make_scratch(self) -> str:
-        """The short path to its own directory for temporary files; a link is made once."""
+        """Return the short path to the session's directory for temporary files, and create the link if needed."""
         directory = str(self.root / "tmp")
         link = self._text("tmp.link")
         if scratch.leads_to(link) != directory:
@@ -104,14 +104,14 @@ class SessionDir:
         return link
 
     def remove_scratch(self) -> None:
-        """Remove its temporary files, and the short path to them."""
+        """Remove the session's temporary files and the short path to them."""
         directory = str(self.root / "tmp")
         scratch.remove_link(self._text("tmp.link"), directory)
         scratch.remove_files(directory)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write one of its own files by rename, readable by nobody else."""
-        part = self.root / f"{name}.{secrets.token_hex(4)}.part"  # another process, or thread, may write the same
+        """Write one of the session's own files atomically, readable by nobody else."""
+        part = self.root / f"{name}.{secrets.token_hex(4)}.part"  # unique: another thread may write it too
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(file, "wb") as opened:
@@ -121,7 +121,7 @@ class SessionDir:
             part.unlink(missing_ok=True)
 
     def write_program(self, files: dict[str, bytes]) -> None:
-        """Write the program's files below the working directory."""
+        """Write the program's files below the working directory; scripts become executable."""
         for name, data in files.items():
             path = self.inside(name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,13 +130,16 @@ class SessionDir:
                 path.chmod(0o700)
 
     def inside(self, name: str) -> Path:
-        """A path below the working directory, refused if it leads out of it."""
+        """Return a path below the working directory, or raise PlatformRefused if it leads outside."""
         if name.startswith("/") or ".." in Path(name).parts or not Path(name).parts:
             raise PlatformRefused(platform=self.platform, why=f"{name!r} is not below the working directory")
         return self.work / name
 
     def volumes(self, mounts: tuple[Mount, ...]) -> list[dict[str, Any]]:
-        """The mounts that are the shim's to make; absolute targets are a container's own business."""
+        """Return the mounts that the shim makes: those with relative targets.
+
+        Containers mount absolute targets themselves.
+        """
         made = []
         for mount in mounts:
             source = self.root / mount.source
@@ -152,7 +155,7 @@ class SessionDir:
         return made
 
     def places(self, places: tuple[BoundPlace, ...]) -> list[dict[str, Any]]:
-        """The places that the shim shows below the working directory."""
+        """Return the places that the shim mounts below the working directory."""
         below = [place for place in places if not place.target.startswith("/")]
         for place in below:
             self.inside(place.target)
@@ -162,7 +165,8 @@ class SessionDir:
         ]
 
     def write_job(self, job: dict[str, Any]) -> None:
-        """Write what the shim reads, and keep room for the end's record, which must fit even on a full disk."""
+        """Write the job for the shim, and reserve disk space for the end's record, which must fit even on a full
+        disk."""
         for stream in ("stdout", "stderr"):
             (self.root / stream).touch(0o600)
         self.write("end.json.room", b" " * END_SIZE)
@@ -173,7 +177,7 @@ class SessionDir:
         self.write(name, text.encode())
 
     def read(self, name: str) -> Any:
-        """One of its JSON files; None if it isn't there, or was cut off by a crash."""
+        """Read one of the session's JSON files; None if it is missing or truncated by a crash."""
         try:
             return json.loads((self.root / name).read_bytes())
         except (OSError, ValueError) as error:
@@ -182,32 +186,33 @@ class SessionDir:
 
     @property
     def ran(self) -> bool:
-        """Whether a shim has claimed it: from then on it never runs again."""
+        """Whether a shim has claimed the session: from then on it never runs again."""
         return (self.root / "ran").is_dir()
 
     @property
     def never_ran(self) -> bool:
-        """Whether its program surely never ran, if its shim is gone; after a loss of power nothing is sure."""
+        """Whether the program certainly never ran, provided its shim is gone; a power failure leaves this uncertain."""
         shim = self.shim
         return shim is None or (shim.marks_begin and not (self.root / "ran" / "begun").exists())
 
     def age(self, name: str) -> float:
-        """The seconds since one of its files was made."""
+        """Return the seconds since one of the session's files was made."""
         return age(self.root / name)
 
     @property
     def shim(self) -> Shim | None:
-        """Who stays, or stayed, with it."""
+        """The session's shim, whether alive or gone; None if there was none."""
         values = self.read("ran/shim.json")
         return Shim(**values) if values else None
 
     @property
     def ended(self) -> bool:
-        """Whether its end is on record."""
+        """Whether the session's end is on record."""
         return self.read("end.json") is not None
 
     def state(self) -> JobState:
-        """What its files say. A shim that is gone without a record is `unknown` here, and settled by the platform."""
+        """Return the state by the session's files; UNKNOWN if the shim is gone without a record, for the platform to
+        settle."""
         if end := self.read("end.json"):
             return read_end(end)
         shim = self.shim
@@ -226,11 +231,11 @@ class SessionDir:
         )
 
     def has_obeyed(self, order: str) -> bool:
-        """Whether the shim has paused it, or let it go on, as it was told to."""
+        """Whether the shim has carried out this order to pause or resume."""
         return self._text("paused") == order
 
     def read_text(self, name: str) -> str:
-        """One of its files as text; empty if it isn't there."""
+        """Read one of the session's files as text; empty if it doesn't exist."""
         return self._text(name)
 
     def _text(self, name: str) -> str:
@@ -257,7 +262,7 @@ class SessionDir:
             self.running.rename(self.news / f"{self.key}.ended")
 
     def output_size(self, stream: str) -> int:
-        """How much it has printed, as far as that is shown."""
+        """Return the size of the output, up to the session's output limit."""
         job = self.read("job.json")
         try:
             return min((self.root / stream).stat().st_size, job["output_limit"] if job else 0)
@@ -265,7 +270,7 @@ class SessionDir:
             return 0
 
     def output(self, stream: str, offset: int, limit: int) -> bytes:
-        """Part of what it printed; what is beyond its output limit is never shown."""
+        """Return part of the output; anything beyond the session's output limit is never shown."""
         job = self.read("job.json")
         room = (job["output_limit"] if job else 0) - offset
         try:
@@ -276,9 +281,12 @@ class SessionDir:
             return b""
 
     def results(self) -> Results:
-        """What it left in its working directory; links are not followed, and what was brought is not left."""
+        """List the results in the working directory.
+
+        Links are skipped, and so are staged files that haven't changed.
+        """
         mounted = {self.work / mount["target"] for mount in (self.read("job.json") or {}).get("mounts", ())}
-        brought = self.read("brought.json") or {}  # size and time of each file that was laid out there; FOLDER/ is one
+        brought = self.read("brought.json") or {}  # size and mtime of each staged file; PATH/ is a folder
         files: list[ResultFile] = []
         empty: list[str] = []
         for folder, folders, names in os.walk(self.work):
@@ -291,10 +299,10 @@ class SessionDir:
         return Results(tuple(files), tuple(map(show_path, empty)))
 
     def _find_left(self, path: Path, brought: dict[str, Any]) -> ResultFile | None:
-        """A plain file that was not brought, or is another now."""
+        """Return a regular file that wasn't staged or has changed since; None for anything else."""
         try:
             status = path.lstat()
-        except FileNotFoundError:  # it may still be running
+        except FileNotFoundError:  # a running session may have just removed it
             return None
         relative = str(path.relative_to(self.work))
         if not stat.S_ISREG(status.st_mode) or brought.get(relative) == [status.st_size, status.st_mtime_ns]:
@@ -302,14 +310,17 @@ class SessionDir:
         return ResultFile(show_path(relative), status.st_size, moment(status.st_mtime))
 
     async def pieces(self, path: str, offset: int) -> AsyncIterator[bytes]:
-        """One of them, from a byte on."""
+        """Read a result file in chunks, from an offset."""
         with os.fdopen(self.open_result(path), "rb") as opened:
             opened.seek(offset)
             while piece := await asyncio.to_thread(opened.read, CHUNK):
                 yield piece
 
     def open_result(self, path: str) -> int:
-        """A file descriptor of one of them; no link on the way leads elsewhere."""
+        """Open a result file without following links, and return its file descriptor.
+
+        Raise NotFound if there is none.
+        """
         parts = self.inside(restore_path(path)).relative_to(self.work).parts
         at = os.open(self.work, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -329,7 +340,7 @@ class SessionDir:
         return file
 
     def remove(self, trash: Path) -> None:
-        """Remove it and its marks: aside first, so that half of it is never seen."""
+        """Remove the directory and its marks; rename it first, so that a half-removed directory is never seen."""
         scratch.remove_link(self._text("tmp.link"), str(self.root / "tmp"))
         aside = trash / f"{self.key}.{os.getpid()}.{os.urandom(4).hex()}"
         with suppress(FileNotFoundError):
@@ -341,13 +352,13 @@ class SessionDir:
 
 
 def _raise_shortage(error: Exception) -> None:
-    """Raise what says nothing about a file, only that none can be opened at the moment."""
+    """Re-raise errors that mean that no files can be opened at the moment, which says nothing about this file."""
     if is_shortage(error):
         raise error
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory with all in it, also what the job made unwritable for its owner."""
+    """Remove a directory with its contents, even if the job made parts of it unwritable."""
     scratch.remove_files(str(path))
 
 

@@ -1,4 +1,4 @@
-"""What opens a platform with an API: a token, which is sealed, or in a file that nobody else can read."""
+"""The token for a platform with an API: kept in the vault, or in a file that nobody else can read."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Protocol, runtime_checkable
 
 from sublet.kernel.errors import TokenNeeded
 
-FindToken = Callable[[str, str], Awaitable[str]]  # an address, and whose credential for it → the token; empty: none
+FindToken = Callable[[str, str], Awaitable[str]]  # (address, whose credential) → the token, or empty
 
 
 @runtime_checkable
 class OpensWithToken(Protocol):
-    """A platform that shows a token to its API."""
+    """A platform that authenticates to its API with a token."""
 
     def hold_tokens(self, find: FindToken) -> None:
-        """Ask this for the token, each time that it is needed."""
+        """Set the function to call each time the token is needed."""
         ...
 
 
 async def find_none(address: str, person: str) -> str:
-    """The token where nothing is sealed."""
+    """Return no token: the default of a platform for which none is stored."""
     return ""
 
 
 class TokenSource:
-    """Where a platform's token comes from: its file, else what is sealed for its address."""
+    """Where a platform's token comes from: its file, or else the credential stored for its address."""
 
     def __init__(self, platform: str, address: str, file: str, person: str) -> None:
-        """`person` is whose credential it is; empty: that of whoever the service belongs to."""
+        """Set whose credential is used: `person`, or the service's owner if empty."""
         self.platform, self.address, self.file, self.person = platform, address, file, person
         self.find: FindToken = find_none
 
     async def read(self) -> str:
-        """The token; it is read anew each time, so that another one counts at once."""
+        """Return the token; it is read each time, so that a replaced token takes effect at once."""
         if self.file:
             return await asyncio.to_thread(self._read_file)
         token = await self.find(self.address, self.person)

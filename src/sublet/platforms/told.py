@@ -1,4 +1,4 @@
-"""What every job is told of its amounts and places, in its environment, on whichever platform it runs."""
+"""Environment variables that describe a job's amounts and places, the same on every platform."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from sublet.booking.model.shape import Amounts
 
 
 def tell_amounts(amounts: Amounts, *, each_node: bool = False) -> dict[str, str]:
-    """The variables that a program reads to know what it has: on each node, and on how many.
+    """Return the variables that describe what a program has: the amounts of each node, and the number of nodes.
 
-    One that starts others on several nodes starts them for each core; one for `each_node` has its node's cores itself.
+    `OMP_NUM_THREADS` is 1 for a program that starts others on several nodes, since it starts one per core; with
+    `each_node` the program uses all of its node's cores itself.
     """
     each = amounts.shape
     return {
@@ -25,7 +26,8 @@ def tell_amounts(amounts: Amounts, *, each_node: bool = False) -> dict[str, str]
 
 
 def tell_places(places: Sequence[BoundPlace], work: str = "") -> dict[str, str]:
-    """The variables that say where its places are: below `work`, where it sees them there, else where they lie."""
+    """Return the variables that hold the paths of a job's places: below `work` if mounted there, else their own
+    paths."""
     return {
         variable_of(place.name): f"{work}/{place.target}" if work and place.target[0] != "/" else place.path
         for place in places

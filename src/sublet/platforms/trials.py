@@ -1,4 +1,4 @@
-"""What the conformance suite asks of a platform that runs something else than programs."""
+"""What the conformance suite needs from a platform that can't run programs directly."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sublet.booking.model.job import Program
 
 @runtime_checkable
 class WritesTrials(Protocol):
-    """A platform that runs no programs as they are: notebooks, say."""
+    """A platform that can't run programs directly, such as one that runs notebooks."""
 
     def write_trial(self, argv: Sequence[str]) -> Program:
-        """What it can run, and does what these words do."""
+        """Return something that the platform can run, and that does the same as this command line."""
         ...

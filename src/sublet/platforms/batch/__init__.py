@@ -1,1 +1,2 @@
-"""What batch systems behind SSH share: a guest's directory, what fits, submitting once, watching, kept files."""
+"""What batch systems behind SSH share: a guest's directory, matching requests, submitting once, watching, kept
+files."""

@@ -1,4 +1,4 @@
-"""The energy of jobs that have ended, out of a scheduler's accounting, where the site counts it."""
+"""The energy of ended jobs from a scheduler's accounting, where the site measures it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sublet.platforms.batch.scheduler import Scheduler
 from sublet.platforms.batch.states import session_of
 from sublet.reach.port import Reach
 
-LATE = 20.0  # seconds: accounting that does not know by then how a job ended is not waited for
+LATE = 20.0  # seconds to wait until accounting knows how a job ended
 JOULES = 3_600_000  # in a kWh
 COUNTING = "it has ended; the energy that it used is being counted"
 
 
 class EnergyAccounts:
-    """Adds to each end what accounting knows; an end is told a moment later for it, where energy is counted."""
+    """Adds energy from accounting to each job's end; where energy is measured, the end is reported slightly later."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        """No energy is counted, as far as is known."""
+        """Start with the assumption that the site doesn't measure energy."""
         self._scheduler = scheduler
-        self.is_kept = False  # whether the site counts energy
-        self._waits: dict[str, float] = {}  # jobs that accounting does not know as over → since when
+        self.is_kept = False  # whether the site measures energy
+        self._waits: dict[str, float] = {}  # jobs that accounting doesn't know as ended → since when
         self._told: set[str] = set()
 
     def forget(self, job: str) -> None:
-        """Know nothing of it any more."""
+        """Forget a job."""
         self._waits.pop(job, None)
         self._told.discard(job)
 
     async def add(self, reach: Reach, states: Mapping[str, JobState], now: float) -> dict[str, JobState]:
-        """The states of those among these that have ended, and were not asked for before: with their energy."""
+        """Return new states, with energy, for the ended jobs among these that haven't been completed before."""
         ask = self._scheduler.to_energy
         ended = {job: state for job, state in states.items() if state.state is State.ENDED and job not in self._told}
         if ask is None or not self.is_kept or not ended:
@@ -49,7 +49,7 @@ class EnergyAccounts:
 
 
 def add_energy(state: JobState, joules: int) -> JobState:
-    """A state with the energy that its job used; 0: that is not known."""
+    """Add the energy that a job used to its state; 0 means unknown."""
     if state.end is None or joules <= 0:
         return state
     usage = replace(state.end.usage or Usage(), energy=joules / JOULES, energy_source="measured")

@@ -1,4 +1,4 @@
-"""What it means that a command on a system failed: the system is away, full or unsafe, or it refuses."""
+"""What a failed command on a system means: the system is away, full or unsafe, or it refuses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sublet.reach.port import Outcome
 
 T = TypeVar("T")
 NO_ROOM = re.compile(r"quota exceeded|no space left", re.IGNORECASE)
-UNSAFE = 77  # the exit code of scripts that found a directory which others could change
+UNSAFE = 77  # the exit code of scripts that found a directory which others can write to
 NO_COMMAND = 127
 
 
@@ -21,11 +21,11 @@ class Failures:
     """How the failures on one platform are told; `away` are a scheduler's words that it can't answer for now."""
 
     platform: str
-    scheduler: str  # as people call it
+    scheduler: str  # its name for people
     away: re.Pattern[str]
 
     def explain(self, outcome: Outcome) -> SubletError:
-        """What a command's failure means, in its own words."""
+        """Return the error that a failed command stands for, with the command's own message."""
         words = outcome.complaint
         if outcome.code == NO_COMMAND:
             return PlatformRefused(
@@ -41,7 +41,7 @@ class Failures:
         return kind(platform=self.platform, why=words)
 
     def reading(self, reader: Callable[[str], T]) -> Callable[[Outcome], T]:
-        """A reader of what a command printed, if it succeeded."""
+        """Wrap a reader of a command's output so that it raises an error if the command failed."""
 
         def check(outcome: Outcome) -> T:
             if outcome.code:

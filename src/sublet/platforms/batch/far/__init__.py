@@ -1,1 +1,1 @@
-"""What travels to a system and runs there by itself."""
+"""Programs that are sent to a system and run there on their own."""

@@ -1,4 +1,4 @@
-"""What HTCondor asks of a file transfer plug-in, and what is answered. It travels with plug-ins."""
+"""The requests and answers of HTCondor's file transfer plug-ins. It is sent along with the plug-ins."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class AskedFile:
     """One file that a job needs."""
 
     def __init__(self, url: str, target: str) -> None:
-        """By its address, and where it is to lie."""
+        """Set the file's URL and its local target."""
         self.url, self.target = url, target
 
     def describe(self, size: int) -> str:
-        """The ad that says that it is there."""
+        """Return the ClassAd which reports that the file was transferred."""
         facts = [
             f'TransferUrl = "{self.url}"',
             f'TransferFileName = "{self.target}"',
@@ -32,7 +32,7 @@ class AskedFile:
 
 
 def read_asked(text: str) -> list[AskedFile]:
-    """What HTCondor asks for: ads that name a Url and a LocalFileName each."""
+    """Read HTCondor's request: ClassAds that each name a Url and a LocalFileName."""
     values: dict[str, list[str]] = {"url": [], "localfilename": []}
     for name, value in PAIR.findall(text):
         if name.lower() in values:
@@ -41,7 +41,7 @@ def read_asked(text: str) -> list[AskedFile]:
 
 
 def leave_to(plain: str, left: list[AskedFile], asked: str, answers: str) -> int:
-    """Let HTCondor's own plug-in bring the rest; its exit code."""
+    """Let HTCondor's own plug-in transfer the remaining files, and return its exit code."""
     with open(f"{asked}.rest", "w") as file:
         for each in left:
             file.write(f'[ LocalFileName = "{each.target}"; Url = "{each.url}" ]\n')
