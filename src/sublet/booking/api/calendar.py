@@ -1,4 +1,4 @@
-"""How busy a platform is, for drawing."""
+"""How busy a platform is, for drawing its calendar."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1/calendar", tags=["Platforms"])
 
 
 def _read_instant(value: object) -> datetime:
-    """An instant as it is written; numbers are not taken for seconds since 1970."""
+    """Parse an ISO 8601 instant; a bare number is not taken for seconds since 1970."""
     return datetime.fromisoformat(str(value))
 
 
@@ -55,7 +55,7 @@ async def calendar(
 
 
 def in_utc(time: datetime | None) -> datetime | None:
-    """An instant of a query in UTC; BadRequest if that can't be counted."""
+    """Convert an instant of a query to UTC; raise BadRequest if it is out of range."""
     try:
         return time and time.astimezone(UTC)
     except OverflowError:

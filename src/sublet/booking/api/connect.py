@@ -1,7 +1,7 @@
-"""The way in to an interactive session: /connect/{session}/… is passed on to where it listens, both ways.
+"""Reverse proxy for interactive sessions: requests and WebSockets below /connect/{session}/ go to the session.
 
-Who comes here shows the session's own secret, once, as `?token=`, or as `Authorization: token …`; a cookie that counts
-for this one session remembers it. A person's token is no use here and is never passed on, nor are Sublet's cookies.
+A visitor shows the session's own secret once, as `?token=` or as `Authorization: token …`; a cookie for this one
+session then remembers it. A person's token doesn't work here and is never passed on, nor are Sublet's cookies.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from sublet.kernel.streams import closing
 from sublet.kernel.tls import trust_machine
 
 COOKIE = "sublet-connect-"
-OWN_HOST, ROOTED = "sublet.own_host", "sublet.rooted"  # in a scope: the host is one session's; its path had no /connect
-# Of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
+OWN_HOST, ROOTED = "sublet.own_host", "sublet.rooted"  # scope keys: the host is one session's; its path had no /connect
+# Headers of one connection, not of the message that travels on it (RFC 9110, 7.6.1).
 HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -53,41 +53,41 @@ HOP_BY_HOP = frozenset(
 )
 NOT_PASSED_ON = HOP_BY_HOP | {"host", "origin", "cookie", "authorization", "content-length"}
 PATIENCE = httpx2.Timeout(None, connect=10.0)
-OPENS = 120.0  # seconds until an application takes a WebSocket: Jupyter does when a kernel answers, which may be slow
-LOOK = 2.0  # seconds between two looks whether who is connected may stay
+OPENS = 120.0  # seconds for an application to accept a WebSocket: Jupyter first waits for its kernel, which may be slow
+LOOK = 2.0  # seconds between two checks whether a visitor may stay
 WEB = ("http", "https")
 NO_WAY_IN = 4403  # the WebSocket close code: RFC 6455 leaves 4000–4999 to applications
 
 
 class Doors(Protocol):
-    """What is needed of the service: where a session listens."""
+    """The part of the service that knows where sessions listen and who may stay connected."""
 
     async def upstream(self, id: str) -> str:
-        """Where it listens: http://127.0.0.1:41233, or unix:/path."""
+        """Return the address at which a session listens: http://127.0.0.1:41233, or unix:/path."""
         ...
 
     async def may_stay(self, id: str) -> bool:
-        """Whether who is connected may stay."""
+        """Whether visitors of a session may stay connected."""
         ...
 
     async def note_visit(self, id: str) -> None:
-        """Someone has it open now."""
+        """Record that someone has the session open now."""
         ...
 
 
 class Secrets(Protocol):
-    """Knows the secret of each session."""
+    """The source of each session's secret."""
 
     def of(self, session: str) -> str:
-        """The session's own secret."""
+        """Return the session's own secret."""
         ...
 
 
 class Notices(Protocol):
-    """Knows what people at a session's door must know."""
+    """The source of the notices for visitors of a session."""
 
     async def describe(self, id: str) -> SessionNotice | None:
-        """What is so of the session."""
+        """Return the notice of a session, or None if there is none."""
         ...
 
 
@@ -95,17 +95,17 @@ class ConnectProxy:
     """An ASGI application that passes requests and WebSockets on to sessions."""
 
     def __init__(self, doors: Doors, secrets: Secrets, notices: Notices) -> None:
-        """Pass on to the sessions of this service."""
+        """Create a proxy to the sessions of this service."""
         self.doors, self.secrets, self.notices = doors, secrets, notices
-        self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they go through; "" is none
+        self.clients: dict[str, httpx2.AsyncClient] = {}  # by the Unix socket that they connect through; "" for TCP
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections to sessions."""
         for client in list(self.clients.values()):
             await client.aclose()
 
     async def _client(self, through: str) -> httpx2.AsyncClient:
-        """Who carries requests through a socket; of sockets that are gone nobody is kept."""
+        """Return the HTTP client for a socket; close the clients of sockets that are gone."""
         known = self.clients.get(through)
         if known is None:
             unused = [self.clients.pop(gone) for gone in _list_gone(self.clients)]
@@ -119,7 +119,7 @@ class ConnectProxy:
         return known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request, or one WebSocket, on."""
+        """Pass one request, or one WebSocket, on to its session."""
         if scope["type"] == "websocket":
             await self._websocket(WebSocket(scope, receive, send))
         else:
@@ -163,18 +163,18 @@ class ConnectProxy:
         return response
 
     async def _answer_own(self, request: Request, session: str) -> Response | None:
-        """What the service itself answers below a session's path."""
+        """Answer what the service itself serves below a session's path, a script and a notice; None for the rest."""
         path = request.scope["path"].partition(session)[2].lstrip("/")
         if path == door_pages.SCRIPT:
             return door_pages.answer_script()
         if path != door_pages.NOTICE or (notice := await self.notices.describe(session)) is None:
             return None
         if notice.phase in STARTED:
-            await self.doors.note_visit(session)  # a page asks for it as long as it is open
+            await self.doors.note_visit(session)  # an open page polls the notice
         return door_pages.answer_notice(notice)
 
     async def _refuse(self, request: Request, session: str, error: SubletError) -> Response:
-        """A problem for a program; for a person a page, which waits for a session that is on its way."""
+        """Answer a program with a problem, and a browser with a page that reloads until the session is ready."""
         if not door_pages.is_navigation(request):
             return problem_response(error)
         notice = await self.notices.describe(session) if session else None
@@ -185,7 +185,7 @@ class ConnectProxy:
     ) -> httpx2.Response:
         has_body = "content-length" in request.headers or "transfer-encoding" in request.headers
         headers = self._headers(request, session, upstream)
-        if door_pages.is_navigation(request):  # as it is, so that something can be added to it
+        if door_pages.is_navigation(request):  # uncompressed, so that the script can be appended
             headers = [(name, value) for name, value in headers if name != "accept-encoding"]
             headers.append(("accept-encoding", "identity"))
         if "content-length" in request.headers:
@@ -228,7 +228,7 @@ class ConnectProxy:
             await _both_ways(socket, there, self._welcome(session, socket))
 
     async def _find_way(self, session: str, socket: WebSocket) -> WayThere:
-        """Where a WebSocket goes: to the session here, or to the broker that has it."""
+        """Return how to reach a session by WebSocket: here, or at the broker that runs it."""
         try:
             upstream, through = _place(await self.doors.upstream(session))
         except SessionElsewhere as elsewhere:
@@ -239,14 +239,14 @@ class ConnectProxy:
         return WayThere(upstream.rstrip("/"), partial(opener, uri=address))
 
     async def _welcome(self, session: str, socket: WebSocket) -> None:
-        """Look now and then whether they may stay; ends, and says so, when they may not."""
-        while await self.doors.may_stay(session):  # another process may have decided
+        """Record a visit now and then while visitors may stay, and close the WebSocket once they may not."""
+        while await self.doors.may_stay(session):  # asked each time, because another process may have decided
             await self.doors.note_visit(session)
             await asyncio.sleep(LOOK)
         await socket.close(NO_WAY_IN)
 
     def _let_in(self, connection: HTTPConnection) -> tuple[str, bool]:
-        """The session in the path, and whether its secret came by other means than its cookie."""
+        """Return the session in the path, and whether its secret came in the query or a header, not a cookie."""
         path: str = connection.scope["path"]
         name = path.removeprefix(connection.scope.get("root_path", "")).lstrip("/").partition("/")[0]
         try:
@@ -264,7 +264,7 @@ class ConnectProxy:
         raise NotSignedIn("This session's own secret is needed.", hint="Open the address that `sublet status` shows.")
 
     def _headers(self, connection: HTTPConnection, session: str, upstream: str) -> list[tuple[str, str]]:
-        """What the session may see: nothing that would let it act for the person elsewhere."""
+        """Return the headers that the session may see; none of them lets it act for the person elsewhere."""
         headers = [(name, value) for name, value in connection.headers.items() if name not in NOT_PASSED_ON]
         headers.append(("host", urlsplit(upstream).netloc))
         if "origin" in connection.headers:
@@ -275,13 +275,13 @@ class ConnectProxy:
         secret = self.secrets.of(session)
         is_shown = connection.headers.get("authorization", "").partition(" ")[2] == secret
         is_same = _host_of(connection.headers.get("origin", "")) in ("", connection.headers.get("host", ""))
-        if is_shown or (connection.scope.get(ROOTED) and is_same):  # there its own cookie, for its path, is not sent
+        if is_shown or (connection.scope.get(ROOTED) and is_same):  # its cookie is only for /connect/…
             headers.append(("authorization", f"token {secret}"))
         return headers
 
 
 def _lead_on(there: SessionElsewhere) -> Response:
-    """To where another broker has the session; only to a web page, whatever that broker says."""
+    """Redirect to the broker that runs the session, but only to a web address, whatever that broker says."""
     location = str(there.values["location"])
     return RedirectResponse(location, 307) if urlsplit(location).scheme in WEB else problem_response(there)
 
@@ -291,7 +291,7 @@ def _list_gone(paths: Iterable[str]) -> list[str]:
 
 
 def _place(location: str) -> tuple[str, str]:
-    """Where to go, and the Unix socket to go through, if there is one."""
+    """Return the base URL of a session, and the Unix socket to connect through or an empty text."""
     path = location.removeprefix("unix:")
     return (location, "") if path == location else ("http://localhost", path)
 
@@ -306,7 +306,7 @@ async def _raw(answer: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def _both_ways(here: WebSocket, there: ClientConnection, welcome: Coroutine[None, None, None]) -> None:
-    """Carry messages until either side has had enough, then tell the other; or until they are not welcome any more."""
+    """Carry messages both ways until either side closes, which closes the other, or until the visitor may not stay."""
     tasks = [asyncio.create_task(work) for work in (_outwards(here, there), _inwards(here, there), welcome)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -334,19 +334,19 @@ async def _inwards(here: WebSocket, there: ClientConnection) -> None:
         async for message in there:
             await (here.send_text(message) if isinstance(message, str) else here.send_bytes(message))
     except ConnectionClosed:
-        pass  # for any other reason than that all is done; the code says which
+        pass  # closed abnormally; the close code says why
     except WebSocketDisconnect:
         return
     await here.close(_code(there.close_code), there.close_reason or "")
 
 
 def _code(code: int | None) -> int:
-    """A close code that may be sent: some only describe what was seen."""
+    """Return a close code that may be sent; the codes that only describe a broken connection become 1000."""
     return code if code is not None and code not in {1005, 1006, 1015} else 1000
 
 
 def _same_origin(headers: Headers) -> None:
-    """Browsers let any page open a WebSocket, with cookies: only our own pages may."""
+    """Raise NotSignedIn if another site's page opens the WebSocket: browsers would send our cookies along."""
     if "origin" in headers and _host_of(headers["origin"]) != headers.get("host", ""):
         raise NotSignedIn("Another site's page can't connect to a session.")
 
@@ -356,19 +356,19 @@ def _host_of(origin: str) -> str:
 
 
 def _target(scope: Scope) -> str:
-    """The path and query, as they came."""
+    """Return the path and query exactly as they were sent."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope.get("query_string", b"")
     return (path.partition(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
 
 
 def _point_here(location: bytes, upstream: str) -> bytes:
-    """A redirect to where the session listens, made to point here."""
+    """Rewrite a redirect to the session's own address so that it points here."""
     return location.removeprefix(upstream.rstrip("/").encode()) or b"/"
 
 
 def _cookies(headers: Iterable[str]) -> str:
-    """The cookies that the session itself has set."""
+    """Return the cookies that the session itself has set, without Sublet's."""
     kept: list[str] = []
     for header in headers:
         for pair in header.split(";"):

@@ -1,7 +1,7 @@
-"""What a browser sees at the door of an interactive session: a page while it waits, and a notice before the end.
+"""Pages for visitors of an interactive session: a waiting page, an error page, and a notice before the end.
 
-These pages are under the session's own address, where what runs in the session could change them: nothing can be done
-on them but to go to the session's page on the service itself.
+They are served under the session's own address, where code in the session could change them, so they offer nothing but
+a link to the session's page on the service itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sublet.booking.session_notices import SessionNotice
 from sublet.kernel.errors import SubletError
 from sublet.kernel.streams import closing
 
-OWN = ".sublet/"  # below a session's path: what the service itself answers there
+OWN = ".sublet/"  # below a session's path: answered by the service itself
 NOTICE, SCRIPT = f"{OWN}notice", f"{OWN}notice.js"
 LOOK_AGAIN = 2  # seconds
 GUARDED = {
@@ -37,13 +37,13 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}
 
 
 def is_navigation(request: Request) -> bool:
-    """Whether a person is to see the answer as a page, and no program, script or picture wants it."""
+    """Whether a person will see the answer as a page, rather than a program, script or image tag."""
     wanted = request.headers.get("sec-fetch-dest", "document")
     return request.method == "GET" and wanted == "document" and "text/html" in request.headers.get("accept", "")
 
 
 def can_be_told(headers: Headers | Mapping[str, str]) -> bool:
-    """Whether a page of an application can have our script: it is plain HTML, and lets scripts of its own host run."""
+    """Whether our script can be added to a page: uncompressed HTML that allows scripts of its own host."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "text/html" or headers.get("content-encoding"):
         return False
@@ -54,7 +54,7 @@ def can_be_told(headers: Headers | Mapping[str, str]) -> bool:
 
 
 async def with_script(pieces: AsyncIterator[bytes], base: str) -> AsyncIterator[bytes]:
-    """An application's page, and after it our script, which browsers take as the last thing in it."""
+    """Yield an application's page and then our script tag, which browsers accept after the end of the page."""
     async with closing(pieces) as pieces:
         async for piece in pieces:
             yield piece
@@ -62,21 +62,21 @@ async def with_script(pieces: AsyncIterator[bytes], base: str) -> AsyncIterator[
 
 
 def answer_script() -> Response:
-    """The script that shows the notice."""
+    """Return the script that shows the notice."""
     headers = {"cache-control": "private, max-age=300", "x-content-type-options": "nosniff"}
     script = files("sublet.web").joinpath("static", "notice.js").read_bytes()
     return Response(script, headers=headers, media_type="text/javascript")
 
 
 def answer_notice(notice: SessionNotice) -> Response:
-    """What the script asks for."""
+    """Return the notice as JSON, for the script."""
     ends = notice.ends.astimezone(UTC).isoformat(timespec="seconds") if notice.ends else ""
     document = {"ends": ends, "warned": notice.is_warned, "page": notice.page}
     return JSONResponse(document, headers={"cache-control": "no-store"})
 
 
 def show_wait(notice: SessionNotice) -> Response:
-    """The page of a session that is not there yet: it looks again by itself, without any script."""
+    """Return the waiting page of a session that is being prepared; it reloads itself without a script."""
     sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in notice.sentences)
     body = f"<p><progress></progress></p>{sentences}<p>This page leads there as soon as it is ready.</p>{_link(notice)}"
     refresh = f'<meta http-equiv="refresh" content="{LOOK_AGAIN}">'
@@ -84,7 +84,7 @@ def show_wait(notice: SessionNotice) -> Response:
 
 
 def show_error(error: SubletError, notice: SessionNotice | None) -> Response:
-    """The page of a session that can't be opened, and why."""
+    """Return a page that says why a session can't be opened."""
     sentences = notice.sentences if notice else (error.advice,)
     body = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences if sentence)
     return _page(error.status, error.message, body + (_link(notice) if notice else ""))

@@ -1,4 +1,4 @@
-"""What happened: as JSON by the page, or as it comes by Server-Sent Events."""
+"""Events: as pages of JSON, or live as Server-Sent Events."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ async def events(
 
 
 def _last(request: Request) -> int:
-    """Where a stream broke off, if this one takes it up."""
+    """Return the id of the last event that the client saw before its stream broke off, or 0."""
     header = request.headers.get("last-event-id", "")
     return min(int(header), LAST) if header.isascii() and header.isdigit() else 0
 
 
 async def _lines(events: AsyncIterator[Event | None]) -> AsyncIterator[bytes]:
-    yield b": sublet\n\n"  # headers and a first byte go out at once
+    yield b": sublet\n\n"  # so that the headers go out at once
     async with closing(events) as events:
         async for event in events:
             if event is None:

@@ -1,4 +1,4 @@
-"""A WebSocket to a session of another broker: it is led on to that broker, which may lead it on to the next."""
+"""WebSockets to sessions at other brokers: the connection goes to that broker, which may pass it on to the next."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ PORTS = {"http": 80, "https": 443}
 
 
 class StraightOn(connect):
-    """Opens a WebSocket where it was said, and follows no redirection."""
+    """A WebSocket connection that follows no redirects."""
 
     def process_redirect(self, exc: Exception) -> Exception | str:
-        """Whatever the answer says, nobody goes elsewhere."""
+        """Return the error, so that no redirect is followed."""
         return exc
 
 
 @dataclass(frozen=True, slots=True)
 class WayThere:
-    """How a WebSocket is opened to where a session listens."""
+    """How to open a WebSocket to a session."""
 
-    upstream: str  # the scheme and host there
+    upstream: str  # the scheme and host of the session's server
     open: Callable[..., Any]
-    is_elsewhere: bool = False  # at another broker, which need not know our secrets
+    is_elsewhere: bool = False  # at another broker, which must not see our secrets
 
 
 async def lead_on(elsewhere: SessionElsewhere, rest: str) -> WayThere:
-    """The way to another broker's session; `rest` is what follows the session's own address, with its query.
+    """Return how to reach another broker's session; `rest` is the path below the session's address, with its query.
 
-    The address is that broker's word: below the broker's own it is followed, else only to a public one over TLS.
+    That broker chose the address: below the broker's own it is trusted, any other must be public and use TLS.
     """
     place = urlsplit(str(elsewhere.values["location"]))
     if place.scheme not in SCHEMES or not place.hostname:

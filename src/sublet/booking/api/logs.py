@@ -1,4 +1,4 @@
-"""What a session printed, by offset, and as it comes."""
+"""A session's output, by offset or as it is printed."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ async def logs(
 
 
 def _bytes(text: str) -> int:
-    """So many bytes, with a unit or without."""
+    """Parse a number of bytes, with or without a unit; at most 1 MiB."""
     size = int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else parse_memory(text)
     return min(size, 4 * PIECE)

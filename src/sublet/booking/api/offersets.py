@@ -105,6 +105,6 @@ async def offerset(request: Request, id: str) -> Response:
 
 
 async def _give_back_unheard(request: Request, service: Service, person: Person, offerset: OfferSet) -> None:
-    """Hold nothing for who went away before the answer came, unless they can ask for it again by their key."""
+    """Reject the offers if the client disconnected before the answer, unless it can ask for them again by its key."""
     if offerset.offers and offerset.key is None and has_gone(request):
         await service.offers.reject_set(offerset.id, person)

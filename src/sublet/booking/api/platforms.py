@@ -1,4 +1,4 @@
-"""The platforms: what they have, and whether they keep their promises."""
+"""Platforms: what they have, conformance checks, sweeping and draining."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def undrain(request: Request, name: str) -> Response:
     await service.drains.undrain(person, name, host_of(request))
     try:
         return json_response(_view(await service.usable_platforms.platform(name, person)))
-    except NotFound as error:  # it has gone meanwhile, as annexes and accounts do
+    except NotFound as error:  # it was removed meanwhile, as annexes and accounts can be
         return json_response(PlatformView(name=name, kind="", terms="", working=False, problem=error.message))
 
 

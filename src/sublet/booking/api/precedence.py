@@ -1,4 +1,4 @@
-"""How a request's offers stand to the asker's earlier and later ones, as its query says."""
+"""Query parameters that say whether the same person's earlier offers give way, and these to later ones."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ BROKER_PARAMETERS: list[dict[str, Any]] = [
 ]
 
 
-async def read_precedence(  # async: FastAPI has a thread run what is not
+async def read_precedence(  # async: FastAPI runs other functions in a thread
     keep_offers: Annotated[bool, Query(description=KEEP)] = False,
     firm: Annotated[bool, Query(description=FIRM)] = False,
     instead_of: Annotated[str, Query(description=INSTEAD)] = "",
 ) -> Precedence:
-    """What was said under /v1."""
+    """Read the precedence of a request under /v1."""
     return Precedence(keep_offers, firm, instead_of)
 
 
@@ -39,7 +39,7 @@ Said = Annotated[Precedence, Depends(read_precedence)]
 
 
 def read_broker_precedence(request: Request) -> Precedence:
-    """What was said at IVOA's addresses, where an offer stands until it expires unless its asker says otherwise."""
+    """Read the precedence of a request at IVOA's addresses, where by default offers stand until they expire."""
     word = request.query_params.get("keep_offers", "true")
     if word not in WORDS:
         raise BadRequest(detail=f"keep_offers can't be {word[:40]!r}.", hint="Say true or false.")

@@ -1,4 +1,4 @@
-"""What a session left: its files, one by one and as one archive."""
+"""The files that a session left, one by one and as an archive."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ async def result(
 async def file_response(
     service: Service, person: Person, id: str, path: str, asked: Mapping[str, str] | None = None
 ) -> Response:
-    """One file of a session, to be saved, or a part of it."""
+    """Return one file of a session as a download, or the range of it that the headers ask for."""
     file, reading = await service.output.result(id, person, path)
     etag, asked = etag_of(file), asked or {}
     if asked.get("if-match", "*") not in ("*", etag):
@@ -87,14 +87,14 @@ async def file_response(
 
 
 def etag_of(file: ResultFile) -> str:
-    """What names this version of a file."""
+    """Return the ETag of this version of a file."""
     return f'"{file.size:x}-{int(file.modified.timestamp() * 1_000_000):x}"'
 
 
 def _part_of(asked: Mapping[str, str], size: int, etag: str) -> tuple[int, int] | None:
-    """The first byte of the range that is asked for, and the one after its last; None for the whole file.
+    """Return the first byte of the requested range and the byte after its last, or None for the whole file.
 
-    Several ranges at once, and one that the file doesn't reach, are answered with the whole file.
+    Several ranges at once, and a range beyond the end of the file, are answered with the whole file.
     """
     match = re.fullmatch(r"bytes=([0-9]{0,18})-([0-9]{0,18})", asked.get("range", "").strip())
     if not match or asked.get("if-range", etag) != etag:
@@ -123,12 +123,12 @@ async def send(request: Request, id: Id, ask: SendAsk) -> Response:
     """
     results = SentResults(ask.path or "*", ask.to)
     lines = _write_lines(service_of(request).results.send(id, await person_of(request), results), ask.progress)
-    first = await anext(lines, b"")  # what can't be sent at all is an error now
+    first = await anext(lines, b"")  # raises now if nothing can be sent at all
     return StreamingResponse(_chain(first, lines), media_type="application/jsonl")
 
 
 async def _write_lines(sent: AsyncIterator[SentFile | SendProgress], with_progress: bool) -> AsyncIterator[bytes]:
-    """A line for each; what goes wrong later is the last one."""
+    """Yield a line of JSON for each file; if sending fails after the first line, the last line is the error."""
     count = 0
     try:
         async with closing(sent) as sent:
@@ -166,16 +166,16 @@ async def fetched(request: Request, id: Id) -> Response:
 
 
 async def archive_response(service: Service, person: Person, id: str) -> Response:
-    """All files of a session, to be saved."""
+    """Return all files of a session as an archive to download."""
     session = await service.sessions.get(id, person)
     pieces = service.output.archive(session.id, person)
-    first = await anext(pieces, b"")  # what can't be read is an error now, not half an archive
+    first = await anext(pieces, b"")  # raises now if the files can't be read, instead of sending half an archive
     headers = _offer_download(f"{session.id[:8]}.tar.gz")
     return StreamingResponse(_chain(first, pieces), media_type="application/gzip", headers=headers)
 
 
 def _offer_download(name: str) -> dict[str, str]:
-    """Saved, never shown: a session's files must not become pages of this site."""
+    """Return headers that make browsers save a file: a session's files must not become pages of this site."""
     return {
         "content-disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
         "x-content-type-options": "nosniff",
@@ -190,7 +190,7 @@ async def _chain(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[byte
 
 
 async def _at_most(pieces: AsyncIterator[bytes], size: int) -> AsyncIterator[bytes]:
-    """The file as long as it was when it was listed: it may still grow."""
+    """Yield at most `size` bytes, the file's size when it was listed: the file may still grow."""
     async with closing(pieces) as pieces:
         async for piece in pieces:
             yield piece[:size]

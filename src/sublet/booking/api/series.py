@@ -1,4 +1,4 @@
-"""Recurring bookings under /v1: one request at times that come again."""
+"""Recurring bookings under /v1: one request at recurring times."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def accept(request: Request, id: str) -> Response:
 async def skip(request: Request, id: str, move: BookingMove) -> Response:
     """Leave out what is booked on a day."""
     person, bookings = await person_of(request), service_of(request).bookings
-    await bookings.get(id, person)  # that there is none is said before what is wrong with the day
+    await bookings.get(id, person)  # so that a missing booking is reported before a wrong day
     return json_response(booking_view(await bookings.skip(id, person, _day(move.day))))
 
 
@@ -95,7 +95,7 @@ async def cancel(request: Request, id: str) -> Response:
 
 
 def booking_view(series: Series) -> BookingView:
-    """A booking as it travels."""
+    """Convert a booking to its view."""
     seats = tuple(
         SeatView(
             number=seat.number,

@@ -35,7 +35,7 @@ CHANGE = described.problems(400, 401, 403, 404, 409, 503)
 
 
 def _amounts(given: Any) -> Any:
-    """`true` is no amount, though Python counts it as 1."""
+    """Raise ValueError if an amount is true or false, which Python would count as 1 or 0."""
     if isinstance(given, dict) and any(isinstance(value, bool) for value in given.values()):
         raise ValueError("amounts are numbers or text, not true or false")
     return given

@@ -1,4 +1,4 @@
-"""Sessions as JSON, kept while they stay as they are: programs look again and again at what has not changed."""
+"""A cache of sessions as JSON: programs poll sessions that have not changed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST = 1024
 
 
 class ShownSessions:
-    """What was written of the sessions that were shown last."""
+    """The JSON of the sessions that were shown last."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start with an empty cache."""
         self._known: dict[str, tuple[Session, str, bytes]] = {}
 
     def show(self, session: Session, base: str) -> bytes:
-        """A session as JSON; `base` is where its page and its connectors are reached."""
+        """Return a session as JSON; `base` is the address under which its page and connectors are reached."""
         known = self._known.get(session.id)
         if known and known[0] is session and known[1] == base:  # the store gives the same object for the same row
             return known[2]
@@ -31,6 +31,6 @@ class ShownSessions:
         return shown
 
     def show_page(self, page: Page, base: str) -> bytes:
-        """A page of sessions as JSON, as SessionPage has it."""
+        """Return a page of sessions as JSON, in the shape of SessionPage."""
         items = b",".join([self.show(session, base) for session in page.items])
         return b'{"items":[%b],"next":%b}' % (items, to_json(page.next))

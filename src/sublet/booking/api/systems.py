@@ -1,4 +1,4 @@
-"""Systems behind platforms: what they say of themselves, and their record of predicted starts."""
+"""Systems behind platforms: probing them, and their record of predicted starts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other brokers: which there are, requests that are passed on to them, and an outbox, so that nothing stays held."""
+"""Other brokers: a registry, requests that are forwarded to them, and an outbox that releases unused offers."""

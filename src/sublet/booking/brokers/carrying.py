@@ -1,4 +1,4 @@
-"""What only this service can read, on its way to other brokers: small files go in the request, the rest nowhere."""
+"""Data that only this service can read, in requests for other brokers: small files go along, the rest is refused."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from sublet.movers.port import Resolves
 from sublet.people.model.person import Person
 
 OWN_DATA = ("file:", "upload:", "session:", "system:", "/", "./", "~")
-CARRIED = ("file:", "upload:", "/")  # of these, what is read here, of one file
-MOST_TOGETHER = 4 * MOST  # bytes: each broker is sent, and recorded, with all of it
+CARRIED = ("file:", "upload:", "/")  # of these, single files are read here and sent along
+MOST_TOGETHER = 4 * MOST  # bytes: the record of each forwarded request contains all of it
 LOCATIONS = ("location", "file")  # fields of a document that name a file
 ELSEWHERE = "an address that others can read"
 
 
 @dataclass
 class Carrying:
-    """Writes a request so that another broker can read all of it."""
+    """Rewrites a request so that another broker can read all of its data."""
 
     kinds: ExecutableKinds
     now: Clock
 
     async def carry(self, asked: Asked, person: Person, movers: Movers) -> Asked | Reason:
-        """The request with the asker's own small files in it; or why it can't be passed on."""
+        """Return the request with the person's own small files inlined, or the reason why it can't be forwarded."""
         request, document = asked.request, asked.passable or {}
         if away := next((output for output in request.outputs if output.to.startswith(OWN_DATA)), None):
             why = f"Another broker can't send results to {away.to}: that is on this service's machine."
@@ -56,13 +56,13 @@ class Carrying:
         return replace(asked, passable=write_addresses(document, addresses))
 
     def _list_own_data(self, request: Request, document: Mapping[str, Any]) -> list[tuple[str, Data]]:
-        """Data of this service, each with its location in the document; that of an upload is another than its id."""
+        """Return the data that only this service can read, each with its location as the document writes it."""
         written = read_document(document, self.now()).request.data if document else ()
         pairs = zip(written, request.data, strict=len(written) == len(request.data))
         return [(before.location, data) for before, data in pairs if data.location.startswith(OWN_DATA)]
 
     def _list_own_parts(self, request: Request, document: Mapping[str, Any]) -> list[tuple[str, Data]]:
-        """What the executable itself is read from here: a notebook, an image, a file of lines."""
+        """Return the executable's own files that are read here: a notebook, an image, a file of lines."""
         executable = request.executable
         kind = self.kinds.by_name.get(executable.kind) if executable else None
         if executable is None or kind is None:
@@ -75,7 +75,7 @@ class Carrying:
         return [(location, data) for location, data in own if data.location.startswith(OWN_DATA)]
 
     async def _read(self, data: Data, person: Person, movers: Movers, left: int) -> str | Reason:
-        """The address that holds the file, if it is one, and small."""
+        """Return a data URL that holds the file, or the reason why it can't go with the request."""
         if data.write_back:
             return _refuse(data, "It would be written back to this service's machine, which another broker can't do.")
         if not data.location.startswith(CARRIED):
@@ -100,7 +100,7 @@ class Carrying:
 
 
 def write_addresses(document: Any, addresses: Mapping[str, str]) -> Any:
-    """The same document, in which these locations are others."""
+    """Return the document with these locations replaced."""
     if isinstance(document, Mapping):
         return {
             name: addresses.get(value, value)
@@ -112,7 +112,7 @@ def write_addresses(document: Any, addresses: Mapping[str, str]) -> Any:
 
 
 def list_texts(document: Any) -> Iterator[str]:
-    """All texts in it."""
+    """Yield all strings in a document."""
     if isinstance(document, str):
         yield document
     parts: Sequence[Any] = ()

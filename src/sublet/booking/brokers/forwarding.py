@@ -1,4 +1,4 @@
-"""A request passed on to other brokers: recorded before it is sent, so that nothing they hold is ever forgotten."""
+"""Forwards requests to other brokers; each is recorded before it is sent, so that nothing they hold is forgotten."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 WAY = "broker"
-INNER_SHARE = 0.8  # of the time that we have, the other broker has so much: its answer has to come back, too
-GRACE = timedelta(seconds=5)  # after its time is over, an answer that was not recorded is given back
+INNER_SHARE = 0.8  # the other broker's share of our time limit: its answer has to come back, too
+GRACE = timedelta(seconds=5)  # an answer that wasn't recorded is given back this long after the time limit
 MOST_DEPTH = 8  # brokers that a request passes through at most
 KNOWN_COMPUTE = (PLAIN_COMPUTE, COMPUTE_WITH_NODES)
 
 
 @dataclass
 class Forwarding:
-    """Passes requests on."""
+    """Forwards requests to other brokers."""
 
     store: Store
     now: Clock
@@ -54,29 +54,29 @@ class Forwarding:
 
     @property
     def own_id(self) -> str:
-        """How this broker is known to others: the same in every process that shares this home, and tells nothing."""
+        """Return this broker's id: the same in every process that shares this home, and it reveals nothing."""
         return self.secrets.of("broker id")[:16]
 
     def prove(self, request_id: str) -> str:
-        """What only this broker can make of a request's id: who offers the same by two ways is known by it."""
+        """Return a code for a request that only this broker can make; it identifies offers that come by two routes."""
         return self.secrets.of(f"broker request {request_id}")[:16]
 
     def find_loop(self, asked: Asked) -> Reason | None:
-        """Why a request is not answered at all: it has come through here before."""
+        """Return the reason to refuse a request that this broker has already forwarded, or None."""
         if not asked.via or self.own_id not in asked.via:
             return None
         why = "This broker has already forwarded the request, and it came back through other brokers."
         return Reason("urn:broker-loop", "request", why)
 
     def find_repeat(self, asked: Asked, person: Person) -> Reason | None:
-        """Why a request is not answered once more: it has come here by another way, and was answered there."""
+        """Return the reason to refuse a request that has already come by another route, or None."""
         if not asked.request_id or self.recent.note(person.name, asked.request_id, asked.via, self.now()):
             return None
         why = "The same request has come to this broker by another way, and is answered there."
         return Reason("urn:broker-reached-twice", "request", why)
 
     def find_objection(self, asked: Asked) -> Reason | None:
-        """Why a request is not passed on to any broker."""
+        """Return the reason why a request is not forwarded to any broker, or None."""
         request = asked.request
         if len(asked.via) >= MOST_DEPTH:
             why = f"The request has come through {len(asked.via)} brokers, and is not passed on to more."
@@ -95,7 +95,7 @@ class Forwarding:
         limit: timedelta,
         waiting: set[str],
     ) -> tuple[list[Candidate], list[Reason]]:
-        """The brokers that have an answer, and why others have none."""
+        """Ask the brokers; return a candidate for each that answered, and the reasons why offers are missing."""
         answers = await self._ask_in_turn(asked, person, brokers, limit, waiting) if brokers else {}
         offered, repeats = drop_repeats({name: p for name, p in answers.items() if isinstance(p, PassedOn)})
         candidates = [
@@ -119,7 +119,7 @@ class Forwarding:
     async def _ask_in_turn(
         self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]
     ) -> Mapping[str, PassedOn | BaseException]:
-        """The same as `ask`; where the asker's own earlier offers are in the way, and may give way, twice."""
+        """Ask the brokers; where the person's own earlier offers are in the way, give them back and ask again."""
         began = monotonic()
         answers = await self.ask(asked, person, brokers, limit, waiting)
         left = limit - timedelta(seconds=monotonic() - began)
@@ -133,7 +133,7 @@ class Forwarding:
     async def ask(
         self, asked: Asked, person: Person, brokers: Mapping[str, PassesOn], limit: timedelta, waiting: set[str]
     ) -> Mapping[str, PassedOn | BaseException]:
-        """What each broker answers; all are asked at once, and whoever is late costs its own answer only."""
+        """Ask all brokers at once and return each one's answer or error; a late broker only loses its own answer."""
         now = self.now()
         slowest_first = sorted(brokers, key=lambda name: -self._took.get(name, 0.0))  # all wait for the last answer
         asks = self._record(slowest_first, asked, person, now, now + limit + GRACE)
@@ -157,7 +157,7 @@ class Forwarding:
 
     async def _ask(self, broker: PassesOn, ask: BrokerAsk, asked: Asked, limit: timedelta) -> PassedOn:
         began = monotonic()
-        self._took[ask.broker] = limit.total_seconds()  # if it never answers
+        self._took[ask.broker] = limit.total_seconds()  # in case it never answers
         answered = await broker.pass_on(make_request(ask, asked, limit * INNER_SHARE), self.now())
         self._took[ask.broker] = monotonic() - began
         if is_understood(asked) and (fault := find_fault(answered.answer, ask.broker, [WAY], asked.request)):
@@ -166,12 +166,12 @@ class Forwarding:
 
 
 def is_understood(asked: Asked) -> bool:
-    """Whether this service could have read all of a request, and so can judge what is offered for it."""
+    """Whether this service understands all of a request, and so can judge the offers for it."""
     return not asked.reasons and not asked.remarks and asked.request.compute.kind in KNOWN_COMPUTE
 
 
 def make_request(ask: BrokerAsk, asked: Asked | None, within: timedelta) -> PassedRequest:
-    """What is sent, for the first time or again."""
+    """Build the message for a broker, for the first try or a repetition."""
     understood = asked is not None and is_understood(asked)
     return PassedRequest(
         text=ask.document,
@@ -186,7 +186,7 @@ def make_request(ask: BrokerAsk, asked: Asked | None, within: timedelta) -> Pass
 
 
 def write_document(document: Mapping[str, Any], broker: str) -> Mapping[str, Any]:
-    """What this broker is sent: the same, but that a platform which it names is the broker itself, or one behind it."""
+    """Return the document for one broker: its `platform` becomes the one behind that broker, or is left out."""
     named = document.get("platform")
     if not isinstance(named, str):
         return document
@@ -196,17 +196,20 @@ def write_document(document: Mapping[str, Any], broker: str) -> Mapping[str, Any
 
 
 def is_named(platform: str, name: str) -> bool:
-    """Whether a request that names this platform means the one of this name, or one behind it: `uksrc/cam/slurm`."""
+    """Whether a requested platform is the one of this name, or one behind it: `uksrc/cam/slurm`."""
     return platform == name or platform.startswith(f"{name}/")
 
 
 def names_broker(request: Request, names: Sequence[str]) -> bool:
-    """Whether a request is for one of these alone."""
+    """Whether a request names one of these brokers as its platform."""
     return any(is_named(request.platform, name) for name in names)
 
 
 def record_passed(tx: Tx, passed: Sequence[PassedOn], sessions: Sequence[Session], now: datetime) -> None:
-    """Record, with the offers that were made of them, what other brokers hold; what is not passed on is given back."""
+    """Record the offers at other brokers that sessions stand for.
+
+    An answer that is only partly used stays recorded, so that the outbox gives back the rest.
+    """
     answers = {answer.broker: answer for answer in passed}
     offers = [
         _offer(session, session.offer.terms, answers[session.offer.platform])

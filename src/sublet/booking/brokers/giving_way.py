@@ -1,6 +1,6 @@
-"""A person's earlier offers at other brokers give way to their next request, where those brokers say that they would.
+"""Gives back a person's earlier offers at other brokers, where they are in the way of the person's next request.
 
-What is held there for an earlier request of the same person is given back, and the broker is asked once more.
+Only brokers that report this are concerned; each is then asked once more.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sublet.store.tx import Tx
 
 
 def list_blocked(answers: Mapping[str, PassedOn | BaseException]) -> list[str]:
-    """The brokers that say that the asker's own earlier offers keep it from starting earlier there."""
+    """Return the brokers that report that the person's own earlier offers prevent an earlier start."""
     passed = {name: answer for name, answer in answers.items() if isinstance(answer, PassedOn)}
     return [name for name, each in passed.items() if any(map(_is_own_hold, each.answered.answer.reasons))]
 
@@ -44,7 +44,7 @@ class RemoteGivingWay:
     async def give_back(
         self, person: Person, brokers: Mapping[str, PassesOn], answers: Mapping[str, PassedOn | BaseException]
     ) -> list[str]:
-        """Give back what can give way there, and what has just been offered instead; the brokers to ask once more."""
+        """Give back the earlier offers that may give way, and the new answers; return the brokers to ask again."""
         blocked = [name for name in list_blocked(answers) if name in brokers]
         earlier = await self.store.write(lambda tx: self._let_go(tx, person, blocked)) if blocked else []
         freed = sorted({session.offer.platform for session in earlier})
@@ -56,7 +56,7 @@ class RemoteGivingWay:
         return freed
 
     def _let_go(self, tx: Tx, person: Person, brokers: list[str]) -> list[Session]:
-        """The earlier offers there that may give way: from now on they can't be accepted here."""
+        """Reject the person's earlier offers at these brokers that may give way, and return them."""
         now = self.now()
         movable = [hold for hold in tx.holds.of(person.name) if not hold.firm and hold.expires > now]
         offers = [offer for hold in movable for offer in tx.holds.offers(hold.offerset)]
@@ -68,12 +68,12 @@ class RemoteGivingWay:
         return there
 
     async def _give_up(self, broker: PassesOn, session: Session) -> None:
-        """Give one back there at once; if nobody answers, the outbox sees to it."""
+        """Give one offer back at its broker at once; if the broker doesn't answer, the outbox tries again."""
         if isinstance(session.offer.terms, Remote):
             await broker.give_up(session.offer.terms.url, session.person)
 
     async def _decline(self, broker: PassesOn, person: Person, answer: PassedOn | BaseException) -> None:
-        """What was offered beside the earlier offers is not passed on."""
+        """Decline the answer that was made while the earlier offers were still held."""
         if isinstance(answer, PassedOn) and answer.answered.offerset:
             await broker.give_up_ask(answer.answered.offerset, person.name, None, frozenset())
             await self.store.write(lambda tx: tx.broker_calls.settle_ask(answer.key))

@@ -1,4 +1,4 @@
-"""How another broker is shown who asks: by a person's own token, by the one that it was added with, or signed here."""
+"""How to authenticate to another broker: with a person's token or login, the service's token, or one signed here."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from sublet.platforms.brokering import BrokerIdentity
 from sublet.store.store import Store
 
 PURPOSE = "broker:{}"
-MOMENT = 1.0  # seconds for which a token is remembered: a request is passed on to many at once
+MOMENT = 1.0  # seconds for which a token is cached: a request is forwarded to many brokers at once
 
 
 @dataclass
 class BrokerIdentities:
-    """Several ways to show who asks: the first that knows one counts."""
+    """Several ways to authenticate to a broker; the first that has headers counts."""
 
     ways: Sequence[BrokerIdentity]
 
     async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
-        """The headers of the first way that has any."""
+        """Return the headers of the first way that has any, or None."""
         for way in self.ways:
             if (headers := await way.authorize(broker, url, person, errand)) is not None:
                 return headers
@@ -40,13 +40,13 @@ class BrokerIdentities:
 
 @dataclass
 class OwnTokens:
-    """A person's own token, kept by `sublet credential add https://broker… --token`."""
+    """A person's own token, stored by `sublet credential add https://broker… --token`."""
 
     credentials: CredentialSource
     _known: BriefMemory[Sequence[Credential]] = field(default_factory=lambda: BriefMemory(MOMENT))
 
     async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
-        """The token that the person has for this address."""
+        """Return headers with the person's token for this address, or None."""
         if not person:
             return None
         known = await self._known.recall(person, partial(self._open, person))
@@ -60,21 +60,21 @@ class OwnTokens:
 
 @dataclass
 class ServiceTokens:
-    """The token that a broker was added with: all who may use it here are one and the same there."""
+    """The token that a broker was added with; everyone who uses the broker here shares one identity there."""
 
     store: Store
     vault: Vault
     _known: BriefMemory[Mapping[str, KnownBroker]] = field(default_factory=lambda: BriefMemory(MOMENT))
 
     def forget(self) -> None:
-        """A broker was added, or has another token."""
+        """Clear the cache, because a broker was added or has another token."""
         self._known.forget()
 
     async def _list(self) -> Mapping[str, KnownBroker]:
         return {broker.name: broker for broker in await self.store.read(lambda tx: tx.brokers.list())}
 
     async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
-        """That token, if the broker has one and is still at this address."""
+        """Return headers with the broker's token; None if it has none, or is at another address now."""
         known = (await self._known.recall("", self._list)).get(broker)
         if known is None or not known.token or known.url != url:
             return None
@@ -84,14 +84,14 @@ class ServiceTokens:
 
 @dataclass
 class OwnerLogins:
-    """The login of the owner of a personal service, kept by `sublet broker login` or `sublet login`, and renewed."""
+    """The login of the owner of a personal service, stored by `sublet broker login` or `sublet login`, and renewed."""
 
     home: Home
     owner: str
     _known: BriefMemory[str] = field(default_factory=lambda: BriefMemory(MOMENT))
 
     async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
-        """The token of their login to this address; None if there is none, or its issuer gives no more."""
+        """Return headers with the token of the owner's login to this address; None if there is none."""
         if person not in ("", self.owner):
             return None
         try:
@@ -100,19 +100,19 @@ class OwnerLogins:
             log.warning("broker.login-not-renewed", broker=broker, why=error.message)
             return None
         if not token:
-            self._known.forget()  # they may sign in at any moment
+            self._known.forget()  # so that a new login counts at once
             return None
         return {"authorization": f"Bearer {token}"}
 
 
 @dataclass
 class SignedErrands:
-    """A token for each request, signed here: the broker there knows the person, and trusts this service to say who."""
+    """A token for each request, signed here; the other broker trusts this service to say who the person is."""
 
     assertions: AssertionSource
 
     async def authorize(self, broker: str, url: str, person: str, errand: Errand | None) -> Mapping[str, str] | None:
-        """A token for this errand alone, if this service signs for people."""
+        """Return headers with a token for this errand only; None if this service doesn't sign for people."""
         if not person or errand is None or not self.assertions.can_sign:
             return None
         return {"authorization": f"Bearer {await self.assertions.make(person, url, errand)}"}

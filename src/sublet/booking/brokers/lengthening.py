@@ -1,4 +1,4 @@
-"""More time for a session at another broker: charged here, given there, and recorded here as it is there."""
+"""More time for a session at another broker: charged here, granted there, and recorded here."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ from sublet.store.tx import Tx
 
 @dataclass
 class Lengthening:
-    """Extends sessions of other brokers.
+    """Extends sessions at other brokers.
 
-    It is charged before the other broker is asked, and given back if that refuses, so that nobody ever has more time
-    than they may; should the service be killed in between, the loop records the end that the other broker tells.
+    The extra time is charged before the other broker is asked, and refunded if that broker refuses, so that nobody
+    gets more time than they may have. If the service is killed in between, the loop records the end that the other
+    broker reports.
     """
 
     store: Store
@@ -46,7 +47,7 @@ class Lengthening:
     async def extend(
         self, session: Session, person: Person, until: datetime | None = None, by: timedelta | None = None
     ) -> Session:
-        """Move the end of its time, there and here."""
+        """Move the end of a session's time, at its broker and here."""
         offer = self._plan(session, until, by)
         try:
             for review in self.reviews:
@@ -60,7 +61,7 @@ class Lengthening:
         return changed
 
     def _plan(self, session: Session, until: datetime | None, by: timedelta | None) -> Offer:
-        """Its offer as it would be with the new end; BadRequest if that is no later than the present one."""
+        """Return the session's offer with the new end; raise BadRequest if that is no later than the present end."""
         if session.phase not in GOING_ON:
             raise refuse_move(session.phase, "extended", session.id)
         offer, end = session.offer, find_end(session)
@@ -78,7 +79,7 @@ class Lengthening:
         )
 
     async def _lengthen(self, session: Session, offer: Offer, person: Person) -> Session:
-        """Have it last as long as this offer says."""
+        """Extend a session at its broker to the duration of this offer, and record it."""
         broker = self.platforms.of(session)
         if not isinstance(broker, PassesOn):
             raise TypeError(f"{session.offer.platform} is no broker")
@@ -106,7 +107,7 @@ class Lengthening:
             admission.admit_longer(tx, session, offer, self.now())
 
     async def _give_back(self, session: Session) -> None:
-        """Charge what it was charged before; where that is too much by now, what was charged stays."""
+        """Charge the session's previous amount again; if that is refused, the higher charge stays."""
         try:
             await self.store.write(lambda tx: self._charge(tx, session.id, session.offer))
         except SubletError as error:
@@ -119,18 +120,18 @@ class Lengthening:
         write_down(tx, now, person, "extend", session)
         tx.events.add(now, session.id, session.person, EventKind.EXTENDED, f"until {instant(until)}", session.phase)
         changes = set_condition("", session.marks - {Mark.WARNED})
-        end = until if session.until else None  # before it runs, nobody knows when its time is over
+        end = until if session.until else None  # before it runs, nobody knows when its time ends
         changed = tx.sessions.change(session.id, now=now, until=end, offer=offer, due=now, **changes)
         return require_moved(changed, session.id)
 
 
 def find_end(session: Session) -> datetime:
-    """When its time is over, as far as it is known."""
+    """Return when a session's time ends, as far as is known."""
     return session.until or (session.started or session.start or session.offer.start) + session.offer.duration
 
 
 def find_length(session: Session) -> timedelta:
-    """How long it lasts in all, as that broker last told; before it runs, as it was offered."""
+    """Return a session's total duration, as its broker last reported it or, before it runs, as it was offered."""
     return session.until - session.started if session.until and session.started else session.offer.duration
 
 

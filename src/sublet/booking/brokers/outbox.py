@@ -1,4 +1,4 @@
-"""Sees to it that other brokers hold nothing that nobody needs: after an accept, a reject, a crash, a late answer."""
+"""Releases what other brokers hold for nobody: after an accept, a reject, a crash or a late answer."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from sublet.store.store import Store
 from sublet.store.tx import Tx
 
 EVERY = timedelta(milliseconds=200)
-RESTS = 9  # after a look, for so many times as long as it took: it takes a tenth of a core at most
+RESTS = 9  # rests this many times as long as a look took, so that it takes a tenth of a core at most
 BATCH = 500
 AT_ONCE = 32
 PATIENCE = timedelta(seconds=20)
-NEARLY = timedelta(seconds=15)  # what expires there so soon is left to expire
-ANSWERS_KEPT = timedelta(hours=2)  # an answer that nobody can be asked for has expired by then, everywhere
-GIVEN_UP = timedelta(days=7)  # a session that may go on there is looked for so long
+NEARLY = timedelta(seconds=15)  # an offer that expires there this soon is left to expire
+ANSWERS_KEPT = timedelta(hours=2)  # by then, the offers of an answer that wasn't recorded have expired everywhere
+GIVEN_UP = timedelta(days=7)  # how long to try to end a session that may still run there
 
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """What came of one set: offers of which nothing is held there any more, and when the others are tried again."""
+    """The outcome for one offer set: offers that are no longer held there, and when to try the others again."""
 
     settled: Sequence[BrokerOffer]
     later: Sequence[tuple[BrokerOffer, datetime]]
 
 
 def record_given(tx: Tx, sets: Sequence[GivenBack]) -> None:
-    """Record what came of many sets at once."""
+    """Record the outcomes for many offer sets at once."""
     tx.broker_calls.settle_offers([offer for each in sets for offer in each.settled])
     tx.broker_calls.put_off_offers([pair for each in sets for pair in each.later])
 
@@ -59,7 +59,7 @@ class BrokerOutbox:
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     async def look_after(self, now: datetime) -> None:
-        """See whether there is something to give back; that goes on beside everything else."""
+        """Start giving back what is left over, if anything is; it happens in the background."""
         if self._giving and not self._giving.done():
             return
         if (self._looked and abs(now - self._looked) < EVERY) or monotonic() < self._rests_until:
@@ -73,7 +73,7 @@ class BrokerOutbox:
             self._giving = asyncio.create_task(self._give_back(left, asks), name="broker outbox")
 
     async def finish(self) -> None:
-        """Wait until what is being given back is."""
+        """Wait until the current batch has been given back."""
         if self._giving:
             await asyncio.wait([self._giving])
 
@@ -98,7 +98,7 @@ class BrokerOutbox:
                 log.error("broker.outbox_failed", why=repr(failure))
 
     async def _give_back_set(self, offers: Sequence[BrokerOffer], is_needed: bool) -> GivenBack:
-        """Give back the offers of one set, in one call if nothing of it is needed."""
+        """Give back the offers of one set, in one call if none of the set is needed."""
         now = self.now()
         settled = [offer for offer in offers if self._is_settled(offer, now)]
         open_offers = [offer for offer in offers if offer not in settled]
@@ -126,13 +126,13 @@ class BrokerOutbox:
         return GivenBack([*settled, *rest], later)
 
     def _is_settled(self, offer: BrokerOffer, now: datetime) -> bool:
-        """Whether nothing can be held for it there any more, so that nobody need be asked."""
+        """Whether nothing can be held for the offer at its broker any more, so that the broker need not be asked."""
         if offer.phase is Phase.COMPLETED or (offer.was_never_taken and offer.expires <= now):
             return True
         return offer.expires + GIVEN_UP <= now
 
     async def _settle_ask(self, ask: BrokerAsk) -> None:
-        """Give back what came of a request that was not recorded, or of which a part was not passed on."""
+        """Give back the offers of a request whose answer was not recorded, or was only partly used."""
         now = self.now()
         broker = self.platforms.by_name.get(ask.broker)
         if now - ask.created < ANSWERS_KEPT and isinstance(broker, PassesOn):

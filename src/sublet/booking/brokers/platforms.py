@@ -1,4 +1,4 @@
-"""Brokers that were added are platforms, as soon as they are recorded, by whichever process."""
+"""Makes a platform of each broker as soon as it is recorded, by whichever process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NEVER = (-1, -1)
 
 
 def platform_settings(broker: KnownBroker) -> dict[str, Any]:
-    """A broker as the settings of the platform that it is."""
+    """Return the platform settings that represent a broker."""
     return {"kind": "broker", "url": broker.url, "older": broker.is_older}
 
 
 @dataclass
 class BrokerPlatforms:
-    """Knows which brokers there are."""
+    """Finds the platforms that are brokers."""
 
     store: Store
 
@@ -32,7 +32,7 @@ class BrokerPlatforms:
     _stamp: tuple[int, int] = NEVER
 
     async def find(self, now: datetime) -> tuple[dict[str, dict[str, Any]], dict[str, str]] | None:
-        """The settings of each; None if they are as before, or were just looked at."""
+        """Return the platform settings of each broker; None if nothing has changed, or it was checked a moment ago."""
         if self._seen and abs(now - self._seen) < EVERY:
             return None
         self._seen = now
@@ -44,10 +44,10 @@ class BrokerPlatforms:
         return {broker.name: platform_settings(broker) for broker in brokers}, {}
 
     def look_again(self, *, changed: bool = False) -> None:
-        """Look at once when asked next; `changed`: also if they are the same as before."""
+        """Check again at the next call; with `changed`, report the brokers even if they are the same."""
         self._seen = None
         if changed:
             self._stamp = NEVER
 
     async def prepare(self, platform: Platform, home: Path, values: Mapping[str, Any]) -> None:
-        """There is nothing to do before one is opened."""
+        """Do nothing: a broker needs no preparation."""

@@ -27,7 +27,7 @@ HINT = "`sublet broker list` lists the brokers."
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """A broker, and how it is."""
+    """A broker and its state."""
 
     broker: KnownBroker
     trouble: str = ""  # why it can't be asked now
@@ -36,7 +36,7 @@ class BrokerState:
 
 @dataclass
 class Brokers:
-    """Add, look at and remove brokers; only operators change them, and nobody sees a token again."""
+    """Adds, checks and removes brokers, for operators only; a stored token is never shown again."""
 
     store: Store
     now: Clock
@@ -47,7 +47,7 @@ class Brokers:
     tokens: ServiceTokens
 
     async def list(self, person: Person) -> list[BrokerState]:
-        """All of them; how they are is as of the last look."""
+        """List all brokers, with their state as of the last survey."""
         _require_operator(person)
         known = await self.store.read(lambda tx: tx.brokers.list())
         return [self._as_seen(broker) for broker in known]
@@ -55,7 +55,7 @@ class Brokers:
     async def add(
         self, person: Person, name: str, url: str, token: str = "", *, is_older: bool = False, host: str = ""
     ) -> BrokerState:
-        """Record a broker with its token, sealed; requests are passed on to it at once."""
+        """Add a broker and store its token sealed; requests are forwarded to it at once."""
         _require_operator(person)
         broker = KnownBroker(name, url.rstrip("/"), is_older=is_older, by=person.name)
         _check(broker)
@@ -75,7 +75,7 @@ class Brokers:
         return await self._take_up(name)
 
     async def set_token(self, person: Person, name: str, token: str, *, host: str = "") -> BrokerState:
-        """Show a broker another token from now on."""
+        """Replace the token for a broker."""
         _require_operator(person)
         if not token.strip():
             raise BadBroker(name=name, why="the token is empty", hint=f"sublet broker token {name} <token.txt")
@@ -90,13 +90,13 @@ class Brokers:
         return await self._take_up(name)
 
     async def check(self, person: Person, name: str) -> BrokerState:
-        """Ask a broker now whether it answers, and takes the token."""
+        """Ask a broker now whether it answers and accepts the token."""
         _require_operator(person)
         await self._get(name)
         return await self._look(name)
 
     async def remove(self, person: Person, name: str, *, host: str = "") -> None:
-        """Pass nothing on to it any more, and forget its token; not while sessions of it go on."""
+        """Stop forwarding to a broker and delete its token; refused while it runs sessions."""
         _require_operator(person)
         now = self.now()
 
@@ -114,7 +114,7 @@ class Brokers:
         await self.changes.refresh()
 
     async def reseal(self) -> dict[str, int]:
-        """Seal their tokens under the newest key."""
+        """Seal the brokers' tokens with the newest key, and count them."""
         old = {broker.name: broker.token for broker in await self.store.read(lambda tx: tx.brokers.list())}
         new = {
             name: await asyncio.to_thread(self.vault.reseal, PURPOSE.format(name), token)

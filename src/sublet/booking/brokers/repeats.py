@@ -1,4 +1,4 @@
-"""A broker that is reached by several ways is offered once: by the shortest, or by the way that came there first."""
+"""Removes duplicates where a broker is reached by several routes: the shortest counts, or the one that was first."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from sublet.booking.model.offer import Answer, Offer, Reason, Remote, list_route
 
 REMEMBERED = timedelta(minutes=10)
 MOST = 10_000
-DIRECT = 2  # platforms on the way to one of a broker that we ask ourselves: the broker, and that platform
-Source = tuple[str, str]  # the proof of the broker that made an offer, and the platform as it calls it
-Way = tuple[int, str]  # how many platforms lead there, and the name of the first
+DIRECT = 2  # platforms on the route to a broker that we ask ourselves: the broker, and its platform
+Source = tuple[str, str]  # the code of the broker that made an offer, and its own name for the platform
+Way = tuple[int, str]  # the number of platforms on the route, and the name of the first
 
 
 @dataclass
 class RecentRequests:
-    """Which requests have come here lately, and by which way."""
+    """The requests that came here lately, and the route of each."""
 
     _ways: dict[tuple[str, str], tuple[tuple[str, ...], datetime]] = field(default_factory=dict)
 
     def note(self, person: str, request: str, via: tuple[str, ...], now: datetime) -> bool:
-        """Whether it is to be answered: it is new, or comes again by the way by which it came first."""
+        """Whether to answer a request: it is new, or comes again by the route by which it came first."""
         self._forget(now)
         return self._ways.setdefault((person, request), (via, now))[0] == via
 
@@ -35,7 +35,7 @@ class RecentRequests:
 
 
 def drop_repeats(passed: Mapping[str, PassedOn]) -> tuple[dict[str, Answer], list[Reason]]:
-    """What each broker offers without what another offers by a shorter way, and a reason for each that offers less."""
+    """Return each broker's answer without the offers that another makes by a shorter route, and the reasons."""
     shortest = _find_shortest(passed)
     answers: dict[str, Answer] = {}
     reasons: list[Reason] = []
@@ -58,7 +58,7 @@ def _find_shortest(passed: Mapping[str, PassedOn]) -> dict[Source, Way]:
 
 
 def _is_shortest(offer: Offer, shortest: Mapping[Source, Way]) -> bool:
-    """Whether it is to be offered; what a broker itself offers always is, whatever others say of theirs."""
+    """Whether to keep an offer; what a broker itself offers is always kept, whatever others say of theirs."""
     source, way = _find_source(offer), _find_way(offer)
     return source is None or way[0] <= DIRECT or shortest[source] == way
 

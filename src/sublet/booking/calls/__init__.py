@@ -1,1 +1,1 @@
-"""The calls of the SDK about offers, sessions, platforms and events; each describes, none sends."""
+"""SDK calls about offers, sessions, platforms and events; each describes a request, and sends nothing."""

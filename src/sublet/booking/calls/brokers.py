@@ -1,4 +1,4 @@
-"""Other brokers."""
+"""Calls about other brokers."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from sublet.client.call import Call, as_view, body_of, nothing, path_of
 
 
 def brokers() -> Call[BrokerList]:
-    """All of them."""
+    """List the brokers."""
     return Call("GET", path_of("brokers"), as_view(BrokerList))
 
 
 def add(wish: BrokerAddition) -> Call[BrokerView]:
-    """Add one, with its token."""
+    """Add a broker, with its token."""
     return Call("POST", path_of("brokers"), as_view(BrokerView), body=body_of(asdict(wish)))
 
 
 def set_token(name: str, token: str) -> Call[BrokerView]:
-    """Show it another token from now on."""
+    """Replace the token for a broker."""
     return Call("POST", path_of("brokers", name, "token"), as_view(BrokerView), body=body_of({"token": token}))
 
 
 def check(name: str) -> Call[BrokerView]:
-    """Ask it now."""
+    """Check now whether a broker answers."""
     return Call("POST", path_of("brokers", name, "check"), as_view(BrokerView))
 
 
 def remove(name: str) -> Call[None]:
-    """Forget one."""
+    """Remove a broker."""
     return Call("DELETE", path_of("brokers", name), nothing)

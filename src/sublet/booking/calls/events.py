@@ -1,4 +1,4 @@
-"""What happened."""
+"""Calls about events."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from sublet.client.call import Call, as_bytes, as_view, path_of
 
 
 def events(session: str = "", after: int = 0, limit: int = 100) -> Call[EventPage]:
-    """Some of the events, oldest first."""
+    """List events, oldest first."""
     return Call("GET", path_of("events"), as_view(EventPage), query=_query(session, after, limit))
 
 
 def event_stream(session: str = "", after: int = 0) -> Call[bytes]:
-    """The events as they happen, as server-sent events."""
+    """Stream events as they happen, as Server-Sent Events."""
     return Call("GET", path_of("events"), as_bytes, query=_query(session, after, None), accept="text/event-stream")
 
 

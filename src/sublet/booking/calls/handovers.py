@@ -1,4 +1,4 @@
-"""Sessions that change hands."""
+"""Calls that hand a session over to another person."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def give(session: str, to: str) -> Call[HandOverView]:
 
 
 def handovers() -> Call[HandOverList]:
-    """What one wants to give, or could take."""
+    """List the sessions that the caller offers, and those offered to the caller."""
     return Call("GET", path_of("handovers"), as_view(HandOverList))
 
 
 def take(session: str) -> Call[SessionView]:
-    """Make it one's own."""
+    """Take over a session."""
     return Call("POST", path_of("handovers", session, "take"), as_view(SessionView), body=b"{}")
 
 
 def drop(session: str) -> Call[None]:
-    """Withdraw, or decline."""
+    """Withdraw or decline a hand-over."""
     return Call("DELETE", path_of("handovers", session), nothing)

@@ -1,4 +1,4 @@
-"""Whether the service is there."""
+"""The call that asks whether the service is up."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from sublet.client.call import Call, as_view
 
 
 def health() -> Call[HealthView]:
-    """That it is there, and what it serves."""
+    """Ask whether the service is up, and what it serves."""
     return Call("GET", "/health", as_view(HealthView), accepts=frozenset({503}))

@@ -1,4 +1,4 @@
-"""Why a session is where it is; and letting it stand still, or go on."""
+"""Calls that explain, pause, resume and repeat a session."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sublet.client.documents import with_local_starts
 
 
 def explain(id: str) -> Call[Explanation]:
-    """Why a session is where it is, in sentences."""
+    """Explain in sentences why a session is in its phase."""
     return Call("GET", path_of("sessions", id, "explain"), as_view(Explanation))
 
 
 def pause(id: str) -> Call[PauseView]:
-    """Let a session stand still for a while."""
+    """Pause a session."""
     return Call("POST", path_of("sessions", id, "pause"), as_view(PauseView))
 
 
 def resume(id: str) -> Call[PauseView]:
-    """Let it go on."""
+    """Resume a paused session."""
     return Call("POST", path_of("sessions", id, "resume"), as_view(PauseView))
 
 
 def again(id: str, changes: Mapping[str, Any], *, firm: bool = False, key: str | None = None) -> Call[OfferSetView]:
-    """Ask for the same once more, with changes; the notes of the answer say which."""
+    """Ask again for what a session ran, with changes; the answer's notes say which."""
     path, query = path_of("sessions", id, "again"), precedence(firm=firm)
     body = body_of(with_local_starts(dict(changes)))
     return Call("POST", path, as_view(OfferSetView), query=query, body=body, more=under(key))

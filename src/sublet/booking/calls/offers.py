@@ -1,4 +1,4 @@
-"""Asking, and answering offers."""
+"""Calls that ask for offers, list them and reject them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def ask(
     firm: bool = False,
     key: str | None = None,
 ) -> Call[OfferSetView]:
-    """When and where can this run? A document (short form or full), or its YAML text.
+    """Ask when and where a request can run; `document` is the short or full form, or its YAML text.
 
-    Earlier offers give way where they leave no room, unless `keep_offers`; `firm` ones don't give way to later ones.
-    The same under the same `key` is the same answer, as long as something came of it or still can.
+    Earlier offers give way where they leave no room, unless `keep_offers`; `firm` offers don't give way to later ones.
+    Asking again with the same `key` returns the same answer, as long as something came of it or still can.
     """
     query, more = precedence(keep_offers=keep_offers, firm=firm), under(key)
     if isinstance(document, Mapping):
@@ -31,35 +31,35 @@ def ask(
 
 
 def explain_ways(document: Mapping[str, Any]) -> Call[RunWayList]:
-    """In which ways can this run, on which platforms, and why not in others? Nothing is held."""
+    """Ask in which ways a request can run, on which platforms, and why not in others; nothing is held."""
     return Call("POST", path_of("offersets", "ways"), as_view(RunWayList), body=body_of(document))
 
 
 def precedence(*, keep_offers: bool = False, firm: bool = False) -> dict[str, object]:
-    """What is said of earlier and later offers; nothing if it is as usual."""
+    """Return the query parameters for earlier and later offers; None for the defaults."""
     return {"keep_offers": keep_offers or None, "firm": firm or None}
 
 
 def open_offers() -> Call[OfferSetPage]:
-    """All offers that can still be accepted."""
+    """List all offers that can still be accepted."""
     return Call("GET", path_of("offersets"), as_view(OfferSetPage))
 
 
 def reject_all() -> Call[RejectedView]:
-    """Decline all of them."""
+    """Reject all open offers."""
     return Call("DELETE", path_of("offersets"), as_view(RejectedView))
 
 
 def reject_set(id: str) -> Call[RejectedView]:
-    """Decline all offers of one answer."""
+    """Reject all offers of one offer set."""
     return Call("DELETE", path_of("offersets", id), as_view(RejectedView))
 
 
 def offerset(id: str) -> Call[OfferSetView]:
-    """The offers that were made."""
+    """Return an offer set."""
     return Call("GET", path_of("offersets", id), READ_SET)
 
 
 def pending() -> Call[PendingList]:
-    """The caller's requests that are being answered, and who is still waited for."""
+    """List the caller's requests that are being answered, and the platforms that haven't answered."""
     return Call("GET", path_of("offersets", "pending"), as_view(PendingList))

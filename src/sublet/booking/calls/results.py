@@ -1,4 +1,4 @@
-"""The files that sessions leave."""
+"""Calls about the files that sessions leave."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from sublet.kernel.views import plain
 
 
 def results(id: str) -> Call[ResultList]:
-    """Which files there are."""
+    """List a session's files."""
     return Call("GET", path_of("sessions", id, "results"), as_view(ResultList))
 
 
 def result(id: str, path: str | os.PathLike[str]) -> Call[bytes]:
-    """One of them."""
+    """Fetch one file."""
     return Call("GET", _path(id, path), as_bytes, accept="*/*")
 
 
 def rest(id: str, path: str | os.PathLike[str], first: int, etag: str) -> Call[bytes]:
-    """One of them from a byte on, if it is still this version of it."""
+    """Fetch one file from a byte on, if it is still this version."""
     more = {"Range": f"bytes={first}-", "If-Match": etag}
     return Call("GET", _path(id, path), as_bytes, accept="*/*", more=more)
 
 
 def archive(id: str) -> Call[bytes]:
-    """All of them, as one tar.gz."""
+    """Fetch all files as one tar.gz."""
     return Call("GET", path_of("sessions", id, "archive"), as_bytes, accept="*/*")
 
 
 def keep(id: str, duration: timedelta) -> Call[ResultKept]:
-    """Keep them for so long from now on."""
+    """Keep a session's files for this long from now on."""
     body = body_of(plain(ResultKeepAsk(duration=duration)))
     return Call("POST", path_of("sessions", id, "keep"), as_view(ResultKept), body=body)
 
 
 def send(id: str, to: str, path: str = "*", *, progress: bool = False) -> Call[bytes]:
-    """Send them to an address, with one's own credentials: a line of JSON for each, as it is there."""
+    """Send files to an address with the person's own credentials; the answer has a line of JSON for each file."""
     body = body_of(plain(SendAsk(to=to, path=path, progress=progress)))
     return Call("POST", path_of("sessions", id, "send"), as_bytes, accept="*/*", body=body)
 
 
 def part(id: str, path: str | os.PathLike[str], size: int) -> Call[bytes]:
-    """The beginning of one of them."""
+    """Fetch the beginning of one file."""
     return Call("GET", _path(id, path), as_bytes, accept="*/*", more={"Range": f"bytes=0-{size - 1}"})
 
 
 def fetched(id: str) -> Call[None]:
-    """All of them are home: none need stay where the session was a guest."""
+    """Report that all files were fetched, so that they can be removed from a system on which Sublet is a guest."""
     return Call("POST", path_of("sessions", id, "fetched"), nothing)
 
 

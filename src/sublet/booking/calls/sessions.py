@@ -1,4 +1,4 @@
-"""Sessions: list them, look at one, move it on."""
+"""Calls that list, show and change sessions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sessions(
     limit: int = 100,
     after: str = "",
 ) -> Call[SessionPage]:
-    """Some of the sessions, newest first; operators can name another person, or `everyone`."""
+    """List sessions, newest first; operators can name another person, or `everyone`."""
     filters: dict[str, object] = {
         "phase": [_check_phase(name) for name in ((phase,) if isinstance(phase, str) else phase) if name],
         "kind": kind,
@@ -47,10 +47,10 @@ def sessions(
 
 
 def _check_phase(phase: str) -> str:
-    """A phase in large letters; BadRequest, with the nearest, if it is none."""
+    """Return a phase in upper case; raise BadRequest, with the nearest phase, if there is no such phase."""
     name = phase.upper()
     if name not in PHASES:
-        from difflib import get_close_matches  # only for a mistake
+        from difflib import get_close_matches  # only needed for a mistake
 
         near = get_close_matches(name, PHASES, 1)
         hint = f"Did you mean {near[0]}?" if near else f"They are {', '.join(PHASES)}."
@@ -63,12 +63,12 @@ def _instant(time: str | datetime) -> str:
 
 
 def session(id: str) -> Call[SessionView]:
-    """One session, by its id or the beginning of it."""
+    """Return one session, by its id or the beginning of it."""
     return Call("GET", path_of("sessions", id), READ_SESSION)
 
 
 def accept(id: str, key: str | None = None) -> Call[SessionView]:
-    """Take an offer; a `key` stays with the offer that was taken under it."""
+    """Accept an offer; a `key` stays with the offer that was accepted under it."""
     return Call("POST", path_of("sessions", id, "accept"), READ_SESSION, more=under(key))
 
 
@@ -105,13 +105,13 @@ def delete(id: str) -> Call[None]:
 def logs(
     id: str, stream: str = "stdout", offset: int = 0, limit: int | None = None, tail: str | None = None
 ) -> Call[HttpAnswer]:
-    """A part of what a session printed, or its end; the headers say where that is, and whether more can come."""
+    """Return a part of a session's output, or its end; the headers say where it is, and whether more can come."""
     query = {"stream": stream, "offset": offset, "limit": limit, "tail": tail}
     return Call("GET", path_of("sessions", id, "logs"), _whole, query=query, accept="*/*")
 
 
 def follow(id: str, stream: str = "stdout", offset: int = 0) -> Call[HttpAnswer]:
-    """What a session prints, until it is over."""
+    """Stream a session's output until the session ends."""
     query = {"stream": stream, "offset": offset, "follow": True}
     return Call("GET", path_of("sessions", id, "logs"), _whole, query=query, accept="*/*")
 

@@ -1,4 +1,4 @@
-"""Systems behind platforms."""
+"""Calls about the systems behind platforms."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from sublet.client.call import Call, as_view, path_of
 
 
 def probe(name: str) -> Call[ProbeView]:
-    """Ask the live system, and compare it with what was known."""
+    """Probe the live system, and compare it with what was known."""
     return Call("POST", path_of("systems", name, "probe"), as_view(ProbeView))
 
 
 def record(name: str) -> Call[RecordView]:
-    """How its predicted starts came true."""
+    """Return how a system's predicted starts came true."""
     return Call("GET", path_of("systems", name, "record"), as_view(RecordView))

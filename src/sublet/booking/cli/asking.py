@@ -31,7 +31,7 @@ from sublet.kernel.texts import count_text
 from sublet.systems.model.wish import SystemFinding
 
 HEAD = ("OFFER", "WHERE", "START", "TIME", "NODES", "CORES", "MEMORY", "GPUS", "DISK", "PRICE", "TERMS", "WHY")
-NOT_OURS = ("--jobs",)  # flags of `system check` that a request has no word for
+NOT_OURS = ("--jobs",)  # flags of `system check` that requests don't have
 HELD = "urn:held"  # a reason that names what unaccepted offers hold
 MONETARY = "urn:ivoa:calycopis:cost:monetary"
 
@@ -102,7 +102,7 @@ def ask(
 
 
 def show_ways(out: Output, view: RunWayList) -> int:
-    """Every way on every platform; the exit code says whether there is one at all."""
+    """Show every way on every platform; return exit code 1 if none is possible."""
     rows = [(way.platform, way.way, "yes" if way.possible else "no", way.why) for way in view.items]
     out.show(view, lambda: table(("WHERE", "WAY", "POSSIBLE", "WHY"), rows), lambda: _name_ways(view))
     return 0 if any(way.possible for way in view.items) else 1
@@ -113,7 +113,7 @@ def _name_ways(view: RunWayList) -> Iterator[str]:
 
 
 def _show_request(out: Output, file: str | None, words: tuple[str, ...], given: dict[str, Any]) -> int:
-    """The whole request, as the system that it is for would see it: nobody signs in, and nothing is asked or held."""
+    """Show the whole request as its system would see it; nobody signs in, and nothing is asked or held."""
     from sublet.kernel.home import sublet_home
     from sublet.systems.cli.outlines import SIZES, show_check, today, wish_in  # only needed here
     from sublet.systems.model.outline import outline
@@ -131,7 +131,7 @@ def _show_request(out: Output, file: str | None, words: tuple[str, ...], given: 
 
 
 def _list_session_options(rows: Sequence[SystemFinding]) -> Iterator[SystemFinding]:
-    """What a session says of itself; what else a system wants is said once, in its file."""
+    """Yield the rows for options of a session; errors and warnings of other rows point to the system's file."""
     for row in rows:
         if row.flag not in NOT_OURS:
             yield row
@@ -140,7 +140,7 @@ def _list_session_options(rows: Sequence[SystemFinding]) -> Iterator[SystemFindi
 
 
 def split(file: str | None, words: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
-    """Tell the file from the command: what stands after -- is the command."""
+    """Separate the file from the command, which comes after --."""
     ctx = click.get_current_context()
     after: int | None = ctx.meta.get(AFTER)
     if after is None:
@@ -167,7 +167,7 @@ def show_answer(out: Output, view: OfferSetView, prefer: str | None = None) -> i
 
 
 def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
-    """Offers as a table."""
+    """Draw offers as a table."""
     rows = [
         (
             view.short,
@@ -189,7 +189,7 @@ def draw_offers(views: Sequence[OfferView], now: datetime) -> list[str]:
 
 
 def describe_place(view: OfferView | SessionView) -> str:
-    """Where it is, by way of which brokers, and which part of that it draws on."""
+    """Return the route or platform of an offer or session, and its pledge if it has one."""
     place = view.terms.route or view.platform
     return f"{place} ({view.pledge})" if view.pledge else place
 
@@ -201,18 +201,18 @@ def _start(view: OfferView, now: datetime) -> str:
         start = moment(view.start, now)
         bounds = (moment(view.terms.p10, now), moment(view.terms.p90, now))
         day, _, _ = start.rpartition(" ")
-        first, last = (bound.removeprefix(f"{day} ") for bound in bounds)  # the same day need not be said again
+        first, last = (bound.removeprefix(f"{day} ") for bound in bounds)  # the same day isn't repeated
         return f"{start} ({first} to {last})"
     return when(view.start, now)
 
 
 def price(costs: Sequence[QuoteView]) -> str:
-    """What it costs, in money."""
+    """Return the costs in money, as text."""
     return ", ".join(describe_price(cost) for cost in costs if cost.type == MONETARY and cost.max)
 
 
 def advice(view: OfferSetView, now: datetime) -> list[str]:
-    """What to know and to type next."""
+    """Return notes on an answer, and the command to type next."""
     if not view.offers:
         return ["", "Nothing is held."]
     standing = describe_standing(view.offers, now)
@@ -236,7 +236,7 @@ def advice(view: OfferSetView, now: datetime) -> list[str]:
 
 
 def describe_run_times(offers: Sequence[OfferView], now: datetime) -> list[str]:
-    """How long it will run on each platform, and by when the first offer there is likely to be over."""
+    """Say how long the session is likely to run on each platform, and when it would be over by the first offer."""
     first: dict[tuple[str, str], str] = {}
     for offer in offers:
         if run := offer.run_time:
@@ -246,7 +246,7 @@ def describe_run_times(offers: Sequence[OfferView], now: datetime) -> list[str]:
 
 
 def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:
-    """Until when offers can be accepted, and which of them are held: in a queue that others share nothing is."""
+    """Say until when offers can be accepted, and which of them are held; in a shared queue none are."""
     held = [offer.expires for offer in offers if offer.terms.is_held]
     others = [offer.expires for offer in offers if not offer.terms.is_held]
     if not held:
@@ -258,13 +258,13 @@ def describe_standing(offers: Sequence[OfferView], now: datetime) -> str:
 
 
 def _between(times: Sequence[datetime], now: datetime) -> str:
-    """A time, or the first and the last of several."""
+    """Return a time as text, or the first and the last of several."""
     first, last = when(min(times), now), when(max(times), now)
     return first if first == last else f"{first} or longer, the last until {last}"
 
 
 def causes(view: OfferSetView) -> list[str]:
-    """Whose unaccepted offers keep it from starting earlier."""
+    """Return notes on the unaccepted offers that prevent an earlier start."""
     return [f"note: {reason.message}{_remedy(reason)}" for reason in view.reasons if reason.kind == HELD]
 
 
@@ -273,8 +273,8 @@ def _remedy(reason: ReasonView) -> str:
 
 
 def sentence(reason: ReasonView, now: datetime) -> str:
-    """A reason with its platform, and with the age of what it rests on."""
-    starts = reason.message.startswith(f"{reason.platform} ")  # as most do: then once is enough
+    """Return a reason's message with its platform, and with the age of the facts behind it."""
+    starts = reason.message.startswith(f"{reason.platform} ")  # most messages do; then the name isn't repeated
     where = f"{reason.platform}: " if reason.platform and not starts else ""
     if reason.as_of is None:
         return f"{where}{reason.message}"
@@ -283,7 +283,7 @@ def sentence(reason: ReasonView, now: datetime) -> str:
 
 
 def describe_no(reasons: Sequence[ReasonView], now: datetime) -> list[str]:
-    """A NO: each reason, with the nearest thing that would be possible."""
+    """Draw a NO: each reason, with the nearest possible alternative."""
     lines = ["NO"]
     for reason in reasons:
         lines.append(f"  {sentence(reason, now)}")

@@ -66,7 +66,7 @@ def attach(out: Output, session: str) -> None:
 
 
 def _when_ready(out: Output, name: str) -> SessionView:
-    """The session, once it can be connected to or never will be."""
+    """Wait until the session can be connected to, or is over, and return it."""
     link, progress = out.link(), Progress(wanted=out.for_people)
     view = link.do(sessions.session(name))
     try:
@@ -82,7 +82,7 @@ def _when_ready(out: Output, name: str) -> SessionView:
 
 
 def terminal_of(view: SessionView) -> str:
-    """The WebSocket address of a session's shell, with its secret."""
+    """Return the WebSocket address of a session's shell, with its secret."""
     if not view.connectors and view.phase != Phase.AVAILABLE:
         hint = f"See why with: sublet explain {view.short}" if view.phase in OVER else ""
         raise NotAllowedNow(
@@ -98,7 +98,7 @@ def terminal_of(view: SessionView) -> str:
 
 
 def converse(socket: ClientConnection) -> bool:
-    """Carry what is typed there and what is printed here; True if the person left, False if the shell ended."""
+    """Connect the terminal to a shell until either ends; return True if the person left, False if the shell ended."""
     left = threading.Event()
     with raw_terminal(lambda: _tell_size(socket)):
         _tell_size(socket)
@@ -124,21 +124,21 @@ def _type(socket: ClientConnection, left: threading.Event) -> None:
 
 
 def _tell_size(socket: ClientConnection) -> None:
-    with suppress(OSError):  # no terminal, no size
+    with suppress(OSError):  # without a terminal there is no size
         size = os.get_terminal_size(sys.stdin.fileno())
         socket.send(json.dumps({"rows": size.lines, "cols": size.columns}))
 
 
 @contextmanager
 def raw_terminal(resized: Callable[[], None]) -> Iterator[None]:
-    """Every key goes through as it is; afterwards the terminal is as it was."""
+    """Put the terminal into raw mode, call `resized` when its size changes, and restore it afterwards."""
     if not sys.stdin.isatty():
         yield
         return
     before = termios.tcgetattr(sys.stdin)
     handler: Any = signal.signal(signal.SIGWINCH, lambda *_: resized())
     try:
-        tty.setraw(sys.stdin, termios.TCSADRAIN)  # keeps what was typed while it connected
+        tty.setraw(sys.stdin, termios.TCSADRAIN)  # keeps keys that were pressed while connecting
         yield
     finally:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

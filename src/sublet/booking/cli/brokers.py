@@ -1,4 +1,4 @@
-"""`broker`: other brokers that requests are passed on to."""
+"""`broker`: other brokers that requests are forwarded to."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def remove(out: Output, name: str) -> None:
 
 
 def _show(out: Output, view: BrokerView, well: str) -> int:
-    """What came of it, and what the broker says of itself or what is wrong with it."""
+    """Show the outcome, with the broker's notes or what is wrong; return the exit code."""
     words = f"{view.name}: {view.problem}" if view.problem else " ".join((well, *view.notes))
     out.show(view, lambda: [words], lambda: [view.problem or view.name])
     return 1 if view.problem else 0

@@ -1,4 +1,4 @@
-"""Stopping sessions: by their ids, or all that filters choose."""
+"""`cancel`: stop sessions by their ids, or all that filters select."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _show(out: Output, views: Sequence[SessionView]) -> None:
 
 
 def _choose_sessions(link: Link, filters: dict[str, Any]) -> tuple[SessionView, ...]:
-    """What is under way of those that were chosen; offers too, if that phase is named."""
+    """Return the active sessions that the filters select; offers too, if that phase is named."""
     if "phase" in filters:
         if filters["phase"] not in CANCELLABLE:
             raise click.UsageError(f"Only what is {', '.join(CANCELLABLE)} can be cancelled, not {filters['phase']}.")
@@ -93,7 +93,7 @@ def _agree(out: Output, chosen: Sequence[SessionView]) -> bool:
 
 
 def _cancel_all(link: Link, chosen: Sequence[SessionView], reason: str) -> CancelView:
-    """In as many calls as that takes; exactly those that were shown."""
+    """Cancel exactly the sessions that were shown, in as many calls as necessary."""
     ids = [view.id for view in chosen]
     parts = [link.do(sessions.cancel_all(ids[at : at + PAGE], reason)) for at in range(0, len(ids), PAGE)]
     return CancelView(

@@ -1,4 +1,4 @@
-"""What `run` takes of the offers: the best one, and never silently one that waits for a login."""
+"""Chooses which offer `run` accepts: the best one, and never silently one that needs a login."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = "Sign in first with `sublet system login {name}`, then run it again."
 
 
 def prefer_option(function: F) -> F:
-    """The option by which a person says which offer is the best."""
+    """Add the option --prefer, which says what makes an offer the best."""
     return click.option(
         "--prefer",
         type=click.Choice(PREFERENCES),
@@ -28,7 +28,7 @@ def prefer_option(function: F) -> F:
 
 
 def choose_offer(out: Output, view: OfferSetView, prefer: str | None) -> Choice:
-    """The best of these offers; where all of them need a login, it is opened first, or LoginNeeded is raised."""
+    """Return the best offer; if it needs a login, sign in first, or raise LoginNeeded."""
     choice = choose(view, prefer or "")
     if choice.offer.needs_login:
         _settle_login(out, view, choice.offer.platform)
@@ -36,7 +36,7 @@ def choose_offer(out: Output, view: OfferSetView, prefer: str | None) -> Choice:
 
 
 def _settle_login(out: Output, view: OfferSetView, name: str) -> None:
-    """Sign in now, if someone is there; what was named may also wait for it, and nothing else."""
+    """Sign in now if the person agrees; without that, only a session on a named platform may wait for the login."""
     if out.can_ask and ask_yes_or_no(f"{name} needs you to sign in. Sign in now?", NOW.format(name=name), default=True):
         _sign_in(out, name)
     elif not view.platform:
@@ -46,7 +46,7 @@ def _settle_login(out: Output, view: OfferSetView, name: str) -> None:
 
 
 def _sign_in(out: Output, name: str) -> None:
-    import asyncio  # loaded by logins alone
+    import asyncio  # only needed to sign in
 
     from sublet.systems.cli.logins import login_of
 

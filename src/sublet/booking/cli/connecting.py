@@ -1,4 +1,4 @@
-"""How a person gets into an interactive session: its address comes last, alone in its line, to be clicked or copied."""
+"""How to open an interactive session: its address comes last, alone on its line, to be clicked or copied."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ NOUNS |= {"uri:rstudio": "RStudio", "uri:web": "The application"}
 
 
 def open_ways(view: SessionView) -> list[ConnectorView]:
-    """The ways in that are open."""
+    """Return the connectors that are available."""
     return [way for way in view.connectors if way.status == "AVAILABLE" and way.location]
 
 
 def ready_lines(view: SessionView) -> list[str]:
-    """What is ready, how to get there, and in the last line its address alone; nothing if nothing is ready."""
+    """Return lines that say what is ready and how to open it; the last is the address. Empty if nothing is ready."""
     lines: list[str] = []
     for way in sorted(open_ways(view), key=lambda way: way.kind == SHELL):
         noun = NOUNS.get(way.kind, "It")
@@ -25,11 +25,11 @@ def ready_lines(view: SessionView) -> list[str]:
 
 
 def advice_for(view: SessionView) -> str:
-    """How to come back to a session that keeps running."""
+    """Say how to get back to a session that keeps running."""
     verb = "Connect to it" if view.kind == "interactive" else "Follow it"
     return f"It keeps running. {verb} with: sublet {command_for(view)}"
 
 
 def command_for(view: SessionView) -> str:
-    """The command that shows what a session does."""
+    """Return the command that connects to a session, or follows its output."""
     return f"attach {view.short}" if view.kind == "interactive" else f"logs -f {view.short}"

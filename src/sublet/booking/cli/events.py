@@ -1,4 +1,4 @@
-"""`events`: what happened, and what happens now."""
+"""`events`: past events, and new ones as they happen."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _past(link: Link, session: str, after: int) -> Iterator[EventView]:
 
 
 def _coming(link: Link, session: str, after: int) -> Iterator[EventView]:
-    """Server-sent events, as far as ours use them: the data of one event is one line."""
+    """Yield events as they happen, and reconnect if the stream breaks; each event's data is a single line."""
     patience = Patience()
     while True:
         waiting = b""

@@ -19,14 +19,14 @@ from sublet.kernel.texts import count_text
 
 
 def check_folder(_: click.Context, __: click.Parameter, place: str | None) -> str | None:
-    """Refuse a directory into which nothing could be fetched, before anything is run for it."""
+    """Refuse a directory that can't be written, before anything is run for it."""
     if place is not None:
         _require_folder(os.path.abspath(place))
     return place
 
 
 def check_file(_: click.Context, __: click.Parameter, place: str | None) -> str | None:
-    """Refuse a file that could not be written, before anything is fetched for it."""
+    """Refuse a file that can't be written, before anything is fetched for it."""
     if place is not None and os.path.isdir(place):
         raise click.BadParameter(f"{place} is a directory; name a file.")
     if place is not None:
@@ -53,22 +53,22 @@ overwrite_option = click.option(
 
 @dataclass(frozen=True)
 class Destination:
-    """Where what a session left is fetched to, and what becomes of what is there and of what is fetched."""
+    """Where a session's files are fetched to, and whether to replace files there and to leave them on the system."""
 
     directory: str
-    keep: bool = False  # leave it on the system too
+    keep: bool = False  # leave them on the system too
     overwrite: bool = False  # replace other files of the same names
 
     @classmethod
     def read(cls, to: str | None, *, keep: bool = False, overwrite: bool = False) -> Destination | None:
-        """As the options say it; None without --out."""
+        """Return the destination that the options describe; None without --out."""
         return None if to is None else cls(to, keep, overwrite)
 
 
 def fetch_all(out: Output, link: Link, session: str, to: Destination, wanted: Sequence[str] = ()) -> list[str]:
-    """Fetch files into a directory; returns where they are now. If that was all, they go where it was a guest.
+    """Fetch files into a directory and return their paths; once all are fetched, a guest system's copies are removed.
 
-    InTheWay, and nothing is fetched, if other files of the same names are there, and are not to be replaced.
+    Raises InTheWay, and fetches nothing, if different files of the same names are there and are not to be replaced.
     """
     left = link.do(results.results(session))
     some = choose_results(left, wanted)
@@ -88,5 +88,5 @@ def fetch_all(out: Output, link: Link, session: str, to: Destination, wanted: Se
 
 
 def count_empty(left: ResultList) -> str:
-    """How many folders with nothing in them a session left beside its files, in words."""
+    """Return how many empty folders a session left, in words; empty if none."""
     return f" and {count_text(len(left.folders), 'empty folder')}" if left.folders else ""

@@ -1,4 +1,4 @@
-"""Hints in an answer: what earlier runs say of a request, and taking one of them."""
+"""Hints in an answer, which earlier runs suggest, and asking again with them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def take_option(function: F) -> F:
-    """The option by which hints of the answer are taken at once."""
+    """Add the option --take, which applies hints of the answer at once."""
     return click.option(
         "--take",
         metavar="N",
@@ -27,12 +27,12 @@ def take_option(function: F) -> F:
 
 
 def list_hints(view: OfferSetView) -> list[ReasonView]:
-    """The hints of an answer, in the order of their numbers."""
+    """Return the hints of an answer, in the order of their numbers."""
     return [reason for reason in view.reasons if reason.kind == HINT]
 
 
 def describe_hints(view: OfferSetView) -> list[str]:
-    """Each with its number, and what it advises."""
+    """Return each hint with its number and its advice."""
     return [
         f"hint {number}: {hint.message} --{hint.field} {hint.nearest} is enough. Take it with: --take {number}"
         if hint.field != "start"
@@ -42,7 +42,7 @@ def describe_hints(view: OfferSetView) -> list[str]:
 
 
 def choose_hints(out: Output, view: OfferSetView) -> list[int]:
-    """Which of them someone who sits there wants: a digit takes one, any other key none."""
+    """Let the person at the terminal choose a hint: a digit takes one, any other key none."""
     hints = list_hints(view)
     if not hints or not (out.can_ask and out.for_people):
         return []
@@ -54,7 +54,7 @@ def choose_hints(out: Output, view: OfferSetView) -> list[int]:
 
 
 def apply_hints(asked: dict[str, Any], view: OfferSetView, numbers: Sequence[int]) -> dict[str, Any]:
-    """The request with what these hints advise; BadRequest if there is none of such a number."""
+    """Return the request with these hints applied; raise BadRequest if the answer has no hint of that number."""
     hints = list_hints(view)
     missing = [number for number in numbers if number > len(hints)]
     if missing:

@@ -1,4 +1,4 @@
-"""Ctrl-C while a session is followed: cancel it, or let it go on; or it has ended meanwhile."""
+"""Ctrl-C while a session is followed: cancel the session, or leave it running."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CHOICES = ("c", "d")  # cancel, detach
 
 
 def settle_interrupt(out: Output, link: Link, session: SessionView, interrupts: Interrupts) -> SessionView | None:
-    """Do as is answered, and where nobody can be asked let it go on, as after a second Ctrl-C.
+    """Cancel the session or leave it running, as the person answers; if nobody answers, leave it running.
 
-    If it has ended by itself meanwhile, nothing is done: it is returned as it is then.
+    If the session has ended meanwhile, return it as it is now; else None.
     """
     answer = _ask(link, session, interrupts) if out.can_ask else "d"
     now = _look(link, session)
@@ -56,7 +56,7 @@ def _ask(link: Link, session: SessionView, interrupts: Interrupts) -> str:
 
 
 def _look(link: Link, session: SessionView) -> SessionView:
-    """How it is now; as it was last, if the service doesn't say."""
+    """Return the session as it is now, or as last seen if the service doesn't answer."""
     try:
         return link.do(sessions.session(session.id))
     except SubletError:

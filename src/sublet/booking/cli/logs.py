@@ -42,7 +42,7 @@ def logs(out: Output, go_on: bool, stderr: bool, offset: int, tail: str | None, 
 
 
 def _find_tail(link: Link, session: str, stream: str, tail: str) -> int:
-    """Where the last so many lines, or bytes, begin."""
+    """Return the offset at which the last lines, or bytes, begin."""
     by_lines = tail.isascii() and tail.isdecimal()
     if not by_lines and not SIZE.fullmatch(tail):
         raise click.UsageError(f"--tail {tail}: it takes a number of lines, or of bytes with their unit: 100, 64KiB.")

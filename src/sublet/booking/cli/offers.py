@@ -1,4 +1,4 @@
-"""Offers that can be accepted: listed, declined, and given back when nothing comes of them."""
+"""Open offers: listing and rejecting them, and giving them back after a failure."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reject(out: Output, every: bool, offer: tuple[str, ...]) -> None:
 
 @contextmanager
 def giving_back(link: Link, view: OfferSetView) -> Iterator[None]:
-    """Decline these offers if it comes to an error, a no or Ctrl-C before one of them is accepted."""
+    """Reject these offers if an error, a refusal or Ctrl-C comes before one of them is accepted."""
     try:
         yield
     except BaseException:

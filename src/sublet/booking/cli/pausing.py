@@ -1,4 +1,4 @@
-"""Letting sessions stand still for a while: pause, resume."""
+"""Pausing sessions: pause, resume."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Platforms: what there is, and whether it keeps its promises."""
+"""`platform`: list, show, check, sweep and drain platforms."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show(out: Output, name: str) -> None:
 
 
 def describe_platform(view: PlatformView, now: datetime) -> list[str]:
-    """A platform in full."""
+    """Describe a platform in full."""
     return pairs(
         [
             ("platform", view.name),

@@ -1,4 +1,4 @@
-"""`again`: what ran before, once more, with changes."""
+"""`again`: run a session once more, with changes."""
 
 from __future__ import annotations
 

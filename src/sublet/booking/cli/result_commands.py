@@ -32,7 +32,7 @@ def ls(out: Output, session: str, path: tuple[str, ...]) -> None:
 
 
 def show_list(out: Output, link: Link, session: str, wanted: Sequence[str], fetched_by: str = "") -> None:
-    """What PATH means, with sizes, and how to fetch it."""
+    """List the files that PATH selects, with sizes, and say how to fetch them."""
     view, now = choose_results(link.do(results.results(session)), wanted), datetime.now(UTC)
     rows = [(file.path, size(file.size), when(file.modified, now)) for file in view.items]
     rows += [(f"{folder}/", "empty", "") for folder in view.folders]
@@ -99,7 +99,7 @@ def put(out: Output, session: str, address: str, path: tuple[str, ...], dry_run:
 
 
 def _send(out: Output, link: Link, session: str, address: str, path: str) -> Sequence[SentFileView]:
-    """Send what a path means, and show how far that is."""
+    """Send the files that a path selects, and show progress."""
     line, lines, count = Progress(wanted=out.for_people), SentLines(), 0
     try:
         for piece in link.stream(results.send(session, address, path, progress=out.for_people)):
@@ -116,7 +116,7 @@ def _send(out: Output, link: Link, session: str, address: str, path: str) -> Seq
 
 
 def describe_sent(file: SentFileView) -> str:
-    """What became of a file, in words."""
+    """Say whether a file was sent, or was there already."""
     if file.was_there:
         return f"{file.path} is there already"
     return f"sent {file.path} ({size(file.size)}{', ' if file.road else ''}{file.road})"

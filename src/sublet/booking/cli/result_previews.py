@@ -1,4 +1,4 @@
-"""What a terminal shows of a file without having it whole: lines of text, rows of a table, the facts of an image."""
+"""Previews of a file from its first bytes: lines of text, rows of a table, facts about an image."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from sublet.cli.output import table
 from sublet.cli.texts import size as size_text
 from sublet.kernel.texts import count_text
 
-PREVIEWED = 64 * 1024  # bytes that are looked at
-WIDEST = 200  # letters of a line
+PREVIEWED = 64 * 1024  # bytes that are read
+WIDEST = 200  # characters of a line
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FIXED = struct.Struct(">II")
 
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """A file's facts, and the first lines of it."""
+    """A file's facts, and its first lines."""
 
     path: str
     size: int
@@ -27,7 +27,7 @@ class FilePreview:
 
 
 def describe_file(path: str, size: int, data: bytes, lines: int) -> FilePreview:
-    """By what it begins with."""
+    """Describe a file by its first bytes: an image or other known format, a table, text, or not text."""
     if not size:
         return FilePreview(path, size, "empty")
     for mark, describe in IMAGES.items():
@@ -59,7 +59,7 @@ def _describe_table(path: str, size: int, lines: list[str], delimiter: str, most
 
 
 def make_plain(line: str) -> str:
-    """A line without what a terminal would obey."""
+    """Return the beginning of a line, with replacements for characters that would control the terminal."""
     return "".join(letter if letter.isprintable() or letter == "\t" else "�" for letter in line[:WIDEST])
 
 

@@ -1,4 +1,4 @@
-"""The table of a sweep: what each task was run with, and what came of it."""
+"""The table of a sweep: the parameters and results of each task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sublet.kernel.errors import NotFound
 
 
 def print_table(out: Output, link: Link, session: str) -> None:
-    """As CSV, or with --json as a list of rows."""
+    """Print the table as CSV, or with --json as a list of rows."""
     names = {file.path for file in link.do(results.results(session)).items}
     if RECORD not in names:
         raise NotFound(noun="table", name=session, hint="A sweep or a bag has one, once a task of it has ended.")

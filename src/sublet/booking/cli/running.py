@@ -40,10 +40,10 @@ from sublet.client.waiting import follow, patiently
 from sublet.kernel.errors import SubletError
 
 EXIT_CODES = {"timeout": 124, "not-started": 127, "cancelled": 130, "out-of-memory": 137}
-OWN_CODE = {"out-of-memory", "disk-full"}  # ends that a program may have met with an exit code of its own
+OWN_CODE = {"out-of-memory", "disk-full"}  # ends with which a program may still have an exit code of its own
 LOOK_EVERY = 0.5  # seconds
 SOON = timedelta(seconds=10)
-REPEAT = 60.0  # seconds until the same is said again
+REPEAT = 60.0  # seconds until the same message is shown again
 
 
 @command(
@@ -119,7 +119,7 @@ def accept_and_follow(
     to: Destination | None,
     prefer: str | None = None,
 ) -> int:
-    """Take the best of these offers, say why this one, and follow it."""
+    """Accept the best of these offers, say why, and follow the session; return the exit code."""
     with Interrupts() as interrupts:
         session = take_best(out, link, view, interrupts, detach=detach, yes=yes, prefer=prefer)
         return follow_to_end(out, link, session, interrupts, detach=detach, to=to)
@@ -128,9 +128,9 @@ def accept_and_follow(
 def take_best(
     out: Output, link: Link, view: OfferSetView, interrupts: Interrupts, *, detach: bool, yes: bool, prefer: str | None
 ) -> SessionView:
-    """Take the best of these offers, and say why this one; or what was taken before under the same key.
+    """Accept the best of these offers and say why; or return the session that was started before under the same key.
 
-    From the moment on that it may be taken, Ctrl-C is held back until it is followed.
+    Ctrl-C is held back from the moment that the offer may be accepted until the session is followed.
     """
     if before := find_taken(view):
         interrupts.hold()
@@ -166,7 +166,7 @@ def follow_to_end(
     detach: bool,
     to: Destination | None,
 ) -> int:
-    """Follow it to its end, or only name it."""
+    """Follow a session to its end, or with `detach` only print its id; return the exit code."""
     if detach:
         out.show(session, lambda: [session.short], lambda: [session.short])
         out.note(advice_for(session))
@@ -174,13 +174,13 @@ def follow_to_end(
         return 0
     try:
         return _follow_to_the_end(out, link, session, interrupts, to)
-    except KeyboardInterrupt:  # while an earlier one was being heeded
+    except KeyboardInterrupt:  # a second Ctrl-C, while the first was being handled
         out.note(f"{session.short} may go on; see with: sublet status {session.short}")
         return 130
 
 
 def _agree(out: Output, offer: OfferView, yes: bool) -> None:
-    """A person says yes to what costs money."""
+    """Ask the person to agree to the price, if there is one."""
     costs = price(offer.costs)
     if not costs or yes:
         return
@@ -191,7 +191,7 @@ def _agree(out: Output, offer: OfferView, yes: bool) -> None:
 
 
 def _tell_start(out: Output, session: SessionView, choice: Choice) -> None:
-    """Where it is, when it starts, and why there."""
+    """Say where the session is, when it starts, and why there."""
     now = datetime.now(UTC)
     start = session.start or now
     word = "is predicted to start" if choice.offer.terms.p90 else "starts"
@@ -238,9 +238,9 @@ def _follow_to_the_end(
 
 
 def _streams(out: Output, session: SessionView) -> tuple[tuple[str, IO[bytes]], ...]:
-    """What the job prints goes where it would; with --json, stdout is kept for the JSON.
+    """Return the session's streams and where to copy them; with --json, stdout is kept for the JSON.
 
-    What an interactive session prints is a server's log, and would push its address away.
+    An interactive session prints a server's log, which would scroll its address away.
     """
     if session.kind == "interactive" and not out.verbose:
         return ()
@@ -249,38 +249,38 @@ def _streams(out: Output, session: SessionView) -> tuple[tuple[str, IO[bytes]], 
 
 
 class OutputReader(threading.Thread):
-    """Copies one stream of a session, as it comes."""
+    """A thread that copies one stream of a session as it is printed."""
 
     def __init__(
         self, link: Link, id: str, stream: str, to: IO[bytes], done: threading.Event, progress: Progress
     ) -> None:
-        """Nothing is read before it is started; `done` is set when there can't be more."""
+        """Prepare to copy a stream; `done` is set once it has ended."""
         super().__init__(daemon=True)
         self._link, self._following, self._to = link, Following(id, stream), to
         self._done, self._progress = done, progress
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Copy until there can't be more."""
+        """Copy until the stream has ended."""
         try:
             for piece in follow(self._link, self._following):
                 self._progress.end()
                 self._to.write(piece)
                 self._to.flush()
-        except (SubletError, OSError, ValueError) as error:  # whoever waits for this thread tells it
+        except (SubletError, OSError, ValueError) as error:  # raised by the thread that joins this one
             self.error = error
         self._done.set()
 
 
 class Announced:
-    """What was said lately: trouble that comes and goes is not said each time."""
+    """The recent messages: trouble that comes and goes is not reported each time."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start with no messages."""
         self._when: dict[str, float] = {}
 
     def is_news(self, words: str) -> bool:
-        """Whether this was not said for a while; it is taken as said now."""
+        """Whether a message was not shown for a while; it counts as shown now."""
         now = time.monotonic()
         last = self._when.get(words)
         if last is not None and now - last < REPEAT:
@@ -290,7 +290,7 @@ class Announced:
 
 
 def _watch(out: Output, link: Link, session: SessionView, done: threading.Event, progress: Progress) -> SessionView:
-    """Look at it until it is over, and tell what changes; at once when its output has ended."""
+    """Poll the session until it is over, and report changes; poll at once when its output has ended."""
     seen = (session.phase, session.condition)
     announced = Announced()
     while session.phase not in OVER:
@@ -300,7 +300,7 @@ def _watch(out: Output, link: Link, session: SessionView, done: threading.Event,
         if (session.phase, session.condition) != seen:
             seen = (session.phase, session.condition)
             progress.clear()
-            is_late = session.phase in NOT_YET and progress.is_over  # its output was faster than this look
+            is_late = session.phase in NOT_YET and progress.is_over  # its output came before this look
             if not is_late and announced.is_news(f"{session.phase} {session.condition}"):
                 _tell(out, session)
         if session.phase in NOT_YET:
@@ -318,7 +318,7 @@ def _wait_for_start(session: SessionView) -> str:
 
 
 def _tell(out: Output, session: SessionView) -> None:
-    if session.phase == Phase.RELEASING:  # how far its results are is shown as it goes
+    if session.phase == Phase.RELEASING:  # the progress line shows how far its results are
         return
     soon = session.start is not None and session.start - datetime.now(UTC) < SOON
     if session.condition and not (session.phase in NOT_YET and (soon or not is_progress_wanted())):
@@ -346,7 +346,7 @@ def _tell_end(out: Output, session: SessionView) -> None:
 
 
 def exit_code(session: SessionView) -> int:
-    """The job's own exit code, or what a shell would say."""
+    """Return the job's own exit code, or the one that a shell would give."""
     end = session.end
     if end is None:
         return 0 if session.phase == Phase.COMPLETED else 1

@@ -1,4 +1,4 @@
-"""`booking`: one request at times that come again."""
+"""`booking`: one request at recurring times."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _count(view: BookingView, state: str) -> str:
 
 
 def draw_seats(view: BookingView) -> list[str]:
-    """The times of a booking; seats that share a time and a state are one line."""
+    """Draw the times of a booking; seats that share a time and a state are one line."""
     lines: dict[tuple[str, str, str, str, str], list[str]] = {}
-    for seat in sorted(view.seats, key=lambda seat: seat.start):  # what was moved comes last
+    for seat in sorted(view.seats, key=lambda seat: seat.start):  # a moved session is last in the list
         start, end = seat.start.astimezone(), seat.end.astimezone()
         key = (f"{start:%a %Y-%m-%d}", f"{start:%H:%M}-{end:%H:%M}", seat.state, seat.why, seat.taker)
         lines.setdefault(key, []).append(seat.session[:8])
@@ -111,7 +111,7 @@ def draw_seats(view: BookingView) -> list[str]:
 
 
 def show(out: Output, view: BookingView) -> None:
-    """Show one."""
+    """Show a booking with its times."""
     head = f"{view.short} {view.name}: {view.every}, {view.state}"
     out.show(view, lambda: [head, *draw_seats(view)], lambda: [view.short])
 

@@ -1,4 +1,4 @@
-"""The options by which sessions are chosen, and the calls that list those."""
+"""Options that select sessions, and the calls that list them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sublet.client.link import Link
 
 F = TypeVar("F", bound=Callable[..., Any])
-PAGE, MOST = 1000, 100_000  # sessions of one call, and of one list
+PAGE, MOST = 1000, 100_000  # sessions in one call, and in one list
 EVERYONE = "everyone"
 OPTIONS = (
     click.option("--everyone", is_flag=True, help="Everyone's, not only your own; for operators."),
@@ -32,12 +32,12 @@ OPTIONS = (
 
 
 def filter_options(function: F) -> F:
-    """A command that takes all of them."""
+    """Add all filter options to a command."""
     return with_options(function, OPTIONS)
 
 
 def filters_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What was typed, as the calls take it; what was not typed is left out."""
+    """Return the given options as the calls take them."""
     if chosen["everyone"] and chosen["person"]:
         raise click.UsageError("--everyone and --person can't both be said.")
     filters = {name: chosen[name] for name in ("name", "kind", "platform", "app", "annex") if chosen[name]}
@@ -46,14 +46,14 @@ def filters_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
     if chosen["phase"]:
         filters["phase"] = chosen["phase"]
     if chosen["since"] or chosen["until"]:
-        from sublet.cli.instants import read_past  # `ps` alone does without
+        from sublet.cli.instants import read_past  # plain `ps` doesn't need it
 
         filters |= {name: read_past(chosen[name]) for name in ("since", "until") if chosen[name]}
     return filters
 
 
 def list_sessions(link: Link, *, limit: int = MOST, **filters: Any) -> SessionPage:
-    """As many as are wanted, in as many calls as that takes."""
+    """List up to `limit` sessions, in as many calls as necessary."""
     page = link.do(sessions.sessions(limit=min(limit, PAGE), **filters))
     while page.next and len(page.items) < limit:
         more = link.do(sessions.sessions(limit=min(limit - len(page.items), PAGE), after=page.next, **filters))

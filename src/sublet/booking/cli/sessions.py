@@ -55,14 +55,14 @@ def ps(out: Output, every: bool, limit: int, **chosen: Any) -> None:
 
 
 def _sees_others(link: Link) -> bool:
-    from sublet.people.calls import people  # only for those who have no sessions
+    from sublet.people.calls import people  # only needed for an empty list
 
     who = link.do(people.whoami())
     return who.operator and who.mode == "gateway"
 
 
 def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
-    """What is active, or ended in the last day; a second call where there is so much that active ones may be missed."""
+    """List sessions that are active or ended in the last day, with a second call if active ones may be missing."""
     page = list_sessions(link, phase=CURRENT, **chosen)
     since = datetime.now(UTC) - RECENT
     kept = {view.id: view for view in page.items if view.phase not in OVER or (view.ended or view.modified) > since}
@@ -73,7 +73,7 @@ def _current(link: Link, chosen: dict[str, Any]) -> SessionPage:
 
 
 def draw_sessions(views: Iterable[SessionView], now: datetime, *, owners: bool = False) -> list[str]:
-    """Sessions as a table, with whose they are if that matters; nothing if there are none."""
+    """Draw sessions as a table, with their owners if wanted; empty if there are none."""
     rows = [
         (
             view.short,
@@ -114,7 +114,7 @@ def _time(view: SessionView, now: datetime) -> str:
 
 
 def _remark(view: SessionView) -> str:
-    """A few words that fit a table; `sublet explain` has the whole sentence."""
+    """Return a few words that fit a table; `sublet explain` has the whole sentence."""
     if view.condition:
         return view.condition
     if not view.end or view.phase == Phase.COMPLETED:
@@ -123,7 +123,7 @@ def _remark(view: SessionView) -> str:
 
 
 def describe_end_briefly(end: EndView) -> str:
-    """The ends that most sessions have, in two or three words; nothing for the others."""
+    """Describe the most common ends in two or three words; empty for the others."""
     if end.kind == "exited":
         return f"exit code {end.code}"
     if end.kind == "signalled":
@@ -144,14 +144,14 @@ def status(out: Output, session: str) -> None:
 
 
 def _find_roads(link: Link, view: SessionView) -> list[str]:
-    """By which road each piece of its data got there."""
+    """Return by which road each piece of the session's data was staged."""
     from sublet.booking.calls.events import events  # most sessions have no data
 
     return [event.detail for event in link.do(events(view.id)).items if event.kind == "session.staged"]
 
 
 def describe_session(view: SessionView, now: datetime, roads: Sequence[str] = ()) -> list[str]:
-    """A session in full."""
+    """Describe a session in full."""
     usage = view.end.usage if view.end else None
     ready = ready_lines(view)
     facts = pairs(
@@ -186,7 +186,7 @@ def describe_session(view: SessionView, now: datetime, roads: Sequence[str] = ()
 
 
 def describe_use(usage: UsageView) -> str:
-    """What it used: time, memory, energy and carbon, and whether energy was measured."""
+    """Say what a session used: time, memory, energy and carbon, and whether the energy was measured."""
     words = [f"{usage.wall:.1f} s", f"{usage.cpu:.1f} s of CPU", f"{size(usage.peak_memory)} at most"]
     if usage.energy_source:
         measured = "measured" if usage.energy_source == "measured" else "by the price list"
@@ -196,7 +196,7 @@ def describe_use(usage: UsageView) -> str:
 
 
 def _describe_run_time(view: SessionView, now: datetime) -> str:
-    """What earlier runs took; while it is not over, also by when it is likely to be."""
+    """Say how long earlier runs took and, while the session isn't over, when it is likely to be."""
     run = view.run_time
     if run is None:
         return ""
@@ -213,7 +213,7 @@ def _has(view: SessionView) -> str:
 
 
 def costs(view: SessionView) -> str:
-    """What it costs, in words."""
+    """Return the costs in words."""
     return ", ".join(describe_price(cost) for cost in view.costs if cost.max)
 
 

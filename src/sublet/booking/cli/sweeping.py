@@ -1,4 +1,4 @@
-"""`sweep`: one command with different values, as many tasks in one session."""
+"""`sweep`: one command with many values, run as tasks of one session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sublet.client.sweeps import USUALLY_AT_MOST, first_tasks, make_bag, read_li
 from sublet.kernel.errors import BadRequest
 from sublet.kernel.texts import count_text
 
-# wishes that a sweep doesn't have
+# options that a sweep doesn't have
 KINDS = (
     "image",
     "tasks",
@@ -124,7 +124,7 @@ def _make_bag(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show(out: Output, bag: dict[str, Any]) -> int:
-    """The first tasks, and how many there are."""
+    """Show the first tasks, and how many there are."""
     total = count(bag) or 0
     first = first_tasks(bag, SHOWN)
     view = {

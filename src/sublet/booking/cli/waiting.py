@@ -1,4 +1,4 @@
-"""While an answer is being waited for: which platforms have not answered yet."""
+"""Shows which platforms haven't answered yet, while a request is being answered."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sublet.client.link import Link
 from sublet.kernel.errors import SubletError
 
 T = TypeVar("T")
-PATIENCE = 0.5  # seconds: what is answered sooner needs no words
+PATIENCE = 0.5  # seconds: a faster answer needs no progress line
 
 
 def ask_service(out: Output, link: Link, call: Call[T]) -> T:
-    """Send a request; on a terminal, name those who are waited for."""
+    """Send a request; on a terminal, show which platforms haven't answered yet."""
     if not (out.for_people and sys.stderr.isatty()):
         return link.do(call)
     progress, done = Progress(wanted=True), threading.Event()
@@ -33,7 +33,7 @@ def ask_service(out: Output, link: Link, call: Call[T]) -> T:
 
 
 def _tell(link: Link, progress: Progress, done: threading.Event) -> None:
-    beside = Link(replace(link.address, home=None))  # it starts no service
+    beside = Link(replace(link.address, home=None))  # without a home, it starts no service
     while not done.wait(PATIENCE):
         with contextlib.suppress(SubletError):
             names = {name for request in beside.do(pending()).items for name in request.waiting}

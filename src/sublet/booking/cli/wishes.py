@@ -1,4 +1,4 @@
-"""What a person can wish for on the command line, as words of the short form."""
+"""Options that describe a request, converted to the short form."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sublet.kernel.errors import BadRequest
 
 UPLOAD = "upload:"
 NAMED = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)=(.+)", re.DOTALL)
-INTERFACES = ("lab", "shell", "desktop", "code", "rstudio")  # that every service knows
+INTERFACES = ("lab", "shell", "desktop", "code", "rstudio")  # interfaces that every service has
 F = TypeVar("F", bound=Callable[..., Any])
 PLAIN = (
     *(
@@ -96,12 +96,12 @@ MORE = (
 
 
 def wishes(function: F) -> F:
-    """The options with which a person describes what is to run."""
+    """Add the options that describe a request."""
     return with_options(function, (*AMOUNTS, *KINDS, *MORE))
 
 
 def wishes_of_a_command(function: F) -> F:
-    """The same, where what is to run is a command."""
+    """Add the options that describe a request whose executable is a command."""
     return with_options(function, (*AMOUNTS, *MORE))
 
 
@@ -114,7 +114,7 @@ def document(
     local: bool,
     bag: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The document that is sent: the file's, with the options and the command, or a bag, put over it."""
+    """Return the document to send: the file's, overridden by the options and the command or bag."""
     typed = short_form(words, given) | ({"bag": bag} if bag else {})
     if source is None and not typed:
         raise click.UsageError("There is nothing to ask for: give a file, or options, or a command after --.")
@@ -129,7 +129,7 @@ def document(
 
 
 def send_files(out: Output, link: Link, asked: dict[str, Any]) -> dict[str, Any]:
-    """Send what a request brings from this machine to a service on another, and name it as that knows it."""
+    """Upload the files that a request brings to a service on another machine, and refer to them as uploads."""
     if link.address.local:
         return asked
     from sublet.cli.progress import Progress  # only where files may have to be sent
@@ -146,7 +146,7 @@ def send_files(out: Output, link: Link, asked: dict[str, Any]) -> dict[str, Any]
 
 def tell_starts(out: Output, start: str | list[str]) -> None:
     """Say which times words like `tomorrow` stand for, by the clock of this machine."""
-    from sublet.cli.texts import window_text  # only for those who name a time
+    from sublet.cli.texts import window_text  # only needed with --start
 
     for text in [start] if isinstance(start, str) else start:
         if out.for_people and (windows := window_text(text)):
@@ -154,7 +154,7 @@ def tell_starts(out: Output, start: str | list[str]) -> None:
 
 
 def tell_brought(out: Output, prepared: Prepared) -> None:
-    """Say which files go along, and which do not."""
+    """Say which files are sent along, and which are not."""
     files = prepared.files
     if files.names:
         out.note(f"brings {', '.join(files.names)} ({size(files.size)})")
@@ -166,7 +166,7 @@ def tell_brought(out: Output, prepared: Prepared) -> None:
 
 
 def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    """Options and a command, as the short form has them."""
+    """Convert options and a command to the short form."""
     form: dict[str, Any] = {name: number_of(given[name]) for name in PLAIN if given[name] is not None}
     form |= read_scheduler_flags(given)
     if words:
@@ -192,7 +192,7 @@ def short_form(words: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_steps(given: dict[str, Any]) -> dict[str, Any]:
-    """Several commands, with the names that were given to them, and how they run; nothing if there are none."""
+    """Return the steps with their names, and how they run; empty if there are none."""
     how = {name: True for name in ("together", "keep_going") if given[name]}
     if how and not given["step"]:
         raise click.UsageError("--together and --keep-going are for steps: name them with --step.")
@@ -201,12 +201,12 @@ def _read_steps(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def number_of(text: str) -> str | int:
-    """A whole number as one, anything else as it was typed."""
+    """Return a whole number as an int, and any other text as it is."""
     return int(text) if text.isascii() and text.isdigit() else text
 
 
 def _data(item: str) -> str | dict[str, Any]:
-    """`WHERE`, `WHERE:PATH` or `NAME=WHERE`; the colon of a URL isn't that of a path; `data:,…` is a file itself."""
+    """Parse `WHERE`, `WHERE:PATH` or `NAME=WHERE`; a URL's colon doesn't count, and `data:,…` is the file itself."""
     if os.path.exists(item):
         return item
     if is_data_url(item) and "," in item and not os.path.exists(item.partition(":")[0]):
@@ -223,7 +223,7 @@ def _data(item: str) -> str | dict[str, Any]:
 
 
 def _read_upload(item: str) -> dict[str, Any]:
-    """An upload, or what is in it, as what it is to be seen; without a word on that, as it is called itself."""
+    """Parse an upload, or a path in it, and the path to bring it to, which defaults to its own name."""
     where, _, path = item.partition(":")
     return {"location": f"{UPLOAD}{where}", "path": path or where.rstrip("/").rpartition("/")[2], "writable": True}
 
@@ -256,7 +256,7 @@ def _place(item: str) -> dict[str, Any]:
 
 
 def read_output(item: str) -> dict[str, str]:
-    """`FILES=ADDRESS`: results that are sent somewhere."""
+    """Parse `FILES=ADDRESS`: results to send to an address."""
     path, given, address = item.partition("=")
     if not given or not path or not address:
         raise click.UsageError(f"--output {item}: write FILES=ADDRESS, as in 'out/*.csv=s3://bucket/run1/'.")
@@ -298,7 +298,7 @@ def _text(path: str) -> str:
     return text
 
 
-# What can be said several times: its name in the short form, the option, and how each is read.
+# Options that can be repeated: the name in the short form, the option, and how each value is read.
 MANY: tuple[tuple[str, str, Callable[[str], Any]], ...] = (
     ("data", "data", _data),
     ("data", "unpack", _archive),

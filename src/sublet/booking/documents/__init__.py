@@ -1,1 +1,1 @@
-"""Requests as documents: the full form, the short form, and older shapes, read and checked."""
+"""Requests as documents: the full form, the short form and older forms, read and checked."""

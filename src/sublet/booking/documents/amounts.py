@@ -1,6 +1,6 @@
-"""Amounts in a request's document: at least and at most so many, or so much.
+"""Amounts in a request's document: ranges with a minimum and a maximum.
 
-A number that nobody could have is understood, however it is written, and the answer to it is NO.
+An amount that nobody could have is still valid, however it is written; it is answered with NO.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sublet.kernel.document_fields import at, decline, read_possible
 from sublet.kernel.errors import BadAmount
 
 _BOUNDS = frozenset({"min", "max"})
-_EXPONENT = re.compile(r"\s*[-+]?[0-9]+(\.[0-9]+)?[eE][-+]?[0-9]+\s*")  # YAML leaves such a number as text
+_EXPONENT = re.compile(r"\s*[-+]?[0-9]+(\.[0-9]+)?[eE][-+]?[0-9]+\s*")  # YAML reads such a number as text
 
 
 def read_counts(document: Document, name: str, default: Range, reading: Reading) -> Range:
-    """How many nodes, cores or GPUs."""
+    """Read how many nodes, cores or GPUs are requested."""
     bounds = document.get(name)
     if not bounds:
         return default
@@ -32,19 +32,19 @@ def read_counts(document: Document, name: str, default: Range, reading: Reading)
 
 
 def read_sizes(bounds: Mapping[str, Any], path: str, default: Range, reading: Reading) -> Range:
-    """How much memory or storage; a number is one of GiB."""
+    """Read how much memory or storage is requested; a bare number is in GiB."""
     reading.ignore_unknown(bounds, _BOUNDS, path)
     return reading.attempt(default, _read_sizes, bounds, path, default)
 
 
 def whole_gib(sizes: Range) -> Range:
-    """Sizes as plain kinds count them: in whole GiB, no less than was asked for, and at least one."""
+    """Round a range of sizes to whole GiB, at least one and no less than requested, as plain kinds count them."""
     least = max(-(-sizes.min // GIB), 1) * GIB
     return Range(least, max(sizes.max // GIB * GIB, least))
 
 
 def read_bytes(value: Any, path: str) -> int:
-    """A file's size is in bytes when it is a number, as in the documents of the SKAO."""
+    """Read a file's size; a bare number is in bytes, as in the SKAO's documents."""
     number = _as_number(value)
     return (at if number is None else read_possible)(path, _bytes, value if number is None else number)
 
@@ -103,7 +103,7 @@ def _order(low: int, high: int, path: str) -> Range:
 
 
 def write_amounts(amounts: Amounts) -> Document:
-    """The amounts of each node, and their number, as a request's document asks for neither less nor more."""
+    """Write the number of nodes and the amounts of each as a document that asks for exactly these."""
     sizes = {"nodes": amounts.nodes, **sizes_of(amounts.shape)}
     exact = {name: f"{sizes[name]}B" for name in ("memory", "disk") if sizes[name] or name == "memory"}
     texts = {name: size for name, size in sizes.items() if size} | exact

@@ -1,4 +1,4 @@
-"""Where data is, by the fields of its kind: a location, an object of a public S3 service, an access URL, or a name."""
+"""Where data is, by the fields of its kind: a location, an S3 object, an access URL, or a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUCIO_SCHEMES = {"https": "rucio", "http": "rucio+http"}
 
 
 def locate_data(document: Mapping[str, Any], kind: str, path: str) -> str:
-    """The address of data of any kind; empty where its kind has none that could be read here."""
+    """Return the address of data of any kind; empty if its kind has no address that can be read here."""
     if kind == "S3-data-resource":
         return _object_address(document, path)
     if kind == "ivoa-data-resource":
@@ -32,8 +32,11 @@ def locate_data(document: Mapping[str, Any], kind: str, path: str) -> str:
 
 
 def _object_address(document: Mapping[str, Any], path: str) -> str:
-    """An object's address by the template of its service. Where that is S3's own, keys can open it, and without an
-    object it is the whole bucket's; any other must be public."""
+    """Return the address of an S3 object, by the template of its service.
+
+    With S3's own template, keys can open the object, and without an object the address is the whole bucket's; with any
+    other template the object must be public.
+    """
     values = {}
     for name in ("endpoint", "template", "bucket"):
         if document.get(name) is None:
@@ -66,7 +69,7 @@ def _fill_template(values: Mapping[str, str], endpoint: str, path: str) -> str:
 
 
 def _access_url(document: Mapping[str, Any], path: str) -> str:
-    """The access URL in the ObsCore or DataLink metadata, of the data or of a table of links to it; else its IVOID."""
+    """Return the access URL in DataLink or ObsCore metadata, of the data or of a table of links; else its IVOID."""
     block = a_map(document.get("ivoa", {}), f"{path}.ivoa")
     if block.get("ivoid") is None:
         decline(f"{path}.ivoa.ivoid", "it is missing", "Write the data's IVOID.", MISSING)
@@ -84,7 +87,7 @@ def _access_url(document: Mapping[str, Any], path: str) -> str:
 
 
 def _rucio_name(found: Mapping[str, Any], path: str) -> str:
-    """The name of data that Rucio knows, and its server if the document says which."""
+    """Return the address of data that Rucio knows, with its server if the document names one."""
     block = a_map(found.get("rucio", {}), f"{path}.rucio")
     values = {}
     for name in ("scope", "object"):
